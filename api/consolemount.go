@@ -59,7 +59,7 @@ func (s *Server) toConsole(c *conn, path []byte) bool {
 // answerConsole reads the body, which is small for somebody who is not signed in, and lets the console answer.
 func (s *Server) answerConsole(ctx *fasthttp.RequestCtx, c *conn) {
 	if c.HasBody() {
-		most := int64(s.console.MayPost(string(ctx.Request.Header.Peek("Cookie"))))
+		most := int64(s.console.MayPost(string(ctx.Request.Header.Peek("Cookie")), c.Secure()))
 		var read int64
 		body, err := c.ReadBody(func(n int64) error {
 			if read += n; read > most {

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"fingerpost/configsrc"
@@ -116,7 +115,6 @@ type Console struct {
 	pages    map[string]*template.Template
 	files    map[string]*asset
 	sessions sessions
-	streams  atomic.Int64
 	stop     context.CancelFunc // ends the streams
 	stopped  context.Context
 }
@@ -160,8 +158,8 @@ const (
 )
 
 // MayPost reports how large a form of the request's sender may be.
-func (c *Console) MayPost(cookie string) int {
-	if c.sessions.find(cookie) == nil {
+func (c *Console) MayPost(cookie string, secure bool) int {
+	if c.sessions.find(cookie, secure) == nil {
 		return MaxSignIn
 	}
 	return MaxForm
@@ -224,6 +222,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Vary", "Cookie, HX-Request")
+	if r.TLS != nil {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.o.Logger.Error("console page panicked", "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))

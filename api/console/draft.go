@@ -54,10 +54,24 @@ func (s *session) keepDraft(d *draft) {
 	d.ID = random()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.drafts) >= maxDrafts {
-		s.drafts = s.drafts[1:]
+	room := maxDraftBytes - d.bytes()
+	at := len(s.drafts) // of the oldest that stays
+	for at > 0 && len(s.drafts)-at+1 < maxDrafts && room >= s.drafts[at-1].bytes() {
+		at--
+		room -= s.drafts[at].bytes()
 	}
-	s.drafts = append(s.drafts, d)
+	s.drafts = append(s.drafts[at:len(s.drafts):len(s.drafts)], d)
+}
+
+// bytes is about the memory of a draft's texts; its call shares those of the form.
+func (d *draft) bytes() int {
+	n := len(d.Diff)
+	for _, values := range d.sent {
+		for _, value := range values {
+			n += len(value)
+		}
+	}
+	return n
 }
 
 func (s *session) draft(id string) *draft {

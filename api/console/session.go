@@ -22,10 +22,16 @@ const (
 	maxSessions = 1000
 	// sessionsOfKey bounds the sessions of one key, and with it what its holders can keep in memory; the oldest ends.
 	sessionsOfKey = 20
-	// maxDrafts bounds the unsaved changes of a session; the oldest is forgotten.
-	maxDrafts  = 8
-	cookieName = "fingerpost"
-	// personCookie keeps the name and the address of the person, so that they are asked once.
+	// maxDrafts bounds the unsaved changes of a session, and maxDraftBytes their texts; the oldest is forgotten.
+	maxDrafts     = 8
+	maxDraftBytes = 4 << 20
+	// The live pages that are open: of a session, of a key, and in all.
+	sessionStreams = 8
+	keyStreams     = 64
+	maxStreams     = 256
+	cookieName     = "fingerpost"
+	// personCookie keeps the name and the address of the person, as long as the session at most: after a restart of the
+	// service they are not asked again.
 	personCookie = "fingerpost-person"
 )
 
@@ -49,6 +55,8 @@ type session struct {
 	drafts       []*draft
 	frames       []frame
 	test         *smtpTest // the last one
+
+	streams int // live pages that are open; guarded by sessions.mu
 }
 
 func (s *session) hasToken(token string) bool {
@@ -89,23 +97,62 @@ type sessions struct {
 	all map[string]*session
 }
 
-// find returns the session that a Cookie header names, nil if there is none.
-func (x *sessions) find(cookies string) *session {
+// sessionCookie returns the name of the cookie with the secret. Under TLS it has the prefix that keeps other hosts of
+// the domain, and whoever answers for this one without TLS, from setting it.
+func sessionCookie(secure bool) string {
+	if secure {
+		return "__Host-" + cookieName
+	}
+	return cookieName
+}
+
+// find returns the session that a Cookie header names, nil if there is none. Where two cookies have the name, somebody
+// else has set one of them: neither counts.
+func (x *sessions) find(cookies string, secure bool) *session {
 	parsed, err := http.ParseCookie(cookies)
 	if err != nil {
 		return nil
 	}
+	name := sessionCookie(secure)
+	parsed = slices.DeleteFunc(parsed, func(c *http.Cookie) bool { return c.Name != name })
+	if len(parsed) != 1 {
+		return nil
+	}
+	return x.with(parsed[0].Value)
+}
+
+// with returns the session that has a secret, nil if it has ended.
+func (x *sessions) with(secret string) *session {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, c := range parsed {
-		if strings.TrimPrefix(c.Name, "__Host-") != cookieName {
-			continue
-		}
-		if s := x.all[c.Value]; s != nil && time.Now().Before(s.expires) {
-			return s
-		}
+	if s := x.all[secret]; s != nil && time.Now().Before(s.expires) {
+		return s
 	}
 	return nil
+}
+
+// beginStream counts one more live page of a session, unless the session, its key or all have too many.
+func (x *sessions) beginStream(s *session) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	key, ofKey, all := s.Key().ID, 0, 0
+	for _, o := range x.all {
+		all += o.streams
+		if o.Key().ID == key {
+			ofKey += o.streams
+		}
+	}
+	if s.streams >= sessionStreams || ofKey >= keyStreams || all >= maxStreams {
+		return false
+	}
+	s.streams++
+	return true
+}
+
+func (x *sessions) endStream(s *session) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s.streams--
 }
 
 // add forgets sessions that have ended, and the oldest of a key that has many. It reports false if there are too many.
@@ -153,7 +200,7 @@ func (x *sessions) list(key string) (list []*session) {
 
 // session returns the session of a request, if its key is still good; else why there is none.
 func (c *Console) session(r *http.Request) (s *session, why string) {
-	if s = c.sessions.find(strings.Join(r.Header.Values("Cookie"), "; ")); s == nil {
+	if s = c.sessions.find(strings.Join(r.Header.Values("Cookie"), "; "), r.TLS != nil); s == nil {
 		return nil, ""
 	}
 	key, good := c.o.Keys.Check(s.text)
@@ -254,19 +301,19 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, cookie(r, cookieName, s.secret, Prefix, int(sessionTime/time.Second)))
-	http.SetCookie(w, cookie(r, personCookie, url.QueryEscape(v.Name+"\n"+v.Email), Prefix, 365*24*60*60))
+	http.SetCookie(w, cookie(r, personCookie, url.QueryEscape(v.Name+"\n"+v.Email), Prefix, int(sessionTime/time.Second)))
 	c.o.Logger.Info("console session began", "key", key.ID, "actor", actor, "peer", s.peer.String())
 	http.Redirect(w, r, v.To, http.StatusSeeOther)
 }
 
-// cookie makes a cookie that no script reads and no other site sends. Under TLS its name has the prefix that keeps
-// other hosts of the domain from setting it, which asks for the path "/".
+// cookie makes a cookie that no script reads and no other site sends.
 func cookie(r *http.Request, name, value, path string, age int) *http.Cookie {
 	k := &http.Cookie{Name: name, Value: value, Path: path, MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode}
-	if r.TLS != nil && name == cookieName {
-		k.Name, k.Secure, k.Path = "__Host-"+name, true, "/"
-	} else if r.TLS != nil {
-		k.Secure = true
+	k.Secure = r.TLS != nil
+	if name == cookieName {
+		if k.Name = sessionCookie(k.Secure); k.Secure {
+			k.Path = "/" // the prefix asks for it
+		}
 	}
 	return k
 }
@@ -310,6 +357,7 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 		c.sessions.end(s)
 	}
 	http.SetCookie(w, cookie(r, cookieName, "", Prefix, -1))
+	http.SetCookie(w, cookie(r, personCookie, "", Prefix, -1))
 	http.Redirect(w, r, Prefix+"sign-in?why=out", http.StatusSeeOther)
 }
 

@@ -267,19 +267,17 @@ func quantile(was, now Figures, share float64) string {
 }
 
 const (
-	liveEvery  = 2 * time.Second
-	maxStreams = 256 // of all sessions
+	liveEvery = 2 * time.Second
 )
 
 // stream sends the figures as they are, and each change of the configuration, until the browser goes, the session ends
 // or the console closes. The browser's slowness is its own: what it does not read in time it does not get.
 func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
-	if c.streams.Add(1) > maxStreams {
-		c.streams.Add(-1)
-		http.Error(w, "too many live pages are open", http.StatusServiceUnavailable)
+	if !c.sessions.beginStream(s) {
+		http.Error(w, "too many live pages are open; close some", http.StatusServiceUnavailable)
 		return
 	}
-	defer c.streams.Add(-1)
+	defer c.sessions.endStream(s)
 	flush := http.NewResponseController(w)
 	ctx, cancel := context.WithCancel(c.stopped)
 	defer cancel()
@@ -315,7 +313,7 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 			}
 		}
 		if k, good := c.o.Keys.Check(key); !good || !k.May(catalog.MayRead) ||
-			c.sessions.find(cookieName+"="+s.secret) == nil {
+			c.sessions.with(s.secret) == nil {
 			fmt.Fprint(w, "event: ended\ndata: \n\n")
 			_ = flush.Flush()
 			return

@@ -1,0 +1,205 @@
+package api_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fingerpost/cmd/testrig"
+	"fingerpost/resolver/catalog"
+)
+
+// pageWith asks for a page with a Cookie header, over TLS or without.
+func (r *consoleRig) pageWith(cookies string, secure bool) *http.Response {
+	req := httptest.NewRequest(http.MethodGet, "/console/projects", nil)
+	req.Header.Set("Cookie", cookies)
+	if !secure {
+		req.TLS = nil
+	} else if req.TLS == nil {
+		req.TLS = new(tls.ConnectionState)
+	}
+	w := httptest.NewRecorder()
+	r.console.ServeHTTP(w, req)
+	return w.Result()
+}
+
+// A session's cookie has one name for each scheme, and counts alone only: somebody who can set a cookie for the host
+// cannot sign a person in as somebody else.
+func TestConsoleSessionCookie(t *testing.T) {
+	t.Parallel()
+	reader, file := keyFile("reader", `allow = ["read"]`)
+	r := newConsoleRig(t, newDesk(t, map[string]string{"reader.hcl": file}))
+	own, foreign := r.signIn(t, reader), r.signIn(t, reader)
+	secret := func(g *guest) string { return strings.TrimPrefix(g.cookie, "fingerpost=") }
+	for name, c := range map[string]struct {
+		cookies       string
+		clear, secure bool // whether it is a session there
+	}{
+		"plain":             {"fingerpost=" + secret(own), true, false},
+		"prefixed":          {"__Host-fingerpost=" + secret(own), false, true},
+		"both":              {"fingerpost=" + secret(foreign) + "; __Host-fingerpost=" + secret(own), true, true},
+		"two plain":         {"fingerpost=" + secret(own) + "; fingerpost=" + secret(foreign), false, false},
+		"two prefixed":      {"__Host-fingerpost=" + secret(foreign) + "; __Host-fingerpost=" + secret(own), false, false},
+		"a second, unknown": {"fingerpost=" + secret(own) + "; fingerpost=x", false, false},
+		"others next to it": {"a=b; fingerpost=" + secret(own) + "; fingerpost-person=x", true, false},
+		"none":              {"", false, false},
+	} {
+		for secure, want := range map[bool]bool{false: c.clear, true: c.secure} {
+			res := r.pageWith(c.cookies, secure)
+			if got := res.StatusCode == http.StatusOK; got != want {
+				t.Errorf("%s, TLS %v: %d", name, secure, res.StatusCode)
+			}
+			if got := res.Header.Get("Strict-Transport-Security"); (got != "") != secure {
+				t.Errorf("%s, TLS %v: Strict-Transport-Security %q", name, secure, got)
+			}
+		}
+	}
+}
+
+// The cookie with name and address ends with the session.
+func TestConsolePersonCookie(t *testing.T) {
+	t.Parallel()
+	reader, file := keyFile("reader", `allow = ["read"]`)
+	r := newConsoleRig(t, newDesk(t, map[string]string{"reader.hcl": file}))
+	g := r.signIn(t, reader)
+	post := func(path string, form url.Values) map[string]int {
+		req := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Cookie", g.cookie)
+		w := httptest.NewRecorder()
+		r.console.ServeHTTP(w, req)
+		ages := map[string]int{}
+		for _, c := range w.Result().Cookies() {
+			ages[c.Name] = c.MaxAge
+		}
+		return ages
+	}
+	in := post("/console/sign-in", url.Values{"key": {reader}, "name": {"Ada"}, "email": {"ada@example.com"}})
+	if in["fingerpost"] == 0 || in["fingerpost-person"] != in["fingerpost"] {
+		t.Errorf("signed in: %v", in)
+	}
+	g.send("/console/sessions", nil)
+	sent, _ := g.controls("/console/sign-out")
+	if out := post("/console/sign-out", sent); out["fingerpost"] >= 0 || out["fingerpost-person"] >= 0 {
+		t.Errorf("signed out: %v", out)
+	}
+}
+
+// One session cannot take all live pages, nor can all sessions of one key.
+func TestConsoleStreams(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	one, file1 := keyFile("one", `allow = ["read"]`)
+	other, file2 := keyFile("other", `allow = ["read"]`)
+	r := newConsoleRig(t, newDesk(t, map[string]string{"one.hcl": file1, "other.hcl": file2}))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	// open opens live pages of a session until one is refused, and returns how many are open.
+	open := func(g *guest) (n int) {
+		for ; n < 300; n++ {
+			req := httptest.NewRequestWithContext(ctx, http.MethodGet, "/console/live/stream", nil)
+			req.Header.Set("Cookie", g.cookie)
+			w := &liveWriter{ctx, http.Header{}, make(chan int, 1), false}
+			go func() {
+				r.console.ServeHTTP(w, req)
+				w.end()
+			}()
+			if status := <-w.status; status != http.StatusOK {
+				return n
+			}
+		}
+		return n
+	}
+	first := r.signIn(t, one)
+	if n := open(first); n != 8 {
+		t.Errorf("one session has %d live pages, want 8", n)
+	}
+	all := 8
+	for range 12 {
+		all += open(r.signIn(t, one))
+	}
+	if all != 64 {
+		t.Errorf("one key has %d live pages, want 64", all)
+	}
+	g := r.signIn(t, other)
+	if n := open(g); n != 8 {
+		t.Errorf("another key has %d live pages, want 8", n)
+	}
+	cancel()
+	ctx = t.Context()
+	testrig.Eventually(t, "the places are free again", func() bool { return open(first) > 0 })
+	r.console.Close()
+}
+
+// A liveWriter tells the status of a stream that does not end before its reader goes.
+type liveWriter struct {
+	ctx    context.Context
+	header http.Header
+	status chan int
+	told   bool
+}
+
+func (w *liveWriter) Header() http.Header { return w.header }
+func (w *liveWriter) WriteHeader(status int) {
+	if !w.told {
+		w.told = true
+		w.status <- status
+	}
+}
+func (w *liveWriter) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return len(b), w.ctx.Err()
+}
+func (w *liveWriter) FlushError() error { return w.ctx.Err() }
+func (w *liveWriter) end()              { w.WriteHeader(0) }
+
+// What is not saved yet takes a bounded amount of memory: older changes are forgotten.
+func TestConsoleDraftsAreBounded(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	writer, file := keyFile("writer", `allow = ["read", "write"]`)
+	r := newConsoleRig(t, newDesk(t, map[string]string{"writer.hcl": file, "acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"}))
+	p, err := r.resolver.ProjectBySlug("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := r.signIn(t, writer)
+	make := func(bytes int) (at string) {
+		g.send("/console/edit?kind=template&project="+idText(p), nil)
+		sent, _ := g.controls("/console/edit")
+		for name, value := range map[string]string{"code": "big", "name": "Big", "subjectTemplate": "Hi", "bodyText": strings.Repeat("x", bytes)} {
+			sent.Set(name, value)
+		}
+		g.send("/console/edit", sent)
+		if g.status != http.StatusOK || !strings.HasPrefix(g.path, "/console/drafts/") {
+			t.Fatalf("%s: %d %.400s", g.path, g.status, visibleText(g.page))
+		}
+		return g.path
+	}
+	there := func(at string) bool {
+		g.send(at, nil)
+		return g.status == http.StatusOK
+	}
+	small := make(10)
+	for range 3 {
+		if last := make(400_000); !there(last) {
+			t.Error("a change of 400 KB is forgotten at once")
+		}
+	}
+	if !there(small) {
+		t.Error("a small change is forgotten after 2.4 MB of others")
+	}
+	for range 3 {
+		make(400_000)
+	}
+	if there(small) {
+		t.Error("more than 4 MiB of unsaved changes are kept")
+	}
+}
+
+func idText(p *catalog.Project) string { return strconv.FormatInt(p.ID, 10) }
