@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -203,3 +204,43 @@ func TestConsoleDraftsAreBounded(t *testing.T) {
 }
 
 func idText(p *catalog.Project) string { return strconv.FormatInt(p.ID, 10) }
+
+// A mail's preview opens no connection: what a browser follows in spite of every policy is left out of its frame.
+func TestConsoleFrameConnectsNowhere(t *testing.T) {
+	t.Parallel()
+	writer, file := keyFile("writer", `allow = ["read", "write"]`)
+	r := newConsoleRig(t, newDesk(t, map[string]string{"writer.hcl": file, "acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"}))
+	p, err := r.resolver.ProjectBySlug("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := r.signIn(t, writer)
+	for _, body := range []string{
+		`<link rel="preconnect" href="https://evil.example"><p>Hello</p>`,
+		`<html><head><BASE href="https://evil.example"><meta http-equiv="refresh" content="0;url=https://evil.example"></head><body><p>Hello</p>`,
+		`<p>Hello</p><svg><link rel=dns-prefetch href=//evil.example></svg><table><LINK rel=preload as=image href=//evil.example></table>`,
+		`<style>p { color: red }</style><p>Hello</p><template><link rel=preconnect href=//evil.example></template>`,
+	} {
+		g.send("/console/sessions", nil)
+		sent, _ := g.controls("/console/sign-out") // for its token
+		for name, value := range map[string]string{"project": idText(p), "subjectTemplate": "Hi", "bodyHtml": body, "bodyText": "Hello"} {
+			sent.Set(name, value)
+		}
+		g.send("/console/preview", sent)
+		at := regexp.MustCompile(`/console/frames/[\w-]+`).FindString(g.page)
+		if at == "" {
+			t.Fatalf("no frame: %d %s", g.status, visibleText(g.page))
+		}
+		req := httptest.NewRequest(http.MethodGet, at, nil)
+		req.Header.Set("Cookie", g.cookie)
+		w := httptest.NewRecorder()
+		r.console.ServeHTTP(w, req)
+		page := w.Body.String()
+		if strings.Contains(page, "evil") || !strings.Contains(page, "<p>Hello</p>") || strings.Contains(body, "red") != strings.Contains(page, "red") {
+			t.Errorf("%s is shown as %s", body, page)
+		}
+		if got := w.Header().Get("X-DNS-Prefetch-Control"); got != "off" {
+			t.Errorf("X-DNS-Prefetch-Control: %q", got)
+		}
+	}
+}

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/net/html"
 
 	"fingerpost/mailer"
 	"fingerpost/resolver/catalog"
@@ -390,7 +393,7 @@ func (c *Console) rendered(r *http.Request, s *session, project string, parts, v
 	o := a.Object()
 	p := &previewView{Subject: text(o["subject"]), Text: text(o["bodyText"]), HTML: text(o["bodyHtml"]),
 		Missing: text(o["missing"]), Unused: text(o["unused"])}
-	p.Frame = s.keepFrame(p.HTML)
+	p.Frame = s.keepFrame(framed(p.HTML))
 	return p
 }
 
@@ -410,8 +413,8 @@ const maxFrames = 8
 // A frame is the HTML of a preview.
 type frame struct{ id, html string }
 
-func (s *session) keepFrame(html string) (id string) {
-	if html == "" {
+func (s *session) keepFrame(page string) (id string) {
+	if page == "" {
 		return ""
 	}
 	s.mu.Lock()
@@ -420,8 +423,34 @@ func (s *session) keepFrame(html string) (id string) {
 		s.frames = s.frames[1:]
 	}
 	id = random()
-	s.frames = append(s.frames, frame{id, html})
+	s.frames = append(s.frames, frame{id, page})
 	return id
+}
+
+// framed returns a mail without the elements by which a browser opens connections that no policy stops (link
+// rel=preconnect), or that change what the page is: link, base and meta.
+func framed(mail string) string {
+	if mail == "" {
+		return ""
+	}
+	doc, err := html.Parse(strings.NewReader(mail))
+	if err != nil { // it is read from memory: only nesting without end
+		return "<p>This mail cannot be shown: " + template.HTMLEscapeString(err.Error())
+	}
+	var gone []*html.Node
+	for n := range doc.Descendants() {
+		if n.Type == html.ElementNode && (n.Data == "link" || n.Data == "base" || n.Data == "meta") {
+			gone = append(gone, n)
+		}
+	}
+	for _, n := range gone {
+		n.Parent.RemoveChild(n)
+	}
+	var out strings.Builder
+	if err := html.Render(&out, doc); err != nil {
+		return "<p>This mail cannot be shown: " + template.HTMLEscapeString(err.Error())
+	}
+	return out.String()
 }
 
 // framePolicy lets a mail show itself, and nothing else: no script, no network, no form, no cookie, no way out of the
@@ -430,20 +459,21 @@ const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img
 
 func (c *Console) frame(w http.ResponseWriter, r *http.Request, s *session) {
 	s.mu.Lock()
-	html := ""
+	page := ""
 	for _, f := range s.frames {
 		if f.id == r.PathValue("id") {
-			html = f.html
+			page = f.html
 		}
 	}
 	s.mu.Unlock()
 	w.Header().Set("Content-Security-Policy", framePolicy)
+	w.Header().Set("X-DNS-Prefetch-Control", "off")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if html == "" {
+	if page == "" {
 		w.WriteHeader(http.StatusNotFound)
-		html = "<!DOCTYPE html><title>Gone</title><p>This preview has been forgotten. Render it again."
+		page = "<!DOCTYPE html><title>Gone</title><p>This preview has been forgotten. Render it again."
 	}
-	_, _ = w.Write([]byte(html))
+	_, _ = w.Write([]byte(page))
 }
 
 // sendTest sends a mail of a template to one address.
