@@ -1,9 +1,14 @@
 package configsrc_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"fingerpost/cmd/testrig"
@@ -51,4 +56,59 @@ func TestServedIsKnown(t *testing.T) {
 			t.Errorf("project %d: %v", i, err)
 		}
 	}
+}
+
+// What changes is logged, once, with its generation; what changes nothing is not.
+func TestReloadsAreLogged(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.hcl"), project("a"))
+	var log safeBuffer
+	r := memoryResolver(t)
+	source := configsrc.New(configsrc.Options{Dir: dir, Sink: r, MaxDelete: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	lines := func(what string, want ...string) {
+		t.Helper()
+		var got []string
+		for line := range strings.Lines(log.String()) {
+			for _, w := range []string{"config loaded", "config reloaded", "config written"} {
+				if strings.Contains(line, w) {
+					got = append(got, w+" "+regexp.MustCompile(`generation=\d+`).FindString(line))
+				}
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: logged %q, want %q", what, got, want)
+		}
+	}
+	if err := source.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines("the first load", "config loaded generation=1")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() { _ = source.Run(ctx) }()
+	reload := func() {
+		t.Helper()
+		if err := source.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reload()
+	lines("nothing new", "config loaded generation=1")
+	replace(t, filepath.Join(dir, "a.hcl"), project("a")+"# a comment\n")
+	reload()
+	lines("a save", "config loaded generation=1", "config reloaded generation=2")
+	p, err := r.ProjectBySlug("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = source.UpdateProject(t.Context(), p.UUID, func(p *catalog.ProjectConfig) error {
+		p.Project.Name = "New"
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reload()
+	lines("a write", "config loaded generation=1", "config reloaded generation=2", "config written generation=3")
 }

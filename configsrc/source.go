@@ -119,6 +119,7 @@ type Source struct {
 
 	// The fields below belong to the goroutine that looks.
 	lookNo   uint64
+	told     uint64                         // the generation that was logged last
 	blind    bool                           // there is no watch, which was logged
 	warnings map[string]hclfile.Diagnostics // of accepted files
 	overlaps map[string]overlap             // by wildcard

@@ -117,7 +117,9 @@ func (s *Source) report(start time.Time, word string) {
 	}
 	now := *st
 	s.mu.Unlock()
-	if before.Generation != now.Generation || before.Errors != now.Errors || before.State != now.State {
+	told := s.told
+	s.told = now.Generation
+	if told != now.Generation || before.Errors != now.Errors || before.State != now.State {
 		s.o.Logger.Info("config "+word, "generation", now.Generation, "files", now.Files, "projects", now.Projects,
 			"domains", now.Domains, "quarantined", now.Quarantined, "took",
 			time.Since(start).Round(10*time.Microsecond).String())
