@@ -17,8 +17,9 @@ type candidate struct {
 	prev     *file        // the accepted state; nil: never accepted
 	refused  *quarantined // set: unchanged since it was refused
 	gone     bool
-	touched  bool // same content; only the stamp differs, or was racy
-	stamp    catalog.Stamp
+	named    bool          // gone, and an event named it since the look before
+	touched  bool          // same content; only the stamp differs, or was racy
+	stamp    catalog.Stamp // gone: of the folder, see tree.place
 	bytes    []byte
 	bodies   map[string][]byte    // replace the files on disk that file() names; nil: none
 	texts    map[string][]byte    // of the files that it names, as they were decoded

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -23,6 +24,18 @@ type scope struct {
 	// replaced lists the paths that saw only create or rename events: such a file was put there complete, like our own
 	// writes. Its stamp decides whether it is the accepted one, even if racy.
 	replaced map[string]bool
+	named    map[string]bool // the paths that events named since the look before
+	allNamed bool            // there were too many events to say which
+}
+
+// names reports whether an event named a path, or a folder that it is in: it may have been there for a moment.
+func (sc *scope) names(at string) bool {
+	for ; at != "."; at = path.Dir(at) {
+		if sc.named[at] {
+			return true
+		}
+	}
+	return sc.allNamed
 }
 
 // A finding is the result of gather.
@@ -155,7 +168,8 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 	sort.Slice(todo, func(i, j int) bool { return todo[i].path < todo[j].path })
 	s.examine(ctx, t, todo, &f)
 	for _, p := range gone {
-		f.candidates = append(f.candidates, &candidate{path: p, prev: s.table.files[p], gone: true})
+		f.candidates = append(f.candidates, &candidate{path: p, prev: s.table.files[p], gone: true, stamp: t.place(p),
+			named: sc.names(p)})
 	}
 	sort.Slice(f.candidates, func(i, j int) bool { return f.candidates[i].path < f.candidates[j].path })
 	return &f, ctx.Err()

@@ -18,7 +18,8 @@ import (
 //	                                                                accepted; or it is other content: a look decodes it
 //	pathSuspect      newly broken, empty, shorter by an object or   the same content and stamp at a second look, secondLook
 //	                 gone: perhaps half-written                     later: accepted, quarantined or unknown. Other content:
-//	                                                                suspect again, or accepted
+//	                                                                suspect again, or accepted. For one that is gone, the
+//	                                                                folder's stamp is the same, and no event has named it
 //	pathQuarantined  its new content has an error, by itself or     content without an error, or the error's other file
 //	                 with another file's                            changes: accepted. The file goes: suspect, then unknown
 //
@@ -71,11 +72,20 @@ type suspect struct {
 	sign  string
 	stamp catalog.Stamp
 	since time.Time
+	tries int // of an absence: how often its second look could not tell
 }
 
 // is reports whether a candidate is the suspect, untouched: a file that is truncated and written again and again has
 // the same content at many looks, and is half-written at each of them.
 func (x *suspect) is(c *candidate) bool { return x.sign == c.sign() && x.stamp.SameStat(c.stamp) }
+
+// still reports whether an absence is the suspect, and has lasted: the folder has not changed and no event has named the
+// path. In a folder that always changes, the events alone decide after a few tries.
+func (x *suspect) still(c *candidate) bool {
+	return !c.named && (x.stamp.SameStat(c.stamp) || x.tries >= absenceTries)
+}
+
+const absenceTries = 4
 
 // secondLook is how long a suspicious state must hold.
 const secondLook = 500 * time.Millisecond
@@ -91,7 +101,13 @@ func (s *Source) suspicious(c *candidate, now time.Time) bool {
 		return false
 	}
 	first, known := s.suspects[c.path]
-	return !known || !first.is(c) || now.Sub(first.since) < secondLook
+	switch {
+	case !known || first.sign != c.sign() || now.Sub(first.since) < secondLook:
+		return true
+	case c.gone:
+		return !first.still(c)
+	}
+	return !first.is(c)
 }
 
 // noteSuspects records the files that wait for a second look, and when they were first seen. It reports whether there
@@ -103,8 +119,14 @@ func (s *Source) noteSuspects(found *finding, now time.Time) (waiting bool) {
 			continue
 		}
 		waiting = true
-		if x, ok := s.suspects[c.path]; !ok || !x.is(c) {
-			s.suspects[c.path] = suspect{c.sign(), c.stamp, now}
+		x, known := s.suspects[c.path]
+		known = known && x.sign == c.sign()
+		switch {
+		case known && c.gone && !c.named && now.Sub(x.since) < secondLook, known && !c.gone && x.is(c):
+		case known && c.gone && !c.named:
+			s.suspects[c.path] = suspect{c.sign(), c.stamp, now, x.tries + 1}
+		default:
+			s.suspects[c.path] = suspect{c.sign(), c.stamp, now, 0}
 		}
 	}
 	return waiting

@@ -36,6 +36,27 @@ type tree struct {
 	root      *os.Root
 	leftovers []string        // temporary files found by the last list
 	unlisted  map[string]bool // folders that were not listed, with files that links point to
+	places    map[string]catalog.Stamp
+}
+
+// place returns the stamp of the folder in which a path is missing: the lowest of those above it that is there. It
+// changes when something comes into the folder or goes.
+func (t *tree) place(at string) catalog.Stamp {
+	for dir := path.Dir(at); ; dir = path.Dir(dir) {
+		stamp, known := t.places[dir]
+		if !known {
+			if info, err := t.root.Stat(filepath.FromSlash(dir)); err == nil {
+				stamp = statOf(info)
+			}
+			if t.places == nil {
+				t.places = map[string]catalog.Stamp{}
+			}
+			t.places[dir] = stamp
+		}
+		if stamp != (catalog.Stamp{}) || dir == "." {
+			return stamp
+		}
+	}
 }
 
 func openTree(dir string) (*tree, error) { return Clone{}.openTree(dir) }

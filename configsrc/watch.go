@@ -35,6 +35,7 @@ type watch struct {
 	mu      sync.Mutex        // guards the fields below
 	folders map[string]uint64 // watched → inode
 	paths   map[string]bool   // value: whether there was a write into the file
+	named   map[string]bool   // the paths of all events, also if all is set; nil: too many
 	all     bool              // look at everything
 	stale   bool              // watches may be gone: rebuild them
 }
@@ -46,7 +47,7 @@ func newWatch(dir string) (*watch, error) {
 		return nil, err
 	}
 	w := &watch{dir: dir, notify: n, ready: make(chan struct{}, 1), done: make(chan struct{}),
-		folders: map[string]uint64{}, paths: map[string]bool{}}
+		folders: map[string]uint64{}, paths: map[string]bool{}, named: map[string]bool{}}
 	w.addAbove()
 	go w.collect()
 	return w, nil
@@ -170,8 +171,14 @@ func (w *watch) note(root string, e fsnotify.Event) bool {
 	case ignoredName(name):
 		return false
 	default:
+		at := filepath.ToSlash(rel)
+		if w.named != nil {
+			w.named[at] = true
+		}
+		if len(w.named) > manyPaths {
+			w.named = nil
+		}
 		if !w.all { // otherwise all of them are examined anyway
-			at := filepath.ToSlash(rel)
 			w.paths[at] = w.paths[at] || e.Op.Has(fsnotify.Write)
 		}
 		if e.Op.Has(fsnotify.Remove) || e.Op.Has(fsnotify.Rename) {
@@ -207,7 +214,8 @@ func (w *watch) concerns(name string) bool {
 func (w *watch) take() (sc scope, stale bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	sc = scope{all: w.all, paths: make([]string, 0, len(w.paths)), replaced: make(map[string]bool, len(w.paths))}
+	sc = scope{all: w.all, paths: make([]string, 0, len(w.paths)), replaced: make(map[string]bool, len(w.paths)),
+		named: w.named, allNamed: w.named == nil}
 	for p, written := range w.paths {
 		sc.paths = append(sc.paths, p)
 		if !written {
@@ -218,7 +226,7 @@ func (w *watch) take() (sc scope, stale bool) {
 		sc.replaced = nil
 	}
 	stale = w.stale
-	w.paths, w.all, w.stale = map[string]bool{}, false, false
+	w.paths, w.named, w.all, w.stale = map[string]bool{}, map[string]bool{}, false, false
 	return sc, stale
 }
 
