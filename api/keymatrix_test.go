@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -217,4 +218,67 @@ func TestKeyMatrixRevoke(t *testing.T) {
 	if m.resolver.Keys().Named("story") == nil {
 		t.Error("the last key that may do everything is gone")
 	}
+}
+
+// A revocation names the old keys of rotations that go on, and ends them too if that is asked for. A key that ends
+// earlier does not count as another one that may do everything.
+func TestKeyRevokeAll(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	const keys = "/api/platform/keys"
+	all := `"allow":["resolve","read","write","mail","secrets"]`
+	create := func(name, more string) string {
+		t.Helper()
+		made := m.askBody("POST", keys, m.key, `{"name":"`+name+`",`+all+more+`}`)
+		made.check(t, 201, "")
+		return regexp.MustCompile(`fpk_\w+`).FindString(string(made.body))
+	}
+	rotate := func(name string) string {
+		t.Helper()
+		a := m.askBody("POST", keys+"/"+name+"/rotate", m.key, `{"overlap":"1h"}`)
+		a.check(t, 200, "")
+		return regexp.MustCompile(`fpk_\w+`).FindString(string(a.body))
+	}
+	works := func(text string) bool { return m.ask("GET", "/api/platform/projects", text).StatusCode == 200 }
+	good := func(body []byte) int { return strings.Count(string(body), `"checkout-`) }
+
+	first := create("checkout", "")
+	second := rotate("checkout")
+	a := m.askBody("POST", keys+"/checkout/rotate", m.key, `{"overlap":"1h"}`)
+	third := regexp.MustCompile(`fpk_\w+`).FindString(string(a.body))
+	if n := good(a.body); n != 3 || !strings.Contains(string(a.body), `"stillGood":[{"name":"checkout-`) { // in replaced, too
+		t.Errorf("the second rotation names %d: %s", n, a.body)
+	}
+	m.ask("DELETE", keys+"/checkout?all=2", m.key).check(t, 400, "VALIDATION_ERROR")
+	m.ask("DELETE", keys+"/checkout?all=1&dryRun=1", m.key).check(t, 400, "VALIDATION_ERROR")
+	revoked := m.ask("DELETE", keys+"/checkout", m.key)
+	revoked.check(t, 200, "")
+	if n := good(revoked.body); n != 2 || works(third) || !works(first) || !works(second) {
+		t.Errorf("%d are still good: %s; %v %v %v", n, revoked.body, works(first), works(second), works(third))
+	}
+	again := create("checkout", "")
+	ended := m.ask("DELETE", keys+"/checkout?all=1", m.key)
+	ended.check(t, 200, "")
+	if !strings.Contains(string(ended.body), `"data":null`) || works(first) || works(second) || works(again) {
+		t.Errorf("after all=1: %s; %v %v %v", ended.body, works(first), works(second), works(again))
+	}
+
+	// The last one.
+	for _, k := range m.resolver.Keys().All() {
+		if k.Full(time.Now()) && k.Name != "story" {
+			m.ask("DELETE", keys+"/"+k.Name, m.key).check(t, 200, "")
+		}
+	}
+	create("brief", `,"expiresIn":"2h"`)
+	m.ask("DELETE", keys+"/story", m.key).check(t, 409, "CONFLICT")
+	long := create("long", "")
+	m.ask("DELETE", keys+"/brief", m.key).check(t, 200, "")
+	m.ask("DELETE", keys+"/story", m.key).check(t, 200, "")
+	m.ask("DELETE", keys+"/long", long).check(t, 409, "CONFLICT")
+	// With its own old keys it is the last as well.
+	a = m.askBody("POST", keys+"/long/rotate", long, `{"overlap":"1h"}`)
+	a.check(t, 200, "")
+	long = regexp.MustCompile(`fpk_\w+`).FindString(string(a.body))
+	m.ask("DELETE", keys+"/long?all=1", long).check(t, 409, "CONFLICT")
+	m.ask("DELETE", keys+"/long", long).check(t, 409, "CONFLICT")
 }

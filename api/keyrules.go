@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -60,20 +61,36 @@ func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
 		Message: "a key cannot give, rotate or prolong more than it has itself", Problems: problems}
 }
 
-// isLast reports whether a key is the last one with every permission on every project.
-func (g *gatekeeper) isLast(set *resolver.KeySet, name string, now time.Time) bool {
-	full := func(k *resolver.Key) bool { return k.Full(now) && !g.blocked[k.ID] }
-	is := false
+// isLast reports whether no key with every permission on every project is left without the named ones, among which one
+// has. A key that ends earlier than theirs is none: when it ends, nobody is left.
+func (g *gatekeeper) isLast(set *resolver.KeySet, names []string, now time.Time) bool {
+	until := func(k *resolver.Key) time.Time {
+		if k.ExpiresAt.IsZero() {
+			return time.Unix(1<<40, 0)
+		}
+		return k.ExpiresAt
+	}
+	var goes, stays time.Time // the latest end of a full key that goes, and of one that stays
 	for _, k := range set.All() {
-		switch {
-		case !full(k):
-		case k.Name != name:
-			return false
-		default:
-			is = true
+		end := &stays
+		if slices.Contains(names, k.Name) {
+			end = &goes
+		}
+		if k.Full(now) && !g.blocked[k.ID] && until(k).After(*end) {
+			*end = until(k)
 		}
 	}
-	return is
+	return goes.After(stays)
+}
+
+// replacedBy lists the old keys of rotations of the key with a name that are still good.
+func replacedBy(set *resolver.KeySet, name string, now time.Time) (old []*catalog.Key) {
+	for _, k := range set.All() {
+		if k.ReplacedBy(name) && !k.Expired(now) {
+			old = append(old, &k.Key)
+		}
+	}
+	return old
 }
 
 // permitted is what a change of keys checks directly before the files change: the request's key as it is by then, and

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"fingerpost/resolver"
@@ -131,31 +132,69 @@ func (s *Server) rotateKey(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.succeed(r.ctx, "key rotated", s.newKeyRow(&made.New, made.Text, &made.Old))
+	row := s.newKeyRow(&made.New, made.Text, &made.Old)
+	if good := replacedBy(s.resolver.Keys(), k.Name, time.Now()); len(good) > 0 {
+		row = resolver.AppendStillGood(append(row[:len(row)-1], ','), good)
+	}
+	s.succeed(r.ctx, "key rotated", row)
 	return nil
 }
 
-// revokeKey answers DELETE /keys/{name}.
+// revokeKey answers DELETE /keys/{name}: with all=1 it ends the old keys of its rotations, too, else the answer names
+// those that are still good.
 func (s *Server) revokeKey(r *request) error {
 	k, err := s.keyOf(r)
+	if err != nil {
+		return err
+	}
+	all, err := r.readAll()
 	if err != nil {
 		return err
 	}
 	if err := r.matches(""); err != nil { // a key has no ETag: only * names it
 		return err
 	}
-	permit := s.permitted(r, func(_ *resolver.Key, set *resolver.KeySet) error {
-		if s.keys.isLast(set, k.Name, time.Now()) {
-			return refuseLastKey
+	names := []string{k.Name}
+	if all {
+		for _, old := range replacedBy(s.resolver.Keys(), k.Name, time.Now()) {
+			names = append(names, old.Name)
 		}
-		return nil
-	})
-	if err := s.write(r, func(ctx context.Context) error {
-		return s.keyFiles.RevokeKey(ctx, k.Name,
-			permit)
-	}); err != nil {
-		return err
+		slices.Reverse(names) // the one that was asked for last: as long as it is there, the call can be made again
+		if i := slices.Index(names, r.key.Name); i >= 0 {
+			names = append(slices.Delete(names, i, i+1), r.key.Name) // else the others would be refused
+		}
 	}
-	s.succeed(r.ctx, "key revoked", []byte("null"))
+	for _, name := range names {
+		permit := s.permitted(r, func(_ *resolver.Key, set *resolver.KeySet) error {
+			if s.keys.isLast(set, names, time.Now()) {
+				return refuseLastKey
+			}
+			return nil
+		})
+		err := s.write(r, func(ctx context.Context) error { return s.keyFiles.RevokeKey(ctx, name, permit) })
+		if err != nil && !(all && isNotFound(err)) {
+			return err
+		}
+	}
+	data := []byte("null")
+	if good := replacedBy(s.resolver.Keys(), k.Name, time.Now()); len(good) > 0 {
+		data = resolver.AppendStillGood([]byte{'{'}, good)
+	}
+	s.succeed(r.ctx, "key revoked", data)
 	return nil
+}
+
+// readAll reads the parameter all.
+func (r *request) readAll() (bool, error) {
+	q := parseQuery(r.ctx.URI().QueryString(), "all")
+	value, given := q.values["all"]
+	switch {
+	case len(q.problems) > 0:
+		return false, invalid(q.problems...)
+	case given && value != "1" && value != "0":
+		return false, invalidField("all", "must be 1 (the old keys of its rotations, too) or 0 (this key alone)")
+	case value == "1" && r.dry:
+		return false, invalidField(dryRunParam, "is not for all=1, which makes one change after the other: try them one by one")
+	}
+	return value == "1", nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -18,7 +19,23 @@ import (
 type Checked struct {
 	Problems hclfile.Diagnostics
 	Files    []CheckedFile // files without errors, in path order
+	Broken   []BrokenFile  // the others that could be read, in path order
 }
+
+// A BrokenFile is a file with errors.
+type BrokenFile struct {
+	Display string // the path in messages
+	Source  []byte
+}
+
+// Mentions reports whether the file seems to declare a block of a type with a label: what stands in it is not known
+// before it is mended.
+func (f *BrokenFile) Mentions(kind, label string) bool {
+	return regexp.MustCompile(`(?m)^\s*` + kind + `\s+"` + regexp.QuoteMeta(label) + `"`).Match(f.Source)
+}
+
+// brokenProject finds the slugs of projects in a file with errors.
+var brokenProject = regexp.MustCompile(`(?m)^\s*project\s+"([^"\n]+)"`)
 
 // A CheckedFile is one file without errors.
 type CheckedFile struct {
@@ -137,6 +154,12 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 				for _, ref := range was.Refs {
 					slugs[ref.Name] = slugs[ref.Name] || ref.Kind == catalog.KindProject
 				}
+			}
+		}
+		if c.out() && c.bytes != nil {
+			out.Broken = append(out.Broken, BrokenFile{s.display(c.path), c.bytes})
+			for _, m := range brokenProject.FindAllSubmatch(c.bytes, -1) {
+				slugs[string(m[1])] = true // a key that names it is not wrong because the file is
 			}
 		}
 		if !c.out() && !c.gone {

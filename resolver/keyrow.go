@@ -50,3 +50,15 @@ func AppendKey(dst []byte, row *KeyRow) []byte {
 	}
 	return dst
 }
+
+// AppendStillGood appends the end of an object to dst: "stillGood", a list of old keys that are good until they expire.
+func AppendStillGood(dst []byte, keys []*catalog.Key) []byte {
+	dst = append(dst, `"stillGood":[`...)
+	for i, k := range keys {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendObject(dst, "name", k.Name, "id", k.ID, "expiresAt", k.ExpiresAt)
+	}
+	return append(dst, "]}"...)
+}

@@ -102,23 +102,43 @@ func keyNames(checked *configsrc.Checked) (names []string) {
 	return names
 }
 
-// findKey returns the key with a name. It refuses files with errors, because the key may be in one of them.
+// findKey returns the key with a name. Other files may have errors: a key that has leaked must not wait for them.
 func findKey(dir, name string) (k placedKey, err error) {
-	checked, err := checkSound(dir, "keys")
+	checked, err := configsrc.Check(dir)
 	if err != nil {
 		return k, err
 	}
 	i := slices.Index(keyNames(checked), name)
 	if i < 0 {
-		return k, no("there is no key %q in %s", name, dir)
+		return k, no("there is no key %q in %s%s", name, dir, unseen(checked, name))
 	}
 	return keysOf(checked)[i], nil
 }
 
+// unseen says which files were not searched for a key, because they have errors.
+func unseen(checked *configsrc.Checked, name string) string {
+	var files []string
+	for _, f := range checked.Broken {
+		if f.Mentions("key", name) {
+			return fmt.Sprintf("; it seems to be in %s, which has errors: mend it first (fingerpost validate)", f.Display)
+		}
+		files = append(files, f.Display)
+	}
+	if len(files) == 0 {
+		return ""
+	}
+	return "; not searched, because they have errors: " + strings.Join(files, ", ")
+}
+
 func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
-	checked, err := checkSound(dir, "keys")
+	checked, err := configsrc.Check(dir)
 	if err != nil {
 		return err
+	}
+	for _, f := range checked.Broken {
+		if f.Mentions("key", k.Name) || f.Display == filepath.Join(dir, configsrc.KeysFile) {
+			return no("%s has errors, and a key %q may be in it: mend it first (fingerpost validate)", f.Display, k.Name)
+		}
 	}
 	keys := keysOf(checked)
 	if at := slices.Index(keyNames(checked), k.Name); at >= 0 {
@@ -143,7 +163,8 @@ func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
 // warnUnknown warns of slugs that no project has. A key may be made before its project.
 func warnUnknown(t terminal, checked *configsrc.Checked, slugs []string) {
 	for _, slug := range slugs {
-		if _, project := checked.Project(slug); project == nil {
+		broken := func(f configsrc.BrokenFile) bool { return f.Mentions("project", slug) }
+		if _, project := checked.Project(slug); project == nil && !slices.ContainsFunc(checked.Broken, broken) {
 			hint := cmp.Or(suggestion("`%s`", hclfile.Nearest(slug, projectSlugs(checked))),
 				": the key is for whichever project takes it")
 			fmt.Fprintf(t.err, "warning: no project has the slug %q%s\n", slug, hint)
@@ -242,26 +263,62 @@ func listKeys(t terminal, dir string, asJSON bool) error {
 }
 
 func newKeysRevoke(t terminal) *cobra.Command {
-	return &cobra.Command{
+	all := false
+	cmd := &cobra.Command{
 		Use:               "revoke NAME",
 		Short:             "Remove a key from the files",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeArgs(keyNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := configDir(cmd)
-			k, err := findKey(dir, args[0])
-			if err != nil {
-				return err
-			}
-			err = atomicfile.Edit(dir, k.file.Path, func(src []byte) ([]byte, error) {
-				return hcledit.RemoveKey(src, k.Name)
-			})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(t.err, "key %q is no longer in %s\n", k.Name, k.file.Display)
-			return nil
+			return revokeKey(t, configDir(cmd), args[0], all)
 		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "remove the old keys of its rotations, too, which are good until they expire")
+	return cmd
+}
+
+func revokeKey(t terminal, dir, name string, all bool) error {
+	k, err := findKey(dir, name)
+	if err != nil {
+		return err
+	}
+	good, err := stillGood(dir, name)
+	if err != nil {
+		return err
+	}
+	keys := []placedKey{k}
+	if all {
+		keys, good = append(keys, good...), nil
+	}
+	for _, k := range keys {
+		err := atomicfile.Edit(dir, k.file.Path, func(src []byte) ([]byte, error) { return hcledit.RemoveKey(src, k.Name) })
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(t.err, "key %q is no longer in %s\n", k.Name, k.file.Display)
+	}
+	printStillGood(t, good, "; --all would have ended it, too")
+	return nil
+}
+
+// stillGood returns the old keys of the rotations of a key that have not expired.
+func stillGood(dir, name string) (keys []placedKey, err error) {
+	checked, err := configsrc.Check(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range keysOf(checked) {
+		if k.ReplacedBy(name) && !k.Expired(time.Now()) {
+			keys = append(keys, k)
+		}
+	}
+	return keys, nil
+}
+
+func printStillGood(t terminal, keys []placedKey, more string) {
+	for _, k := range keys {
+		fmt.Fprintf(t.err, "an old key of it, %q, is good until %s UTC%s\n", k.Name,
+			k.ExpiresAt.UTC().Format("2006-01-02 15:04:05"), more)
 	}
 }
 
@@ -297,11 +354,16 @@ func rotateKey(t terminal, dir, name string, overlap time.Duration, asJSON bool)
 	if err != nil {
 		return no("%v", err)
 	}
+	good, err := stillGood(dir, name)
+	if err != nil {
+		return err
+	}
 	err = atomicfile.Edit(dir, old.file.Path, func(src []byte) ([]byte, error) { return hcledit.RotateKey(src, name, &r) })
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(t.err, "the old key is %q now and good until %s UTC\n", r.Old.Name,
 		r.Old.ExpiresAt.UTC().Format("2006-01-02 15:04:05"))
+	printStillGood(t, good, "")
 	return printKey(t, r.New, r.Text, old.file.Display, asJSON)
 }

@@ -53,12 +53,15 @@ func newValidate(t terminal) *cobra.Command {
 			if given(cmd, "stdin-name") {
 				return usage("--stdin-name is for a file from standard input: give - as the path")
 			}
-			known, err := knownFiles(t, cmd, data)
+			known, note, err := knownFiles(cmd, data)
 			if err != nil {
 				return err
 			}
 			if known != nil {
 				defer known.Close()
+			}
+			if note != "" {
+				defer fmt.Fprintln(t.err, note) // the last line: it is about what was left out
 			}
 			return validate(t, configDir(cmd), known, args, format)
 		},
@@ -74,18 +77,18 @@ func newValidate(t terminal) *cobra.Command {
 }
 
 // knownFiles opens the store to compare the files with; nil: no comparison. A default store that cannot be opened is no
-// error, and it is not used for a folder that was named explicitly.
-func knownFiles(t terminal, cmd *cobra.Command, data string) (*resolver.Stored, error) {
+// error but worth a note, and it is not used for a folder that was named explicitly.
+func knownFiles(cmd *cobra.Command, data string) (known *resolver.Stored, note string, err error) {
 	named := cmd.Flags().Changed("data")
 	if _, err := os.Stat(data); !named && (err != nil || cmd.Flags().Changed("config")) {
-		return nil, nil //nolint:nilerr // without a store nothing is compared
+		return nil, "", nil //nolint:nilerr // without a store nothing is compared
 	}
-	known, err := resolver.OpenStored(data, slog.New(slog.DiscardHandler))
+	known, err = resolver.OpenStored(data, slog.New(slog.DiscardHandler))
 	if err != nil && !named {
-		fmt.Fprintf(t.err, "%v: renamed slugs are not looked for; a running server tells them in its log and /status\n", err)
-		return nil, nil
+		return nil, fmt.Sprintf("%v: renamed slugs are not looked for; a running server tells them in its log and /status",
+			err), nil
 	}
-	return known, err
+	return known, "", err
 }
 
 // validation is what --json prints.

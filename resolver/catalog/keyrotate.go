@@ -62,6 +62,12 @@ func (k *Key) replacedName() string {
 	return k.Name[:min(len(k.Name), maxKeyName-len(suffix))] + suffix
 }
 
+// ReplacedBy reports whether k is the old key of a rotation of the key with a name: it stays good when that is revoked.
+func (k *Key) ReplacedBy(name string) bool {
+	now := Key{Name: name, ID: k.ID}
+	return name != k.Name && k.Name == now.replacedName()
+}
+
 // ParseSpan parses a length of time that is not negative: 90d, 2w, or what time.ParseDuration accepts.
 func ParseSpan(s string) (time.Duration, error) {
 	units := map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
