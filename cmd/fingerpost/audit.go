@@ -30,7 +30,7 @@ func newAudit(t terminal) *cobra.Command {
 		Short: "Show who changed what",
 		Long: "Prints the newest entries of the audit trail, the latest one last. With --follow it goes on until Ctrl-C.\n\n" +
 			"With --json one array, or with --follow one object a line. --data reads the store of a server that does not run.",
-		Args: cobra.NoArgs,
+		Args: wantsCommand,
 		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
 			return audit(cmd.Context(), t, f)
 		}),

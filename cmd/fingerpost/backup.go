@@ -42,7 +42,7 @@ func newBackup(t terminal) *cobra.Command {
 			"A backup is as confidential as the config folder and the mail log: the files' text is in it, with sealed values " +
 			"and\n" +
 			"key hashes, and so is a secret that stands in a file in clear text. The config folder itself is not in it.",
-		Args: cobra.ExactArgs(1),
+		Args: wantsNamed("FILE"),
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			f.remote = cmd.Flags().Changed("ops-url") && !cmd.Flags().Changed("data")
 			return backup(cmd.Context(), t, args[0], f)

@@ -30,13 +30,19 @@ func (f *connectFlags) add(cmd *cobra.Command, keyMay string) {
 	fl.DurationVar(&f.timeout, "timeout", requestTimeout, "how long one request may take")
 }
 
+// local makes a server on this machine the default.
+func (f *connectFlags) local(cmd *cobra.Command) {
+	f.url = "http://127.0.0.1:8080"
+	cmd.Flags().Lookup("url").DefValue = f.url
+}
+
 // requestTimeout is how long one request may take unless --timeout says otherwise.
 const requestTimeout = 30 * time.Second
 
 // options checks the flags.
 func (f *connectFlags) options() (o client.Options, err error) {
 	if f.key == "" {
-		return o, usage("--url needs --key (or FINGERPOST_KEY)")
+		return o, usage("a key is missing: set FINGERPOST_KEY, or give --key")
 	}
 	if strings.ContainsAny(f.key, " \t\r\n") {
 		return o, usage("--key holds blanks or line ends: is it the key alone?")

@@ -40,13 +40,12 @@ func newEdges(t terminal) *cobra.Command {
 			"commit, by a pull or as an API write; give the full id, as git rev-parse and X-Commit have it.\n\n" +
 			"With --data it lists the edges that the store of a server declares which does not run.",
 		Example: `  fingerpost edges --wait "$(git rev-parse HEAD)" --timeout 2m   # in a deploy script, after git push`,
-		Args:    cobra.NoArgs,
+		Args:    wantsCommand,
 		RunE:    interruptible(func(cmd *cobra.Command, _ []string) error { return showEdges(cmd.Context(), t, f) }),
 	}
 	f.connectFlags.add(cmd, "read every project")
 	fl := cmd.Flags()
-	f.url = "http://127.0.0.1:8080"
-	fl.Lookup("url").DefValue = f.url
+	f.local(cmd)
 	fl.StringVar(&f.wait, "wait", "",
 		"wait until every ready edge has this generation, position EPOCH.GENERATION, or commit")
 	fl.StringVar(&f.data, "data", "", "the store's folder of a server that does not run")

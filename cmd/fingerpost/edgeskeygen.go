@@ -20,7 +20,7 @@ func newEdgesKeygen(t terminal) *cobra.Command {
 		Long: "The seed is what the edge proves itself with: put it into a file of mode 0600 on its machine, for serve " +
 			"--edge-key.\n" +
 			"To replace the key of an edge, remove its block first; the old key is then refused with the reload.",
-		Args: cobra.ExactArgs(1),
+		Args: wantsNamed("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return makeEdge(t, configDir(cmd), args[0], asJSON)
 		},

@@ -35,7 +35,7 @@ func newKeysCreate(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME --allow resolve,read,…",
 		Short: "Write a new key's hash to the files and print the key, once",
-		Args:  cobra.ExactArgs(1),
+		Args:  wantsNamed("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			perm, unknown := catalog.ParsePermissions(allow)
 			if len(unknown) > 0 || perm == 0 {
@@ -267,7 +267,7 @@ func newKeysRevoke(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "revoke NAME",
 		Short:             "Remove a key from the files",
-		Args:              cobra.ExactArgs(1),
+		Args:              wantsNamed("NAME"),
 		ValidArgsFunction: completeArgs(keyNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return revokeKey(t, configDir(cmd), args[0], all)
@@ -330,7 +330,7 @@ func newKeysRotate(t terminal) *cobra.Command {
 		Short: "Replace a key by a new one, both good for a while",
 		Long: "The new key takes the name and the rights; the old one is kept under NAME-<id> and expires " +
 			"after the overlap.",
-		Args:              cobra.ExactArgs(1),
+		Args:              wantsNamed("NAME"),
 		ValidArgsFunction: completeArgs(keyNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := parseLifetime(overlap)

@@ -25,8 +25,37 @@ func wantsCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggestion("%q", hclfile.Nearest(args[0],
-		names)))
+	near := hclfile.Nearest(args[0], names)
+	for _, name := range names {
+		if near == "" && len(args[0]) > 2 && strings.HasPrefix(name, args[0]) {
+			near = name
+		}
+	}
+	return usage("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggestion("%q", near))
+}
+
+// wantsNamed returns the check of a command that takes exactly the named arguments.
+func wantsNamed(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		line := strings.Join(append([]string{cmd.CommandPath()}, names...), " ")
+		switch {
+		case len(args) < len(names):
+			return usage("missing: %s: %s", strings.Join(names[len(args):], " and "), line)
+		case len(args) > len(names):
+			return usage("%q is one argument too many: %s", args[len(names)], line)
+		}
+		return nil
+	}
+}
+
+// wantsSome returns the check of a command that takes one or more arguments of a kind.
+func wantsSome(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return wantsNamed(name)(cmd, args)
+		}
+		return nil
+	}
 }
 
 // group makes a command that only has sub-commands.

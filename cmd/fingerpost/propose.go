@@ -13,22 +13,13 @@ import (
 )
 
 func newPropose(t terminal) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "propose",
-		Short: "List, show, apply and drop the proposals of a running server",
-		Long: "A write of the API with the header X-Propose: NAME changes nothing that is live: it is committed to the " +
-			"branch propose/NAME\n" +
-			"of the server's git repository. These commands deal with what was proposed.",
-	}
+	var subs []*cobra.Command
 	sub := func(use, short, keyMay string, args cobra.PositionalArgs, run func(ctx context.Context, c *client.Client,
 		args []string, asJSON bool) error) {
 		var f connectFlags
 		asJSON := false
 		one := &cobra.Command{Use: use, Short: short, Args: args, RunE: interruptible(func(cmd *cobra.Command,
 			args []string) error {
-			if f.url == "" {
-				return usage("--url says which server")
-			}
 			o, err := f.options()
 			if err != nil {
 				return err
@@ -37,8 +28,9 @@ func newPropose(t terminal) *cobra.Command {
 			return run(cmd.Context(), client.New(o), args, asJSON)
 		})}
 		f.add(one, keyMay)
+		f.local(one)
 		one.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
-		cmd.AddCommand(one)
+		subs = append(subs, one)
 	}
 	sub("list", "List the open proposals", "read", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string,
 		asJSON bool) error {
@@ -58,7 +50,7 @@ func newPropose(t terminal) *cobra.Command {
 		}
 		return nil
 	})
-	sub("show NAME", "Show what a proposal would change", "read", cobra.ExactArgs(1), func(ctx context.Context,
+	sub("show NAME", "Show what a proposal would change", "read", wantsNamed("NAME"), func(ctx context.Context,
 		c *client.Client, args []string, asJSON bool) error {
 		list, err := c.Proposals(ctx)
 		if err != nil {
@@ -80,7 +72,7 @@ func newPropose(t terminal) *cobra.Command {
 		}
 		return transfer.WriteChanges(t.out, plan.Changes, colour(t.out))
 	})
-	sub("apply NAME", "Make a proposal live", "write", cobra.ExactArgs(1), func(ctx context.Context, c *client.Client,
+	sub("apply NAME", "Make a proposal live", "write", wantsNamed("NAME"), func(ctx context.Context, c *client.Client,
 		args []string, asJSON bool) error {
 		commit, err := c.ApplyProposal(ctx, args[0])
 		switch {
@@ -92,7 +84,7 @@ func newPropose(t terminal) *cobra.Command {
 		fmt.Fprintln(t.out, commit)
 		return nil
 	})
-	sub("drop NAME", "Remove a proposal", "write, or has made it", cobra.ExactArgs(1), func(ctx context.Context,
+	sub("drop NAME", "Remove a proposal", "write, or has made it", wantsNamed("NAME"), func(ctx context.Context,
 		c *client.Client, args []string, asJSON bool) error {
 		err := c.DropProposal(ctx, args[0])
 		if err == nil && asJSON {
@@ -100,5 +92,8 @@ func newPropose(t terminal) *cobra.Command {
 		}
 		return err
 	})
-	return cmd
+	return group("propose", "List, show, apply and drop the proposals of a running server",
+		"A write of the API with the header X-Propose: NAME changes nothing that is live: it is committed to the "+
+			"branch propose/NAME\n"+
+			"of the server's git repository. These commands deal with what was proposed.", subs...)
 }

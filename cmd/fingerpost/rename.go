@@ -27,7 +27,7 @@ func newRename(t terminal) *cobra.Command {
 uuid line, so the project keeps its ids; comments and formatting stay. A running server takes it up as the same project.
 
 Prints the files that it has changed. Exit code 1 where there is no project OLD, NEW is taken or the files have errors.`,
-		Args:              cobra.ExactArgs(2),
+		Args:              wantsNamed("OLD", "NEW"),
 		ValidArgsFunction: completeArgs(projectSlugs, fixed()),
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			from, to := args[0], args[1]

@@ -27,7 +27,7 @@ func newResolve(t terminal) *cobra.Command {
 			"line, the\n" +
 			"defaults block, or built-in. With --url, that needs a key with read.\n" +
 			"Exit code 1 when a domain does not resolve.",
-		Args:              cobra.MinimumNArgs(1),
+		Args:              wantsSome("DOMAIN"),
 		ValidArgsFunction: completeArgs(domainNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.url == "" {

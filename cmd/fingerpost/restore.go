@@ -30,7 +30,7 @@ func newRestore(t terminal) *cobra.Command {
 			"store that is there is moved aside, never deleted. Config files are not touched: the server takes up those that\n" +
 			"differ from what the backup knows when it starts. Mail that waited in the backup's queue is sent then, marked as\n" +
 			"uncertain: it may have been sent since.",
-		Args: cobra.ExactArgs(1),
+		Args: wantsNamed("FILE"),
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			return restore(cmd.Context(), t, args[0], f)
 		}),

@@ -36,9 +36,9 @@ func newSecrets(t terminal) *cobra.Command {
 		Example: "  fingerpost secrets seal acme jwt_secret\n  fingerpost secrets seal --defaults password",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if ofDefaults {
-				return cobra.ExactArgs(1)(cmd, args)
+				return wantsNamed("FIELD")(cmd, args)
 			}
-			return cobra.ExactArgs(2)(cmd, args)
+			return wantsNamed("PROJECT", "FIELD")(cmd, args)
 		},
 		ValidArgsFunction: completeArgs(projectSlugs, fixed("jwt_secret", "password"), fixed()),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -29,8 +29,7 @@ type trailFlags struct {
 // what the command reads without --project.
 func (f *trailFlags) add(cmd *cobra.Command, c *connectFlags, what, all string) {
 	fl := cmd.Flags()
-	c.url = "http://127.0.0.1:8080"
-	fl.Lookup("url").DefValue = c.url
+	c.local(cmd)
 	fl.StringSliceVar(&f.projects, "project", nil,
 		"slugs of the projects, or the ids of deleted ones (default "+all+" that the key reaches)")
 	fl.StringVar(&f.since, "since", "", "only "+what+" of the last while: 90d, 12h, 30m")

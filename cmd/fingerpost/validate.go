@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -217,6 +218,9 @@ func configRoots(dir string, paths []string) ([]configRoot, error) {
 	var roots []configRoot
 	for _, p := range paths {
 		info, err := os.Stat(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: there is no such file or folder", p)
+		}
 		if err != nil {
 			return nil, err
 		}
