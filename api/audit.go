@@ -56,6 +56,10 @@ func parseAuditQuery(raw []byte) (f catalog.AuditQuery, _ catalog.Problems) {
 	}
 	q.text("actor", &f.Actor)
 	q.text("action", &f.Action)
+	if f.Action != "" && !catalog.IsAuditAction(f.Action) {
+		q.problems.Addf("action", "must be %s with .create, .update or .delete, or %s",
+			strings.Join(catalog.AuditObjects, ", "), strings.Join(catalog.AuditOthers, ", "))
+	}
 	q.text("requestId", &f.RequestID)
 	q.moment("from", &f.From)
 	q.moment("to", &f.To)

@@ -244,3 +244,26 @@ func TestConsoleFrameConnectsNowhere(t *testing.T) {
 		}
 	}
 }
+
+// No path of the console leads out of it.
+func TestConsolePathsStayInside(t *testing.T) {
+	t.Parallel()
+	reader, file := keyFile("reader", `allow = ["read"]`)
+	r := newConsoleRig(t, newDesk(t, map[string]string{"reader.hcl": file}))
+	g := r.signIn(t, reader)
+	for _, path := range []string{"/console/../x", "/console/..", "/console//evil.example", "/console/./../../x", "/console/%2e%2e/x",
+		"/console/projects/../../x", "//console/", "/console/sign-in/../..//evil.example"} {
+		req := httptest.NewRequest(http.MethodGet, "/", nil)
+		var err error
+		if req.URL.Path, err = url.PathUnescape(path); err != nil {
+			t.Fatal(err)
+		}
+		req.URL.RawPath = path
+		req.Header.Set("Cookie", g.cookie)
+		w := httptest.NewRecorder()
+		r.console.ServeHTTP(w, req)
+		if to := w.Header().Get("Location"); to != "" && !strings.HasPrefix(to, "/console/") || w.Code < 300 {
+			t.Errorf("%s: %d to %q", path, w.Code, to)
+		}
+	}
+}

@@ -94,6 +94,7 @@ func (s *Server) createDomain(r *request, project *catalog.Project) error {
 	}
 	s.succeedCreated(r.ctx, "domain created", resolver.AppendDomainRecord(nil, made),
 		projectLocation(project.ID)+"/domains/"+strconv.FormatInt(made.ID, 10))
+	r.ctx.Response.Header.SetCanonical(headerETag, []byte(resolver.DomainETag(made)))
 	return nil
 }
 

@@ -194,7 +194,7 @@ func (r *request) readAll() (bool, error) {
 	case given && value != "1" && value != "0":
 		return false, invalidField("all", "must be 1 (the old keys of its rotations, too) or 0 (this key alone)")
 	case value == "1" && r.dry:
-		return false, invalidField(dryRunParam, "is not for all=1, which makes one change after the other: try them one by one")
+		return false, invalidField(dryRunParam, "is not for all=1, which makes one change after the other")
 	}
 	return value == "1", nil
 }

@@ -309,14 +309,14 @@ func (s *Server) onProposal(r *request) (name string, ctx context.Context, cance
 
 // applyProposal answers POST /api/platform/proposals/{name}/apply.
 func (s *Server) applyProposal(r *request) error {
+	if err := r.permit(); err != nil { // first: whether there is git is not for everybody
+		return err
+	}
 	name, ctx, cancel, err := s.onProposal(r)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	if err := r.permit(); err != nil {
-		return err
-	}
 	by := catalog.Author{Door: catalog.DoorAPI, Actor: r.actor, Key: r.key.Name, RequestID: requestID(r.ctx)}
 	commit, err := s.proposals.ApplyProposal(ctx, name, by, sees(r.key), s.mayApply(r))
 	if err != nil {

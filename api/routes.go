@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"errors"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/console"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -134,7 +137,7 @@ func (s *Server) newRouter() *router.Router {
 	r.RedirectTrailingSlash = false
 	r.RedirectFixedPath = false
 	r.HandleOPTIONS = false
-	r.NotFound = func(ctx *fasthttp.RequestCtx) { s.finish(ctx, "", nil, refusePath) }
+	r.NotFound = s.notFound
 	r.MethodNotAllowed = s.methodNotAllowed
 	table := routes()
 	s.statics = map[string]string{}
@@ -155,6 +158,26 @@ func (s *Server) newRouter() *router.Router {
 	}
 	return r
 }
+
+// notFound answers a path that there is not. A browser that opens the address alone is led to the console, and others
+// are told what there is.
+func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
+	c := connOf(ctx)
+	switch {
+	case string(ctx.URI().PathOriginal()) != "/" || c.services&Platform == 0:
+		s.finish(ctx, "", nil, refusePath)
+	case s.console != nil && c.services&Console != 0 && ctx.IsGet() &&
+		bytes.Contains(ctx.Request.Header.Peek(fasthttp.HeaderAccept), []byte("text/html")):
+		ctx.Response.Header.Set(fasthttp.HeaderLocation, console.Prefix)
+		ctx.Response.SetStatusCode(http.StatusFound)
+		s.finish(ctx, "", nil, nil)
+	default:
+		s.finish(ctx, "", nil, refuseRoot)
+	}
+}
+
+var refuseRoot = &refusal{Code: catalog.CodeNotFound, Message: "nothing is at this path: the console is at " +
+	console.Prefix + ", and the description of the API at /api/openapi.yaml"}
 
 // methodNotAllowed answers a path that exists only with other methods. The library calls it for the targets "*" and
 // "/*" too, and does not know which services the listener offers.

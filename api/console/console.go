@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"path"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -236,6 +237,11 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.Background())
 	if r.URL.Path+"/" == Prefix {
 		http.Redirect(w, r, Prefix, http.StatusMovedPermanently)
+		return
+	}
+	// The mux would lead to the clean path, which may be outside the console.
+	if as := r.URL.EscapedPath(); path.Clean(as) != as && path.Clean(as)+"/" != as {
+		c.failed(w, r, nil, &failure{Status: http.StatusNotFound, Message: "There is no such page."})
 		return
 	}
 	if c.o.Loading != nil && c.o.Loading() && !strings.HasPrefix(r.URL.Path, Prefix+"assets/") {

@@ -60,11 +60,13 @@ var plan = map[string][]string{
 	"fingerpost/api/ops": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
 		"fingerpost/mailer", "github.com/prometheus/client_golang"},
 	"fingerpost/api/client": {"fingerpost/resolver/catalog"},
-	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files
-	"fingerpost/api/console": {"fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna"},
+	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files;
+	// x/net/html: takes out of a mail's preview what a browser follows in spite of every policy
+	"fingerpost/api/console": {"fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
+	// x/text: slugs from names with accents
 	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
 		"fingerpost/mailer", "fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/console",
-		"github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
+		"github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp", "golang.org/x/text/unicode/norm"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc", "fingerpost/configsrc/transfer", "fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo",
@@ -92,7 +94,7 @@ var sole = map[string][]string{
 	"github.com/nats-io/nats.go":          {"fingerpost/configsrc/cluster"},
 	"github.com/nats-io/nkeys":            {"fingerpost/configsrc/cluster"},
 	"github.com/emersion/go-smtp":         {"fingerpost/mailer/smtp", "fingerpost/cmd/testrig"},
-	"golang.org/x/net/html":               {"fingerpost/mailer/template"},
+	"golang.org/x/net/html":               {"fingerpost/mailer/template", "fingerpost/api/console"},
 }
 
 type goPackage struct {

@@ -1,6 +1,10 @@
 package catalog
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // A Door is the way by which a change came in.
 type Door string
@@ -23,6 +27,21 @@ const (
 	AuditDrop      = "proposal.drop"
 	AuditOverruled = "write.overruled" // a write that a person's commit has set aside
 )
+
+// The objects that the audit trail has actions for, which end in .create, .update and .delete, and the other actions.
+var (
+	AuditObjects = []string{"project", "service-settings", "auth-settings", "smtp-config", "domain", "template",
+		"default-template", "key", "edge"}
+	AuditOthers = []string{"key.rotate", "defaults.update", "sealing.update", AuditLoad, AuditConfirm, AuditRestore,
+		AuditApply, AuditDrop, AuditOverruled}
+)
+
+// IsAuditAction reports whether there is such an action.
+func IsAuditAction(action string) bool {
+	noun, verb, _ := strings.Cut(action, ".")
+	return slices.Contains(AuditOthers, action) || slices.Contains(AuditObjects, noun) &&
+		slices.Contains([]string{"create", "update", "delete"}, verb)
+}
 
 // An Author says who makes a change, and by which door.
 type Author struct {

@@ -1,0 +1,89 @@
+package api_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"fingerpost/resolver/catalog"
+)
+
+// Slugs that are made from names keep the letters of names with accents and umlauts.
+func TestSlugsOfNames(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	for name, want := range map[string]string{
+		"Müller & Söhne GmbH": "muller-sohne-gmbh", "Café Zürich": "cafe-zurich", "ÄÖÜ": "aou", "Straße 7": "strasse-7",
+		"Łódź": "lodz", "Smørrebrød & Æbler": "smorrebrod-aebler", "Plain name": "plain-name", "ﬁngerpost": "fingerpost",
+	} {
+		a := m.askBody("POST", "/api/platform/projects", m.key, `{"name":"`+name+`"}`)
+		a.check(t, 201, "")
+		if !strings.Contains(string(a.body), `"slug":"`+want+`"`) {
+			t.Errorf("%s: %s, want the slug %s", name, a.body, want)
+		}
+	}
+	m.askBody("POST", "/api/platform/projects", m.key, `{"name":"漢字"}`).check(t, 400, "VALIDATION_ERROR")
+}
+
+// What is created comes with its ETag, which the next write may give.
+func TestCreatedHasItsETag(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	made := m.askBody("POST", "/api/platform/projects", m.key, `{"name":"Tagged"}`)
+	made.check(t, 201, "")
+	at := made.Header.Get("Location")
+	if tag := made.Header.Get("ETag"); tag == "" || tag != m.ask("GET", at, m.key).Header.Get("ETag") {
+		t.Errorf("a project's ETag is %q", tag)
+	}
+	m.askBody("PUT", at, m.key, `{"name":"Tagged again"}`, "If-Match: "+made.Header.Get("ETag")).check(t, 200, "")
+	made = m.askBody("POST", at+"/domains", m.key, `{"domain":"tagged.example"}`)
+	made.check(t, 201, "")
+	if tag := made.Header.Get("ETag"); tag == "" || tag != m.ask("GET", made.Header.Get("Location"), m.key).Header.Get("ETag") {
+		t.Errorf("a domain's ETag is %q", tag)
+	}
+}
+
+// A wrong action is answered with the right ones.
+func TestAuditActionIsChecked(t *testing.T) {
+	t.Parallel()
+	m := newMatrix(t)
+	a := m.ask("GET", "/api/platform/audit?action=nope", m.key)
+	a.check(t, 400, "VALIDATION_ERROR")
+	actions := slices.Clone(catalog.AuditOthers)
+	for _, noun := range catalog.AuditObjects {
+		if !strings.Contains(string(a.body), noun) {
+			t.Errorf("the answer does not name %s: %s", noun, a.body)
+		}
+		actions = append(actions, noun+".create", noun+".update", noun+".delete")
+	}
+	for _, action := range actions {
+		if slices.Contains(catalog.AuditOthers, action) && !strings.Contains(string(a.body), action) {
+			t.Errorf("the answer does not name %s: %s", action, a.body)
+		}
+		m.ask("GET", "/api/platform/audit?action="+action, m.key).check(t, 200, "")
+	}
+	m.ask("GET", "/api/platform/audit?action=defaults.create", m.key).check(t, 400, "VALIDATION_ERROR")
+}
+
+// Whether there is git is not told to a key that may not write.
+func TestApplyNeedsWriteFirst(t *testing.T) {
+	h := start(t)
+	h.ask("POST", "/api/platform/proposals/x/apply", h.onlyRead).check(t, 403, "FORBIDDEN")
+	h.ask("POST", "/api/platform/proposals/x/apply", h.all).check(t, 409, "GIT_NOT_ENABLED")
+}
+
+// The address alone tells what there is.
+func TestRootTellsWhatThereIs(t *testing.T) {
+	h := start(t)
+	for _, header := range []string{"Accept: */*", "Accept: text/html,*/*"} { // there is no console here
+		a := h.ask("GET", "/", "", header)
+		a.check(t, http.StatusNotFound, "NOT_FOUND")
+		if !strings.Contains(string(a.body), "/console/") || !strings.Contains(string(a.body), "/api/openapi.yaml") {
+			t.Errorf("%s: %s", header, a.body)
+		}
+	}
+	if a := h.ask("GET", "/x", ""); strings.Contains(string(a.body), "/console/") {
+		t.Errorf("another path: %s", a.body)
+	}
+}
