@@ -75,7 +75,7 @@ func TestDeleteNextToANewProject(t *testing.T) {
 func TestCreateNamesWhatFails(t *testing.T) {
 	d := newDesk(t, map[string]string{"initech.hcl": initech})
 	for body, want := range map[string]string{
-		`{"name":5}`: "name", `{}`: "name", `{"description":5}`: "name description", `{"name":" "}`: "name", `{"name":"é"}`: "slug",
+		`{"name":5}`: "name", `{}`: "name", `{"description":5}`: "name description", `{"name":" "}`: "name", `{"name":"漢"}`: "slug",
 		`{"name":5,"slug":"A"}`: "name slug", `{"name":"` + strings.Repeat("a", 121) + `"}`: "name",
 	} {
 		a := d.askBody("POST", "/api/platform/projects", d.key, body, "Content-Type: application/json")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,6 +69,8 @@ func TestComesAndGoes(t *testing.T) {
 				stop := noisy(t, dir, disturb)
 				defer stop()
 				var running sync.WaitGroup
+				var back, away atomic.Int64 // when it was back last, and the longest time without it, in nanoseconds
+				back.Store(time.Now().UnixNano())
 				end := time.Now().Add(time.Duration(testrig.Size(t, 6000, 1500)) * time.Millisecond)
 				must(t, first[way](dir))
 				running.Go(func() {
@@ -79,14 +82,23 @@ func TestComesAndGoes(t *testing.T) {
 							t.Error(err)
 							return
 						}
+						now := time.Now().UnixNano()
+						away.Store(max(away.Load(), now-back.Swap(now)))
 					}
 				})
 				asked := 0
 				for ; time.Now().Before(end); asked++ {
-					if got := n.name("acme.example"); got != "acme" {
-						running.Wait()
-						t.Fatalf("question %d: %s", asked, got)
+					got := n.name("acme.example")
+					if got == "acme" {
+						continue
 					}
+					longest := time.Duration(max(away.Load(), time.Now().UnixNano()-back.Load()))
+					running.Wait()
+					if longest < 400*time.Millisecond {
+						t.Fatalf("question %d: %s, and it was never away for longer than %v", asked, got, longest)
+					}
+					t.Logf("it was away for %v on this busy machine: rightly not found", longest)
+					break
 				}
 				running.Wait()
 				n.untilName("acme.example", string(catalog.CodeNotFound)) // it stays away now
