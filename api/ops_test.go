@@ -90,6 +90,11 @@ func TestOps(t *testing.T) {
 	expect("POST", "/reload", 200)
 	expect("POST", "/reload/confirm", 200)
 	expect("POST", "/reload", 403, "Origin: http://evil.example", "Sec-Fetch-Site: cross-site")
+	for _, path := range []string{"/status", "/metrics", "/debug/pprof/"} { // a page of another site, with GET too
+		expect("GET", path, 403, "Sec-Fetch-Site: cross-site")
+		expect("GET", path, 200, "Sec-Fetch-Site: same-origin")
+	}
+	expect("GET", "/livez", 200, "Sec-Fetch-Site: cross-site")
 	c.reloadErr = errors.New("read projects.d: no such folder")
 	if body := expect("POST", "/reload", 409); !strings.Contains(body, "no such folder") {
 		t.Errorf("%s", body)

@@ -274,3 +274,39 @@ func TestRefusalsOfTheDisk(t *testing.T) {
 	}
 	t.Logf("%d of %d writes were refused", refused, n)
 }
+
+// While the config folder is away, as during a checkout, writes are to be tried again, and nothing is lost.
+func TestFolderGone(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"})
+	path := d.path(t, "/api/platform/projects/@acme")
+	away := d.dir + ".away"
+	if err := os.Rename(d.dir, away); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(away) })
+	for _, ask := range []func() *answer{
+		func() *answer { return d.askBody("PUT", path, d.key, `{"name":"New"}`) },
+		func() *answer { return d.askBody("POST", "/api/platform/projects", d.key, `{"name":"Other"}`) },
+		func() *answer {
+			return d.askBody("POST", path+"/domains", d.key, `{"domain":"new.example"}`)
+		},
+		func() *answer { return d.askBody("PUT", path+"?dryRun=1", d.key, `{"name":"New"}`) },
+		func() *answer {
+			return d.askBody("POST", "/api/platform/keys", d.key, `{"name":"k","allow":["read"]}`)
+		},
+		func() *answer { return d.ask("DELETE", path, d.key) },
+	} {
+		a := ask()
+		a.check(t, 503, "UNAVAILABLE")
+		if a.Header.Get("Retry-After") == "" || strings.Contains(string(a.body), filepath.Dir(d.dir)) {
+			t.Errorf("%v %s", a.Header, a.body)
+		}
+	}
+	if err := os.Rename(away, d.dir); err != nil {
+		t.Fatal(err)
+	}
+	testrig.Eventually(t, "a write goes well again", func() bool {
+		return d.askBody("PUT", path, d.key, `{"name":"New"}`).StatusCode == 200
+	})
+}

@@ -129,11 +129,11 @@ func (s *Source) editKeys(ctx context.Context, path string, permit func() error,
 
 func (s *Source) editKeysOnce(ctx context.Context, path string, permit func() error, rewrite keyEdit) error {
 	defer s.writers.lock(path)()
-	t, err := s.openTree()
+	t, err := s.open()
 	if err != nil {
 		return writeFault("edit "+path, err)
 	}
-	defer t.root.Close()
+	defer t.close()
 	u := &update{permit: permit, done: make(chan error, 1)}
 	if u.file, u.was, err = s.openKeys(t, path, writerOf(ctx).covers); err != nil {
 		return err

@@ -127,7 +127,10 @@ const tooMuch = "the file has at most 1 MiB, and this change has more than there
 // writeFault returns the client's error for a failed system call. The original files are unchanged.
 func writeFault(step string, err error) error {
 	var unfit *atomicfile.UnfitError
+	var known *catalog.Error
 	switch {
+	case errors.As(err, &known):
+		return known
 	case errors.As(err, &unfit):
 		return &catalog.Error{Code: catalog.CodeReadOnly, Message: unfit.Path + " cannot be written: " + unfit.Why}
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):

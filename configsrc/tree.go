@@ -73,7 +73,13 @@ func (c Clone) openTree(named string) (*tree, error) {
 func (s *Source) openTree() (*tree, error) { return s.o.Clone.openTree(s.o.Dir) }
 
 // open implements place.
-func (s *Source) open() (contents, error) { return s.openTree() }
+func (s *Source) open() (contents, error) {
+	t, err := s.openTree()
+	if errors.Is(err, fs.ErrNotExist) { // such as during a checkout
+		return nil, busy("the config folder is not there")
+	}
+	return t, err
+}
 
 func (t *tree) close() { t.root.Close() }
 

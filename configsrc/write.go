@@ -341,15 +341,15 @@ func (s *Source) isLink(path string) bool {
 // createOnce writes a file that does not exist yet.
 func (s *base) createOnce(ctx context.Context, name string, content []byte) error {
 	defer s.writers.lock(name)()
-	file, err := s.place.create(name)
-	if err != nil {
-		return err
-	}
 	t, err := s.place.open()
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
 	defer t.close()
+	file, err := s.place.create(name)
+	if err != nil {
+		return err
+	}
 	c := &candidate{path: name, bytes: content}
 	if c.decode(s.display(name), t); c.declared == nil {
 		return fmt.Errorf("write %s: the new content is invalid: %s", name, c.diags[0].Summary)

@@ -2,6 +2,8 @@ package mailer
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
@@ -43,13 +45,13 @@ func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	if c.Password.Source != catalog.SecretNone {
 		if d.server.Password, err = m.options.OpenSecret(c.Password, c.SecretContext(p.Project.UUID,
 			"password")); err != nil {
-			return d, m.notOpened(&p.Project, "SMTP password", err)
+			return d, m.notOpened(&p.Project, "password", err)
 		}
 	}
 	if c.CAFile != "" {
 		ca := catalog.Secret{Source: catalog.SecretFile, Ref: c.CAFile}
 		if d.server.CA, err = m.options.OpenSecret(ca, c.SecretContext(p.Project.UUID, "ca_file")); err != nil {
-			return d, m.notOpened(&p.Project, "ca_file", err)
+			return d, m.notOpened(&p.Project, "caFile", err)
 		}
 	}
 	m.unopened.Delete(p.Project.ID)
@@ -57,11 +59,37 @@ func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	return d, nil
 }
 
+// A SecretProblem is a secret of a project's SMTP config that cannot be opened on this node: its mail is not sent.
+type SecretProblem struct {
+	ProjectID int64
+	Slug      string
+	Field     string // password or caFile
+	Message   string // does not reveal the secret
+}
+
+// SecretProblems lists the secrets that could not be opened when they were needed, and still cannot, by slug.
+func (m *Mailer) SecretProblems() (problems []SecretProblem) {
+	m.unopened.Range(func(id, _ any) bool {
+		p, err := m.options.Projects.MailProject(id.(int64))
+		if err == nil && p.SMTP != nil {
+			_, err = m.open(p)
+		}
+		if err == nil || p == nil || p.SMTP == nil {
+			m.unopened.Delete(id)
+		} else if now, still := m.unopened.Load(id); still {
+			problems = append(problems, now.(SecretProblem))
+		}
+		return true
+	})
+	slices.SortFunc(problems, func(a, b SecretProblem) int { return strings.Compare(a.Slug, b.Slug) })
+	return problems
+}
+
 // notOpened logs which secret cannot be opened, and why, unless the last line about the project said the same: one line
 // per cause, not one per send. It returns the error for callers.
 func (m *Mailer) notOpened(p *catalog.Project, what string, err error) error {
-	why := what + ": " + err.Error()
-	if before, _ := m.unopened.Swap(p.ID, why); before != why {
+	now := SecretProblem{ProjectID: p.ID, Slug: p.Slug, Field: what, Message: err.Error()}
+	if before, _ := m.unopened.Swap(p.ID, now); before != now {
 		m.log.Warn("a project's mail cannot be sent from this node, since a secret cannot be opened", "project", p.Slug,
 			"secret", what, "error", err)
 	}

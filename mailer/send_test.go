@@ -119,6 +119,10 @@ func TestSendChecksInOrder(t *testing.T) {
 			t.Errorf("a password that cannot be opened: %v", e)
 		}
 	}
+	if problems := r.SecretProblems(); len(problems) != 1 || problems[0].Slug != "sealed" || problems[0].Field != "password" ||
+		problems[0].Message != "only plain ones here" {
+		t.Errorf("the status would say %+v", problems)
+	}
 	if n := strings.Count(said.String(), "only plain ones here"); n != 1 {
 		t.Errorf("the log says %d times why:\n%s", n, said.String())
 	}

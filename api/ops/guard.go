@@ -32,16 +32,27 @@ func newGuard(listen []string, allow []netip.Prefix) *guard {
 	return g
 }
 
+// near refuses what a page of another site asks for in a browser. Browsers say so; others send no such header.
+func (g *guard) near(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+			refuse(w, "a page of another site has asked for this; open the address itself")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // reading passes requests whose Host names this machine.
 func (g *guard) reading(next http.HandlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return g.near(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !overUnix(r) && !g.isThisMachine(r) {
 			refuse(w, fmt.Sprintf("the Host of the request, %.80q, is no address or name of this machine: ask for "+
 				"http://127.0.0.1 or the address of --ops-listen", r.Host))
 			return
 		}
 		next(w, r)
-	})
+	}))
 }
 
 // command passes requests that also come from this machine or from a network of --ops-allow.

@@ -50,6 +50,7 @@ type Config interface {
 type Mail interface {
 	Counts() mailer.Counts
 	Stopped() []mailer.Stopped
+	SecretProblems() []mailer.SecretProblem
 }
 
 // Options say what the ops listener reports on. Resolver, Figures, Streams and Config are required.
@@ -110,8 +111,8 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", ops.readyz)
 	mux.Handle("GET /status", guard.reading(ops.status))
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry,
-		promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)}))
+	mux.Handle("GET /metrics", guard.near(promhttp.HandlerFor(registry,
+		promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)})))
 	reload := func(ctx context.Context) error {
 		o.Resolver.ForgetSecrets()
 		return o.Config.Reload(ctx)
@@ -241,6 +242,14 @@ func (o *Server) secretStatus() []secretStatus {
 		}
 		list = append(list, secretStatus{Severity: severity, Project: p.Slug, ProjectID: p.ProjectID, Field: "jwtSecret",
 			Message: p.Message})
+	}
+	if o.Mail == nil {
+		return list
+	}
+	ofMail := o.Mail.SecretProblems()
+	for _, p := range ofMail[:min(len(ofMail), maxSecretProblems)] {
+		list = append(list, secretStatus{Severity: "error", Project: p.Slug, ProjectID: p.ProjectID,
+			Field: "smtpConfig." + p.Field, Message: p.Message})
 	}
 	return list
 }
