@@ -360,7 +360,7 @@ func TestClusterFlags(t *testing.T) {
 	}
 }
 
-// TestKeygenLetsAnEdgeIn: the seed that keygen prints is all that an edge needs.
+// TestKeygenLetsAnEdgeIn: the seed that keygen makes is all that an edge needs, and for its owner only.
 func TestKeygenLetsAnEdgeIn(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
@@ -375,6 +375,28 @@ func TestKeygenLetsAnEdgeIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.edge("lon1", "").resolves("shop.acme.example")
+
+	seed := filepath.Join(c.dir, "ams9.nk")
+	out, code = c.run("edges", "keygen", "ams9", "--out", seed)
+	if info, err := os.Stat(seed); code != 0 || err != nil || info.Mode().Perm() != 0o600 || strings.Contains(out, "SU") {
+		t.Fatalf("keygen --out ended with %d, %v, %v:\n%s", code, info, err, out)
+	}
+	if out, code := c.run("edges", "keygen", "ams8", "--out", seed); code == 0 || !strings.Contains(out, "is there already") {
+		t.Errorf("over another seed it ended with %d:\n%s", code, out)
+	}
+	if text, err := os.ReadFile(c.path("edges.hcl")); err != nil || strings.Contains(string(text), "ams8") {
+		t.Errorf("the refused edge is declared: %s, %v", text, err)
+	}
+	if err := os.Chmod(seed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c.seeds["ams9"] = seed
+	e := c.edge("ams9", "")
+	e.resolves("shop.acme.example")
+	e.halt()
+	if log := e.logged(); !strings.Contains(log, "others on this machine can read") {
+		t.Errorf("a seed that everybody can read is not told of:\n%s", log)
+	}
 }
 
 // A deploy script waits for a commit, of an API write and of a pull, until the edge answers with what it brought.

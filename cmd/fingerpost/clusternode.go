@@ -70,6 +70,10 @@ func openNode(ctx context.Context, s *service) (*clusterNode, error) {
 
 // follow makes the follower of an edge.
 func (n *clusterNode) follow(s *service) error {
+	if info, err := os.Stat(n.f.edgeKey); err == nil && info.Mode().Perm()&0o077 != 0 {
+		s.log.Warn("others on this machine can read the file of --edge-key, and be this edge: chmod 600", "file", n.f.edgeKey,
+			"mode", info.Mode().Perm().String())
+	}
 	n.follower = cluster.NewFollower(cluster.FollowerOptions{
 		Cluster: n.f.clusterName, Edge: n.f.edgeName, Connection: n.f.connection(&s.f), Logger: s.log,
 		Version: builtAs().version,

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -13,23 +16,24 @@ import (
 )
 
 func newEdgesKeygen(t terminal) *cobra.Command {
-	asJSON := false
+	asJSON, out := false, ""
 	cmd := &cobra.Command{
 		Use:   "keygen NAME",
 		Short: "Write a new edge's public key to the files and print its seed, once",
-		Long: "The seed is what the edge proves itself with: put it into a file of mode 0600 on its machine, for serve " +
-			"--edge-key.\n" +
+		Long: "The seed is what the edge proves itself with: it belongs into a file of mode 0600 on its machine, for serve " +
+			"--edge-key; --out makes one.\n" +
 			"To replace the key of an edge, remove its block first; the old key is then refused with the reload.",
 		Args: wantsNamed("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return makeEdge(t, configDir(cmd), args[0], asJSON)
+			return makeEdge(t, configDir(cmd), args[0], out, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	cmd.Flags().StringVar(&out, "out", "", "write the seed to this new file, for its owner only, and do not print it")
 	return cmd
 }
 
-func makeEdge(t terminal, dir, name string, asJSON bool) error {
+func makeEdge(t terminal, dir, name, out string, asJSON bool) error {
 	if msg := catalog.CheckEdgeName(name); msg != "" {
 		return usage("%s", msg)
 	}
@@ -51,10 +55,22 @@ func makeEdge(t terminal, dir, name string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	if out != "" { // before the files name the key
+		if err := writeSeed(out, seed); err != nil {
+			return err
+		}
+	}
 	if err := addBlock(dir, path, hcledit.EdgeBlock(&catalog.Edge{Name: name, PublicKey: public})); err != nil {
 		return err
 	}
 	file := filepath.Join(dir, path)
+	if out != "" {
+		fmt.Fprintf(t.err, "%s has the public key of edge %q now, and %s its seed, for serve --edge-key\n", file, name, out)
+		if asJSON {
+			return printJSON(t.out, map[string]string{"name": name, "publicKey": public, "seedFile": out, "file": file})
+		}
+		return nil
+	}
 	if asJSON {
 		return printJSON(t.out, map[string]string{"name": name, "publicKey": public, "seed": seed, "file": file})
 	}
@@ -62,4 +78,17 @@ func makeEdge(t terminal, dir, name string, asJSON bool) error {
 		"shown again:\n", file, name)
 	_, err = fmt.Fprintln(t.out, seed)
 	return err
+}
+
+// writeSeed writes a seed to a file that does not exist yet, for its owner only.
+func writeSeed(name, seed string) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return no("%s is there already, and may be the seed of another edge: remove it, or choose another file", name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, seed)
+	return errors.Join(err, f.Sync(), f.Close())
 }

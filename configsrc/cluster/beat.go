@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/nats-io/nats.go"
 
@@ -90,13 +91,38 @@ func (e *edges) committed(p catalog.Position) {
 	}
 }
 
+// The longest texts of a heartbeat that are kept, in characters: they stand in the status, and an edge may say anything.
+const (
+	mostWord    = 64
+	mostProblem = 300
+)
+
+// cut returns the beginning of a text, without characters that break a line or turn it around.
+func cut(text string, most int) string {
+	var out []rune
+	for _, c := range text {
+		if len(out) == most {
+			return string(out) + "…"
+		}
+		if catalog.BreaksLine(c) || !unicode.IsPrint(c) {
+			c = ' '
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
 // hear takes a heartbeat. What cannot be read is dropped.
 func (e *edges) hear(name string, data []byte) {
 	var b beat
 	if json.Unmarshal(data, &b) != nil {
 		return
 	}
-	position, _ := catalog.ParsePosition(b.Position) // an edge without a tree has none
+	b.Instance, b.Version, b.Problem = cut(b.Instance, mostWord), cut(b.Version, mostWord), cut(b.Problem, mostProblem)
+	position, err := catalog.ParsePosition(b.Position)
+	if err != nil {
+		b.Position = "" // an edge without a tree has none
+	}
 	now := e.now()
 	e.mu.Lock()
 	defer e.mu.Unlock()

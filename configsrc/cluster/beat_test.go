@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"fingerpost/resolver/catalog"
 )
@@ -57,5 +60,28 @@ func TestTwoProcessesWithOneName(t *testing.T) {
 		if got := e.status(nil, catalog.Position{})[0].Problem; (got != "") != c.two {
 			t.Errorf("heartbeat %d, of %s: %q", i, c.instance, got)
 		}
+	}
+}
+
+// An edge may say anything of itself: its texts are cut, and fit into a line.
+func TestHeartbeatTextsAreCut(t *testing.T) {
+	t.Parallel()
+	e := edges{now: time.Now}
+	long := strings.Repeat("ä", 100_000)
+	text, err := json.Marshal(beat{Instance: long, Version: long, Position: long, Problem: "two\nlines \u202e" + long})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.hear("fra1", text)
+	s := e.status(nil, catalog.Position{})[0]
+	if n := utf8.RuneCountInString(s.Version); n != 65 || s.Position != "" {
+		t.Errorf("a version of %d characters, the position %.40q", n, s.Position)
+	}
+	if n := utf8.RuneCountInString(s.Problem); n != 301 || !strings.HasPrefix(s.Problem, "two lines  ä") || !strings.HasSuffix(s.Problem, "ä…") {
+		t.Errorf("a problem of %d characters: %.40q", n, s.Problem)
+	}
+	e.hear("ams1", []byte(`{"version":"v1.2.3","position":"8f3a21c09b7e44d1.7","problem":"the disk is full"}`))
+	if s := e.status(nil, catalog.Position{})[0]; s.Version != "v1.2.3" || s.Problem != "the disk is full" || s.Generation != 7 {
+		t.Errorf("%+v", s)
 	}
 }
