@@ -159,50 +159,6 @@ func (w *liveWriter) Write(b []byte) (int, error) {
 func (w *liveWriter) FlushError() error { return w.ctx.Err() }
 func (w *liveWriter) end()              { w.WriteHeader(0) }
 
-// What is not saved yet takes a bounded amount of memory: older changes are forgotten.
-func TestConsoleDraftsAreBounded(t *testing.T) {
-	testrig.Slow(t)
-	t.Parallel()
-	writer, file := keyFile("writer", `allow = ["read", "write"]`)
-	r := newConsoleRig(t, newDesk(t, map[string]string{"writer.hcl": file, "acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"}))
-	p, err := r.resolver.ProjectBySlug("acme")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := r.signIn(t, writer)
-	make := func(bytes int) (at string) {
-		g.send("/console/edit?kind=template&project="+idText(p), nil)
-		sent, _ := g.controls("/console/edit")
-		for name, value := range map[string]string{"code": "big", "name": "Big", "subjectTemplate": "Hi", "bodyText": strings.Repeat("x", bytes)} {
-			sent.Set(name, value)
-		}
-		g.send("/console/edit", sent)
-		if g.status != http.StatusOK || !strings.HasPrefix(g.path, "/console/drafts/") {
-			t.Fatalf("%s: %d %.400s", g.path, g.status, visibleText(g.page))
-		}
-		return g.path
-	}
-	there := func(at string) bool {
-		g.send(at, nil)
-		return g.status == http.StatusOK
-	}
-	small := make(10)
-	for range 3 {
-		if last := make(400_000); !there(last) {
-			t.Error("a change of 400 KB is forgotten at once")
-		}
-	}
-	if !there(small) {
-		t.Error("a small change is forgotten after 2.4 MB of others")
-	}
-	for range 3 {
-		make(400_000)
-	}
-	if there(small) {
-		t.Error("more than 4 MiB of unsaved changes are kept")
-	}
-}
-
 func idText(p *catalog.Project) string { return strconv.FormatInt(p.ID, 10) }
 
 // A mail's preview opens no connection: what a browser follows in spite of every policy is left out of its frame.
