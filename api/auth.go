@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"math"
@@ -177,12 +176,7 @@ func (s *Server) refuseFailed(ctx *fasthttp.RequestCtx, failure keyFailure) *cat
 		refused, throttled = refuseToken, refuseTokenRate
 	}
 	switch failure {
-	case keyMissing:
-		if bytes.HasPrefix(ctx.Request.Header.Peek(fasthttp.HeaderAuthorization), []byte("Bearer "+catalog.KeyPrefix)) {
-			return refuseBearer
-		}
-		return refused
-	case keyRepeated, keyNameless, tokenMissing, tokenRepeated:
+	case keyMissing, keyRepeated, keyNameless, tokenMissing, tokenRepeated:
 		return refused
 	}
 	wait := s.keys.throttle.fail(connOf(ctx).Peer())

@@ -72,9 +72,7 @@ var (
 	refusePath   = &refusal{Code: catalog.CodeNotFound, Message: "no such path"}
 	refuseMethod = &refusal{Code: codeMethodNotAllowed,
 		Message: "the method is not allowed for this path; see the Allow header"}
-	refuseKey    = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid key is required"}
-	refuseBearer = &refusal{Code: catalog.CodeUnauthorized, Message: "a key is no bearer token: send it as " +
-		headerPlatformKey + ", to the mail API as " + headerMailToken}
+	refuseKey  = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid key is required"}
 	refuseRate = &refusal{Code: catalog.CodeRateLimited,
 		Message: "too many failed keys from this address; try again later"}
 	refuseToken     = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid token is required"}
