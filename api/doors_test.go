@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
 // Slugs that are made from names keep the letters of names with accents and umlauts.
 func TestSlugsOfNames(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	m := newMatrix(t)
 	for name, want := range map[string]string{
@@ -28,6 +30,7 @@ func TestSlugsOfNames(t *testing.T) {
 
 // What is created comes with its ETag, which the next write may give.
 func TestCreatedHasItsETag(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	m := newMatrix(t)
 	made := m.askBody("POST", "/api/platform/projects", m.key, `{"name":"Tagged"}`)
@@ -46,6 +49,7 @@ func TestCreatedHasItsETag(t *testing.T) {
 
 // A wrong action is answered with the right ones.
 func TestAuditActionIsChecked(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	m := newMatrix(t)
 	a := m.ask("GET", "/api/platform/audit?action=nope", m.key)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/transfer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -84,6 +85,7 @@ func everything(t *testing.T, dir string) map[string]string {
 
 // TestDryRun: every write that changes files shows its diff, and changes nothing.
 func TestDryRun(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	d, limited := newDryRunDesk(t)
 	acme, err := d.resolver.ProjectBySlug("acme")

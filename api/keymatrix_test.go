@@ -223,6 +223,7 @@ func TestKeyMatrixRevoke(t *testing.T) {
 // A revocation names the old keys of rotations that go on, and ends them too if that is asked for. A key that ends
 // earlier does not count as another one that may do everything.
 func TestKeyRevokeAll(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	m := newMatrix(t)
 	const keys = "/api/platform/keys"

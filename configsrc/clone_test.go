@@ -137,6 +137,7 @@ func (c *cloneRig) intact(before map[string]string) {
 // A link in the place of the config folder, of one above it, or of one below it is never followed: nothing outside is
 // read, changed or removed. Once the folder is back, everything works again.
 func TestCloneFollowsNoLink(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	for _, replaced := range []string{"in/conf", "in", "in/conf/ne"} {
 		for name, f := range calls {

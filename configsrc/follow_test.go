@@ -204,6 +204,7 @@ func TestFollow(t *testing.T) {
 // TestFollowRefused: a file that the edge does not understand keeps its last good state, over a restart too, and counts
 // as received.
 func TestFollowRefused(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	good := "project \"acme\" {\n  name = \"Acme\"\n  domain \"acme.example\" {}\n}\n"
 	newer := strings.Replace(good, "\n}\n", "\n  quota { requests = 5 }\n}\n", 1)
@@ -244,6 +245,7 @@ func TestFollowRefused(t *testing.T) {
 
 // TestFollowEmptyFiles: an empty body and an empty config file are files.
 func TestFollowEmptyFiles(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	data := t.TempDir()
 	e := newEdge(t, data)
@@ -400,6 +402,7 @@ func TestFollowBrake(t *testing.T) {
 // TestFollowMany: the first tree of an edge is larger than one chunk, and two claims of one name are settled as on the
 // authority.
 func TestFollowMany(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	e := newEdge(t, t.TempDir())
 	c := catalog.TreeChange{Position: catalog.Position{Epoch: catalog.NewEpoch(), Generation: 5}}

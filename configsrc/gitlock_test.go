@@ -133,6 +133,7 @@ func TestOnWrite(t *testing.T) {
 // decision, the write is refused at once with the reason, and succeeds as soon as that is over. Aborting a rebase would
 // remove the write.
 func TestWriteBesideUnfinishedGit(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	for mark, of := range map[string]string{
 		"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert", "rebase-merge/todo": "rebase", "rebase-apply/next": "rebase",

@@ -211,6 +211,7 @@ func manyFiles() []catalog.FileChange {
 // TestDamageWhileRunning: data that turns out to be damaged is not copied. The files fill a new store, and until then
 // the old one answers as far as it can.
 func TestDamageWhileRunning(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	files := manyFiles()
@@ -316,6 +317,7 @@ func corruptTables(t *testing.T, dir string) {
 
 // TestDiskFull fills a real disk while changes are applied, and recovers.
 func TestDiskFull(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	mount := t.TempDir()
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=12m"); err != nil {

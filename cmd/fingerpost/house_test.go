@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // plan says which package may import which. An edge that is not here is a design change: it is added here first, with
@@ -148,6 +150,7 @@ func TestTopLevel(t *testing.T) {
 // TestCommentsCite: a document that a comment names exists, in the repository's top folder or next to the file, and has
 // the section named after the comma. A sentence that continues after the comma begins in lower case.
 func TestCommentsCite(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	reference := regexp.MustCompile(`([\w./-]*\w\.md)\b(?:, ([A-Z][\w-]*))?`)
 	for _, file := range tracked(t) {
@@ -236,6 +239,7 @@ func listPackages(t *testing.T) (packages []goPackage) {
 // TestCampaigns: each row of .ci/campaign belongs to a campaign of the table in .github/CONTRIBUTING.md, names a package that
 // exists and a test that its package has; the folders of the table exist, and between them guard every room.
 func TestCampaigns(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	script, err1 := os.ReadFile("../../.ci/campaign")
 	table, err2 := os.ReadFile("../../.github/CONTRIBUTING.md")

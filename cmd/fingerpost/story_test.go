@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 func TestStories(t *testing.T) {
 	dir, files := "testdata", []string(nil)
 	if testing.Short() {
-		dir, files = "", []string{"testdata/broken.txtar", "testdata/edit.txtar", "testdata/mail-send.txtar", "testdata/validate-renamed.txtar"}
+		dir, files = "", []string{"testdata/edit.txtar", "testdata/mail-send.txtar"}
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: dir, Files: files,

@@ -106,6 +106,7 @@ func TestPoolEvicts(t *testing.T) {
 
 // TestPoolIdle: an unused connection is ended with QUIT, and one that has carried enough mails is not reused.
 func TestPoolIdle(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	peer := newScripted(t, nil, script(greet, takes, "QUIT -> 221 bye", hangUp))
 	tr := newTestTransport(t, smtp.TransportOptions{Idle: short})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
@@ -81,6 +82,7 @@ func checkMail(t *testing.T, l *ledger.Ledger) {
 
 // TestBackupCarriesMail: a restored ledger has all mail of the backup, and so has a backup of it.
 func TestBackupCarriesMail(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	s := open(t, newDir(t), store.Options{})
 	fillMail(t, s.ledger)
@@ -101,6 +103,7 @@ func TestBackupCarriesMail(t *testing.T) {
 
 // TestRestoreOfAnEarlierRelease: its archives hold mail in the store, and the store may have an older format.
 func TestRestoreOfAnEarlierRelease(t *testing.T) {
+	testrig.Slow(t)
 	t.Parallel()
 	for _, format := range []byte{2, 3} {
 		dir := newDir(t)
