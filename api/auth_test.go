@@ -71,7 +71,8 @@ func TestUnauthorized(t *testing.T) {
 			if first == "" {
 				first = body
 			}
-			if body != first || a.Header.Get("WWW-Authenticate") == "" {
+			if body != first || a.Header.Get("WWW-Authenticate") == "" || !strings.Contains(body, "X-PLATFORM-KEY") ||
+				!strings.Contains(body, "X-Internal-Service-Token") {
 				t.Errorf("%s, %s: %s %v, want %s", name, path, body, a.Header, first)
 			}
 			h.ask("GET", path, h.all).check(t, 200, "")

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 )
@@ -113,5 +114,46 @@ func TestStrictHandling(t *testing.T) {
 		if got := strings.Join(a.fields(), " "); got != "extra id" {
 			t.Errorf("%q: details on %q", prefer, got)
 		}
+	}
+}
+
+// The fields of a body that change nothing are named, those that only answers have included.
+func TestIgnoredFields(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  smtp_config {\n    host = \"mail.acme.example\"\n    from_email = \"a@acme.example\"\n  }\n}\n"})
+	path := d.path(t, "/api/platform/projects/@acme")
+	many := []string{}
+	for i := range 1000 {
+		many = append(many, `"unknown`+itoa(i)+`":1`)
+	}
+	for _, c := range []struct{ method, path, body, more, want string }{
+		{"PUT", path, `{"name":"Acme"}`, "", ""},
+		{"PUT", path, `{"id":1,"colour":"x","name":"Acme","naïve, 100%":{"a":1},"labels":{"plan":"gold"}}`, "", "id, colour, na%C3%AFve%2C 100%25"},
+		{"PUT", path + "?dryRun=1", `{"colour":"x"}`, "", "colour"},
+		{"PUT", path, `{"colour":"x","status":"NONE"}`, "", "colour"},                        // 400
+		{"PUT", path, `{"colour":"x","id":1}`, "Prefer: handling=strict", "id"},              // 400: colour fails
+		{"POST", "/api/platform/projects", `{"name":"New","status":"ACTIVE"}`, "", "status"}, // a new one is a draft
+		{"POST", "/api/platform/projects", `{"name":"New 2","status":"ACTIVE"}`, "Prefer: handling=strict", "status"},
+		{"POST", resolveURL, `{"domains":["acme.example"],"form":"flat"}`, "", "form"},
+		{"POST", "/api/platform/keys", `{"name":"k","allow":["read"],"lastUsedAt":null,"secret":1}`, "", "lastUsedAt, secret"},
+	} {
+		a := d.askBody(c.method, c.path, d.key, c.body, "X-None: x", cmp.Or(c.more, "X-None: y"))
+		if got := a.Header.Get("X-Ignored-Fields"); got != c.want || len(a.Header.Values("X-Ignored-Fields")) > 1 {
+			t.Errorf("%s %s: %d with %q, want %q", c.method, c.body, a.StatusCode, a.Header.Values("X-Ignored-Fields"), c.want)
+		}
+	}
+	smtp := strings.Replace(path, "platform", "mail", 1) + "/smtp-config"
+	token := []string{"X-Internal-Service-Token: " + d.key, "X-Internal-Service-Name: test"}
+	if a := d.askBody("PUT", smtp, "", `{"caFile":"ca.pem","fromName":"A"}`, token...); a.Header.Get("X-Ignored-Fields") != "caFile" {
+		t.Errorf("%d %v", a.StatusCode, a.Header)
+	}
+	a := d.askBody("PUT", path, d.key, "{"+strings.Join(many, ",")+"}")
+	if got := a.Header.Get("X-Ignored-Fields"); a.StatusCode != 200 || len(got) > 1100 || !strings.HasPrefix(got, "unknown0, unknown1, ") ||
+		!strings.HasSuffix(got, ", ...") {
+		t.Errorf("%d: %d bytes, %s", a.StatusCode, len(got), got)
+	}
+	long := strings.Repeat("n", 2000)
+	if got := d.askBody("PUT", path, d.key, `{"`+long+`":1}`).Header.Get("X-Ignored-Fields"); got != "..." {
+		t.Errorf("a long name: %s", got)
 	}
 }

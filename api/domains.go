@@ -67,7 +67,7 @@ func domainTaken() error {
 
 // createDomain answers POST /projects/{id}/domains.
 func (s *Server) createDomain(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, domainNames...)
+	f, err := s.readForm(r, domainNames)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (r *request) presentDomain(p *catalog.ProjectConfig, uuid catalog.UUID) (*c
 
 // updateDomain answers PUT /projects/{projectId}/domains/{domainId}.
 func (s *Server) updateDomain(r *request, project *catalog.Project, domain *catalog.Domain) error {
-	f, err := s.readForm(r, domainNames...)
+	f, err := s.readForm(r, domainNames)
 	if err != nil {
 		return err
 	}

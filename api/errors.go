@@ -72,7 +72,9 @@ var (
 	refusePath   = &refusal{Code: catalog.CodeNotFound, Message: "no such path"}
 	refuseMethod = &refusal{Code: codeMethodNotAllowed,
 		Message: "the method is not allowed for this path; see the Allow header"}
-	refuseKey  = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid key is required"}
+	// refuseKey is the same whatever is wrong. It names the headers, for somebody who sent the key as a bearer token.
+	refuseKey = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid key is required, as X-PLATFORM-KEY, " +
+		"or for the mail API as X-Internal-Service-Token with X-Internal-Service-Name"}
 	refuseRate = &refusal{Code: catalog.CodeRateLimited,
 		Message: "too many failed keys from this address; try again later"}
 	refuseToken     = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid token is required"}

@@ -19,9 +19,10 @@ type form struct {
 	bad      map[string]bool // fields that have a problem
 }
 
-// readForm reads the body. names are the fields that it may have.
-func (s *Server) readForm(r *request, names ...string) (*form, error) {
-	body, problems, err := s.readBody(r, append(slices.Clone(names), readOnlyFields...)...)
+// readForm reads the body. fields are those that the call takes; readOnly are further fields of answers, next to those
+// that all have.
+func (s *Server) readForm(r *request, fields []string, readOnly ...string) (*form, error) {
+	body, problems, err := s.readBody(r, fields, append(readOnly, readOnlyFields...))
 	if err != nil {
 		return nil, err
 	}

@@ -146,7 +146,7 @@ func (s *Server) readOverlap(r *request) (time.Duration, error) {
 	if !r.conn.HasBody() {
 		return defaultOverlap, nil
 	}
-	f, err := s.readForm(r, "overlap")
+	f, err := s.readForm(r, []string{"overlap"})
 	if err != nil {
 		return 0, err
 	}

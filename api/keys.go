@@ -56,7 +56,7 @@ func (s *Server) createKey(r *request) error {
 	if err := r.permitKeys(); err != nil {
 		return err
 	}
-	f, err := s.readForm(r, append(keyNames, "lastUsedAt")...)
+	f, err := s.readForm(r, keyNames, "lastUsedAt")
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,10 @@ type object struct {
 
 // readBody reads and decodes a request's body, which must be a JSON object. Call it last: everything that can be
 // checked without the body is checked first, and the body stays unread until then. The object holds no memory of the
-// request. If the client sends "Prefer: handling=strict", each field that is not among known is a problem.
-func (s *Server) readBody(r *request, known ...string) (body *object, problems catalog.Problems, err error) {
+// request. fields are those that the call takes, and readOnly others that an answer may have. All fields but the former
+// are ignored, and named in the answer's X-Ignored-Fields. With "Prefer: handling=strict" a field that is neither is a
+// problem.
+func (s *Server) readBody(r *request, fields, readOnly []string) (body *object, problems catalog.Problems, err error) {
 	h := &r.ctx.Request.Header
 	if err := checkMediaType(h); err != nil {
 		return nil, nil, err
@@ -44,15 +46,45 @@ func (s *Server) readBody(r *request, known ...string) (body *object, problems c
 	if err != nil {
 		return nil, nil, err
 	}
-	if body, err = decodeBody(text); err != nil || !prefersStrict(h) {
-		return body, nil, err
+	if body, err = decodeBody(text); err != nil {
+		return nil, nil, err
 	}
+	var ignored []string
+	strict := prefersStrict(h)
 	for _, name := range body.names {
-		if !slices.Contains(known, name) {
+		switch {
+		case slices.Contains(fields, name):
+		case strict && !slices.Contains(readOnly, name):
 			problems.Addf(name, "is not a field of this request")
+		default:
+			ignored = append(ignored, name)
 		}
 	}
+	if len(ignored) > 0 {
+		r.ctx.Response.Header.Set(headerIgnored, ignoredText(ignored))
+	}
 	return body, problems, nil
+}
+
+const (
+	headerIgnored = "X-Ignored-Fields"
+	maxIgnored    = 1024 // bytes of its value, but for the mark of what is left out
+)
+
+// ignoredText is the value of X-Ignored-Fields, in the order of the body.
+func ignoredText(names []string) string {
+	var text []byte
+	for i, name := range names {
+		if i > 0 {
+			text = append(text, ", "...)
+		}
+		before := len(text)
+		if text = catalog.AppendHeaderText(text, name); len(text) > maxIgnored {
+			return string(text[:before]) + "..."
+		}
+		text = append(text[:before], bytes.ReplaceAll(text[before:], []byte{','}, []byte("%2C"))...)
+	}
+	return string(text)
 }
 
 // bodyText reads a request's body. It may be called again.

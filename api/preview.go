@@ -9,7 +9,7 @@ import (
 // previewTemplate answers POST /projects/{projectId}/templates/preview. It renders the stored template that a send
 // would take, or the parts in the body, with the body's variables.
 func (s *Server) previewTemplate(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, "templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables")
+	f, err := s.readForm(r, []string{"templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables"})
 	if err != nil {
 		return err
 	}

@@ -130,6 +130,9 @@ func onPart[T any](param string, find func(from ProjectReader, project, id int64
 // projectNames are the fields of a project in a request.
 var projectNames = catalog.RequestNames(new(catalog.Project).AuditFields())
 
+// newProjectNames are the fields of a new project in a request.
+var newProjectNames = []string{"name", "slug", "description", "labels"}
+
 // createProject answers POST /projects.
 func (s *Server) createProject(r *request) error {
 	if err := r.permit(); err != nil {
@@ -138,13 +141,13 @@ func (s *Server) createProject(r *request) error {
 	if !r.key.EveryProject() {
 		return refuseProject
 	}
-	f, err := s.readForm(r, projectNames...)
+	f, err := s.readForm(r, newProjectNames, "status")
 	if err != nil {
 		return err
 	}
 	p := catalog.Project{UUID: catalog.NewUUID(), Status: catalog.StatusDraft}
 	f.require("name", "is required")
-	f.fill(p.AuditFields(), "name", "slug", "description", "labels")
+	f.fill(p.AuditFields(), newProjectNames...)
 	switch {
 	case f.has("slug"):
 	case f.bad["name"] || strings.TrimSpace(p.Name) == "":
@@ -212,7 +215,7 @@ func slugOf(name string) string {
 
 // updateProject answers PUT /projects/{id}. See write.go for the steps.
 func (s *Server) updateProject(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, projectNames...)
+	f, err := s.readForm(r, projectNames)
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (s *Server) resolveBatch(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
 	}
-	body, unknown, err := s.readBody(r, "domains")
+	body, unknown, err := s.readBody(r, []string{"domains"}, nil)
 	if err != nil {
 		return err
 	}

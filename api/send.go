@@ -59,7 +59,7 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	if err := r.permit(); err != nil {
 		return err
 	}
-	f, err := s.readForm(r, names...)
+	f, err := s.readForm(r, names)
 	if err != nil {
 		return err
 	}

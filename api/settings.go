@@ -35,7 +35,7 @@ var (
 
 // updateServiceSettings answers PUT /projects/{id}/service-settings.
 func (s *Server) updateServiceSettings(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, serviceNames...)
+	f, err := s.readForm(r, serviceNames)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *Server) updateServiceSettings(r *request, project *catalog.Project) err
 // updateAuthSettings answers PUT /projects/{id}/auth-settings. If the body has registrationMode without
 // approvalRequired or inviteOnly, those two are set to fit the mode.
 func (s *Server) updateAuthSettings(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, authNames...)
+	f, err := s.readForm(r, authNames)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (s *Server) getSMTPConfig(r *request, project *catalog.Project) error {
 
 // saveSMTPConfig answers POST and PUT of a project's SMTP config; both create it or change it.
 func (s *Server) saveSMTPConfig(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, smtpNames...)
+	f, err := s.readForm(r, smtpNames)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (s *Server) testSMTP(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
 	}
-	f, err := s.readForm(r, smtpTestNames...)
+	f, err := s.readForm(r, smtpTestNames)
 	if err != nil {
 		return err
 	}

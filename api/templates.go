@@ -17,8 +17,8 @@ const (
 var (
 	// templateFields are the fields that sort a list of templates.
 	templateFields = []string{"id", "projectId", "code", "name", "subjectTemplate", "active", "defaultTemplate", "maxAge"}
-	// templateNames are the fields of a template in a request, and the other fields of answers.
-	templateNames = append(catalog.RequestNames(new(catalog.Template).AuditFields()), "defaultTemplate")
+	// templateNames are the fields of a template in a request.
+	templateNames = catalog.RequestNames(new(catalog.Template).AuditFields())
 
 	refuseDefault = &refusal{Code: catalog.CodeForbidden,
 		Message: "this is a default template, which belongs to no project: " +
@@ -39,7 +39,7 @@ func (s *Server) getTemplate(r *request, _ *catalog.Project, t *catalog.Template
 // saveTemplate answers POST and PUT of a project's templates; both create or change the one with the body's code. A
 // default template of the same code stays as it is.
 func (s *Server) saveTemplate(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, templateNames...)
+	f, err := s.readForm(r, templateNames, "defaultTemplate")
 	if err != nil {
 		return err
 	}
