@@ -50,10 +50,28 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 
 var consolePath = []byte("/console")
 
+// hasConsole reports whether the connection's listener has the console.
+func (s *Server) hasConsole(c *conn) bool { return c.services&Console != 0 && s.console != nil }
+
 // toConsole reports whether a request is the console's.
 func (s *Server) toConsole(c *conn, path []byte) bool {
 	rest, found := bytes.CutPrefix(path, consolePath)
-	return found && c.services&Console != 0 && s.console != nil && (len(rest) == 0 || rest[0] == '/')
+	return found && s.hasConsole(c) && (len(rest) == 0 || rest[0] == '/')
+}
+
+// opensConsole reports whether a request is that of a browser that opens the address alone.
+func (s *Server) opensConsole(ctx *fasthttp.RequestCtx, c *conn, path []byte) bool {
+	return string(path) == "/" && (ctx.IsGet() || ctx.IsHead()) && s.hasConsole(c) &&
+		bytes.Contains(ctx.Request.Header.Peek(fasthttp.HeaderAccept), []byte("text/html"))
+}
+
+// leadToConsole answers with a redirect to the console, by its path alone: the Host is the client's word.
+func (s *Server) leadToConsole(ctx *fasthttp.RequestCtx) {
+	ctx.Response.Header.Set(fasthttp.HeaderLocation, console.Prefix)
+	ctx.Response.Header.SetCanonical(headerVary, []byte(fasthttp.HeaderAccept))
+	ctx.Response.Header.SetNoDefaultContentType(true)
+	ctx.Response.SetStatusCode(http.StatusFound)
+	s.finish(ctx, "", nil, nil)
 }
 
 // answerConsole reads the body, which is small for somebody who is not signed in, and lets the console answer.

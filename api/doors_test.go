@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/api"
+	"fingerpost/api/console"
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
@@ -77,17 +79,47 @@ func TestApplyNeedsWriteFirst(t *testing.T) {
 	h.ask("POST", "/api/platform/proposals/x/apply", h.all).check(t, 409, "GIT_NOT_ENABLED")
 }
 
-// The address alone tells what there is.
+// The address alone leads a browser to the console, and tells others what there is.
 func TestRootTellsWhatThereIs(t *testing.T) {
-	h := start(t)
-	for _, header := range []string{"Accept: */*", "Accept: text/html,*/*"} { // there is no console here
-		a := h.ask("GET", "/", "", header)
+	t.Parallel()
+	h := start(t, func(o *api.Options) { o.Console = new(console.Options) })
+	const browser, curl = "Accept: text/html,application/xhtml+xml,*/*;q=0.8", "Accept: */*"
+	at := func(services api.Services) *house {
+		on := h.in(t)
+		on.addr = h.listen(services)
+		return on
+	}
+	plain, both, alone := h, at(api.Platform|api.Mail|api.Console), at(api.Console)
+	tells := func(h *house, path, accept string, console, description bool) {
+		t.Helper()
+		a := h.ask("GET", path, "", accept)
 		a.check(t, http.StatusNotFound, "NOT_FOUND")
-		if !strings.Contains(string(a.body), "/console/") || !strings.Contains(string(a.body), "/api/openapi.yaml") {
-			t.Errorf("%s: %s", header, a.body)
+		if strings.Contains(string(a.body), "/console/") != console || strings.Contains(string(a.body), "/api/openapi.yaml") != description {
+			t.Errorf("%s with %s: %s", path, accept, a.body)
 		}
 	}
-	if a := h.ask("GET", "/x", ""); strings.Contains(string(a.body), "/console/") {
-		t.Errorf("another path: %s", a.body)
+	tells(plain, "/", browser, false, true)
+	tells(plain, "/", curl, false, true)
+	tells(both, "/", curl, true, true)
+	tells(both, "/", "Accept: application/json", true, true)
+	tells(both, "/x", browser, false, false)
+	tells(alone, "/", curl, true, false)
+	mail := at(api.Mail)
+	tells(mail, "/", browser, false, false)
+	for _, loading := range []bool{false, true} {
+		h.server.SetLoading(loading)
+		for _, on := range []*house{both, alone} {
+			for _, path := range []string{"/", "/?x=//evil.example"} {
+				c := on.dial()
+				c.send("GET " + path + " HTTP/1.1\r\nHost: evil.example\r\n" + browser + "\r\nConnection: close\r\n\r\n")
+				a, err := c.read("GET")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a.StatusCode != http.StatusFound || a.Header.Get("Location") != "/console/" || a.Header.Get("Vary") != "Accept" {
+					t.Errorf("loading %v: %d %v", loading, a.StatusCode, a.Header)
+				}
+			}
+		}
 	}
 }

@@ -1,9 +1,7 @@
 package api
 
 import (
-	"bytes"
 	"errors"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -159,25 +157,22 @@ func (s *Server) newRouter() *router.Router {
 	return r
 }
 
-// notFound answers a path that there is not. A browser that opens the address alone is led to the console, and others
-// are told what there is.
+// notFound answers an unknown path. At the address alone it tells what the listener has.
 func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
-	c := connOf(ctx)
-	switch {
-	case string(ctx.URI().PathOriginal()) != "/" || c.services&Platform == 0:
-		s.finish(ctx, "", nil, refusePath)
-	case s.console != nil && c.services&Console != 0 && ctx.IsGet() &&
-		bytes.Contains(ctx.Request.Header.Peek(fasthttp.HeaderAccept), []byte("text/html")):
-		ctx.Response.Header.Set(fasthttp.HeaderLocation, console.Prefix)
-		ctx.Response.SetStatusCode(http.StatusFound)
-		s.finish(ctx, "", nil, nil)
-	default:
-		s.finish(ctx, "", nil, refuseRoot)
+	c, here := connOf(ctx), []string{}
+	if s.hasConsole(c) {
+		here = append(here, "the console is at "+console.Prefix)
 	}
+	if c.services&Platform != 0 {
+		here = append(here, "the description of the API is at "+openAPIPath)
+	}
+	if len(here) == 0 || string(ctx.URI().PathOriginal()) != "/" {
+		s.finish(ctx, "", nil, refusePath)
+		return
+	}
+	s.finish(ctx, "", nil, &refusal{Code: refusePath.Code,
+		Message: "nothing is at this path: " + strings.Join(here, ", and ")})
 }
-
-var refuseRoot = &refusal{Code: catalog.CodeNotFound, Message: "nothing is at this path: the console is at " +
-	console.Prefix + ", and the description of the API at /api/openapi.yaml"}
 
 // methodNotAllowed answers a path that exists only with other methods. The library calls it for the targets "*" and
 // "/*" too, and does not know which services the listener offers.
@@ -237,8 +232,10 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		}
 	}()
 	switch path := ctx.URI().PathOriginal(); {
-	case c.services&Console != 0 && s.toConsole(c, path): // before what follows: it tells people why they have to wait
+	case s.toConsole(c, path): // before what follows: it tells people why they have to wait
 		s.answerConsole(ctx, c)
+	case s.opensConsole(ctx, c, path):
+		s.leadToConsole(ctx)
 	case s.loading.Load() && string(path) != platformHealthPath && string(path) != mailHealthPath:
 		s.finish(ctx, "", nil, refuseLoading)
 	case s.stale.Load() && string(path) != platformHealthPath && string(path) != mailHealthPath:
