@@ -72,11 +72,14 @@ func TestAuditActionIsChecked(t *testing.T) {
 	m.ask("GET", "/api/platform/audit?action=defaults.create", m.key).check(t, 400, "VALIDATION_ERROR")
 }
 
-// Whether there is git is not told to a key that may not write.
+// Whether there is git is not told to a key that may not write, and a bad name is told first.
 func TestApplyNeedsWriteFirst(t *testing.T) {
 	h := start(t)
-	h.ask("POST", "/api/platform/proposals/x/apply", h.onlyRead).check(t, 403, "FORBIDDEN")
-	h.ask("POST", "/api/platform/proposals/x/apply", h.all).check(t, 409, "GIT_NOT_ENABLED")
+	for method, path := range map[string]string{"POST": "/api/platform/proposals/NAME/apply", "DELETE": "/api/platform/proposals/NAME"} {
+		h.ask(method, strings.Replace(path, "NAME", "x", 1), h.onlyRead).check(t, 403, "FORBIDDEN")
+		h.ask(method, strings.Replace(path, "NAME", "X", 1), h.onlyRead).check(t, 400, "VALIDATION_ERROR")
+		h.ask(method, strings.Replace(path, "NAME", "x", 1), h.all).check(t, 409, "GIT_NOT_ENABLED")
+	}
 }
 
 // The address alone leads a browser to the console, and tells others what there is.

@@ -291,14 +291,18 @@ func (s *Server) listProposals(r *request) error {
 	return err
 }
 
-// onProposal checks what calls on one proposal have in common.
-func (s *Server) onProposal(r *request) (name string, ctx context.Context, cancel func(), err error) {
+// onProposal checks what calls on one proposal have in common. The key needs one of the permissions.
+func (s *Server) onProposal(r *request, may catalog.Permission) (name string, ctx context.Context, cancel func(),
+	err error) {
 	name, _ = r.ctx.UserValue("name").(string)
 	if !proposalName.MatchString(name) {
 		return "", nil, nil, invalidField("name", "is no name of a proposal")
 	}
 	if r.dry {
 		return "", nil, nil, invalidField(dryRunParam, "is not for this call: the proposal's plan shows what it changes")
+	}
+	if r.key.Allow&may == 0 {
+		return "", nil, nil, refuseAllow
 	}
 	if s.proposals == nil {
 		return "", nil, nil, refuseNoGit
@@ -309,10 +313,7 @@ func (s *Server) onProposal(r *request) (name string, ctx context.Context, cance
 
 // applyProposal answers POST /api/platform/proposals/{name}/apply.
 func (s *Server) applyProposal(r *request) error {
-	if err := r.permit(); err != nil { // first: whether there is git is not for everybody
-		return err
-	}
-	name, ctx, cancel, err := s.onProposal(r)
+	name, ctx, cancel, err := s.onProposal(r, catalog.MayWrite)
 	if err != nil {
 		return err
 	}
@@ -367,14 +368,11 @@ func (s *Server) mayApply(r *request) func(p *Proposal, w *configsrc.Weight) ([]
 // dropProposal answers DELETE /api/platform/proposals/{name}: for a key with write that sees it, and for the key that
 // made it.
 func (s *Server) dropProposal(r *request) error {
-	name, ctx, cancel, err := s.onProposal(r)
+	name, ctx, cancel, err := s.onProposal(r, catalog.MayWrite|catalog.MayPropose)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	if r.key.Allow&(catalog.MayWrite|catalog.MayPropose) == 0 {
-		return refuseAllow
-	}
 	err = s.proposals.DropProposal(ctx, name, func(p *Proposal) error {
 		switch {
 		case len(p.Keys) > 0 && p.Keys[0].Name == r.key.Name:
