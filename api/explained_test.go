@@ -245,7 +245,7 @@ project "acme" {
   smtp_config {
     host       = "smtp.acme.example"
     username   = "acme"
-    password   = env("ACME_PASSWORD")
+    password   = env("ACME_PASSWORD") # from the vault
     from_email = "hello@acme.example"
   }
 }
@@ -274,7 +274,7 @@ project "other" {
   smtp_config {
     host       = "smtp.acme.example"
     username   = "acme"
-    password   = env("ACME_PASSWORD")
+    password   = env("ACME_PASSWORD") # from the vault
     from_email = "hello@acme.example"
   }
 }

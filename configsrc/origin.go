@@ -50,8 +50,8 @@ type Block struct {
 	Text string `json:"text"` // whole lines
 }
 
-// Block returns a project's block out of the last good bytes of its file. A sealed secret is shown as sealed("…"), any
-// other as (redacted).
+// Block returns a project's block out of the last good bytes of its file. Its secrets are shown as hclfile.Masked
+// shows them.
 func (s *base) Block(project catalog.UUID) (*Block, error) {
 	path, file, declared, err := s.declared(project)
 	if err != nil {

@@ -78,18 +78,26 @@ func Redact(src []byte) []byte {
 }
 
 // Masked is Redact for a diff: a sealed value is shown as sealed("…"), and an env() or file() call as it is, because it
-// names a secret's place and is none.
+// names a secret's place and is none. In a valid file the comment behind such a call is shown with it.
 func Masked(src []byte) []byte {
 	s := &Source{Src: src}
 	if ds := s.guard(); len(ds) == 0 {
 		s.parse()
+	}
+	ends := map[int]int{} // of the values of secret attributes, by their beginnings
+	if s.Body != nil && !s.broken {
+		for _, x := range treeSecrets(s.Body, nil) {
+			ends[x.from] = x.to
+		}
 	}
 	var out []byte
 	at := 0
 	for _, x := range s.secretSpans() {
 		out = append(out, src[at:x.from]...)
 		value := src[x.from:x.to]
-		if at = x.to; placeCall.Match(value) {
+		end := ends[x.from]
+		if at = x.to; placeCall.Match(value) ||
+			end > 0 && end < x.to && placeCall.Match(src[x.from:end]) && s.isRemark(src[end:x.to]) {
 			out = append(out, value...)
 			continue
 		}
@@ -104,6 +112,15 @@ func Masked(src []byte) []byte {
 
 // placeCall is a call that names where a secret is, and nothing else.
 var placeCall = regexp.MustCompile(`^(?:env|file)\("[^"$%\\\n]*"\)\s*$`)
+
+// remark is a comment up to the end of the line, in which nothing looks like a value.
+var remark = regexp.MustCompile(`^[ \t]*(?:#|//)[^"=\n]*$`)
+
+// isRemark reports whether a text is nothing but a comment that may be shown next to a secret's place. A comment may
+// still have an earlier value of the secret.
+func (s *Source) isRemark(text []byte) bool {
+	return remark.Match(text) && s.secretInLine(text) < 0 && !bytes.Contains(text, []byte(catalog.KeyPrefix))
+}
 
 // hidden reports whether a range touches a secret.
 func (s *Source) hidden(rng hcl.Range) bool {
