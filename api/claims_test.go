@@ -44,7 +44,7 @@ func (d *desk) declare(t *testing.T, slug, name string, active bool) (id int64) 
 // project, by POST and by PUT. The record may be inactive, or its project suspended.
 func TestClaims(t *testing.T) {
 	d, keys := newClaimsDesk(t)
-	records := map[string][]string{"above": {"x.%s", "*.x.%s", "*.%s"}, "below": {"*.%s"}, "equal": {""}}
+	records := map[string][]string{"above": {"x.%s", "*.x.%s", "*.%s"}, "below": {"*.%s", "%s"}, "equal": {""}}
 	number, every := 0, testrig.Size(t, 1, 17)
 	for _, relation := range []string{"above", "below", "equal"} {
 		for _, wildcard := range []bool{false, true} {
@@ -141,6 +141,24 @@ func (d *desk) claim(t *testing.T, c claim) {
 }
 
 func isSuffix(name string) bool { public, _ := catalog.PublicSuffix(name); return public }
+
+// TestClaimsBelowAName: a project key takes no name below the exact name of another project, nor the wildcard that has
+// all of them.
+func TestClaimsBelowAName(t *testing.T) {
+	t.Parallel()
+	d, keys := newClaimsDesk(t)
+	d.declare(t, "other", "apex.example", false)
+	d.declare(t, "own", "mine.example", true)
+	for _, name := range []string{"login.apex.example", "a.b.apex.example", "*.apex.example", "*.b.apex.example"} {
+		for _, method := range []string{"POST", "PUT"} {
+			d.claim(t, claim{method: method, key: keys["own"], record: "apex.example", name: name, status: 403, code: "DOMAIN_NOT_ALLOWED"})
+		}
+	}
+	for _, name := range []string{"login.mine.example", "*.mine.example", "notapex.example", "up.example"} {
+		d.claim(t, claim{method: "POST", key: keys["own"], name: name})
+	}
+	d.claim(t, claim{method: "POST", key: keys["full"], name: "*.apex.example"})
+}
 
 // TestClaimsOfSuffixes: no project key takes a public suffix, a wildcard directly below one, or a single label.
 func TestClaimsOfSuffixes(t *testing.T) {

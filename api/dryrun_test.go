@@ -216,3 +216,22 @@ func TestDryRunOfAProposal(t *testing.T) {
 		t.Errorf("a dry run has changed something: %v, %v", now, err)
 	}
 }
+
+// TestDryRunOfADeletion: a key that is bound to projects learns nothing of the keys that lose the project, not even the
+// name of their file.
+func TestDryRunOfADeletion(t *testing.T) {
+	t.Parallel()
+	limited, file := keyFile("limited", "allow = [\"read\", \"write\", \"propose\"]\n  projects = [\"alone\", \"beside\"]")
+	_, other := keyFile("partner", "allow = [\"read\"]\n  projects = [\"alone\", \"beside\", \"covert\"]")
+	_, inside := keyFile("inner", "allow = [\"read\"]\n  projects = [\"beside\", \"covert\"]")
+	d := newDesk(t, map[string]string{
+		"alone.hcl": "project \"alone\" {\n  name = \"Alone\"\n}\n", "covert.hcl": "project \"covert\" {\n  name = \"Covert\"\n}\n",
+		"beside.hcl": "project \"beside\" {\n  name = \"Beside\"\n}\n\n" + inside, "limited.hcl": file, "partners/keys.hcl": other,
+	})
+	for slug, shown := range map[string]string{"alone": `-project \"alone\" {`, "beside": "--- a/beside.hcl"} {
+		path := d.path(t, "/api/platform/projects/@"+slug) + "?dryRun=1"
+		checkDry(t, slug, d.ask("DELETE", path, limited), []string{shown, `"action":"remove","kind":"project"`},
+			[]string{"partner", "covert", "inner", "limited.hcl", "keys.hcl", "sha256"})
+		checkDry(t, slug, d.ask("DELETE", path, d.key), []string{shown, "partners/keys.hcl", "limited.hcl", "covert"}, nil)
+	}
+}

@@ -34,24 +34,35 @@ func MayClaim(names Names, covers Coverage, project int64, name string) error {
 			"every project may declare it")
 	}
 	foreign := func(id int64) bool { return id != project && !covers(id) }
-	for wildcard := range wildcardsAbove(name) {
-		d, err := names.DomainNamed(wildcard)
-		switch {
+	below := func(upper, what string) error {
+		switch d, err := names.DomainNamed(upper); {
 		case isNotFound(err):
-			continue
+			return nil
 		case err != nil:
 			return err
+		case foreign(d.ProjectID):
+			return domainNotAllowed("lies below a " + what + " that this key does not reach")
 		}
-		if foreign(d.ProjectID) {
-			return domainNotAllowed("lies below a wildcard that this key does not reach")
+		return nil
+	}
+	for wildcard := range wildcardsAbove(name) {
+		if err := below(wildcard, "wildcard"); err != nil {
+			return err
+		}
+		if err := below(strings.TrimPrefix(wildcard, "*."), "name"); err != nil {
+			return err
 		}
 	}
 	suffix, wildcard := strings.CutPrefix(name, "*.")
 	if !wildcard {
 		return nil
 	}
+	err := below(suffix, "name") // all names that the wildcard covers do
+	if err != nil {
+		return err
+	}
 	var refused error
-	err := names.DomainsBelow(suffix, func(d *catalog.Domain) bool {
+	err = names.DomainsBelow(suffix, func(d *catalog.Domain) bool {
 		if foreign(d.ProjectID) {
 			refused = domainNotAllowed("is a wildcard above a name that this key does not reach")
 		}

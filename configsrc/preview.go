@@ -33,8 +33,8 @@ type Preview struct {
 type PreviewedFile struct {
 	Path          string // slash-separated below the config folder
 	Before, After []byte // nil: there is no such file
-	// shared: the file declares more than the writer's key covers, so Diff shows changed lines only. hidden: the changed
-	// lines belong to others, too, and Diff does not show them.
+	// shared: the file declares more than the writer's key covers, so Diff shows changed lines only. hidden: some changed
+	// lines belong to others, and Diff shows none.
 	shared, hidden bool
 }
 
@@ -79,7 +79,11 @@ func (s *base) preview(u *update) error {
 	}
 	defer t.close()
 	p := Preview{Problems: hclfile.Diagnostics{}}
+	limited := u.by.covers != nil
 	for _, f := range u.files {
+		if limited && f.c != nil && f != u.file {
+			continue // with keys that lose the project: that they do is nothing for this one
+		}
 		file := PreviewedFile{Path: f.Name, Before: f.had, After: f.Content}
 		if f.Removes {
 			file.After = nil
@@ -88,13 +92,15 @@ func (s *base) preview(u *update) error {
 			was := &candidate{path: f.Name, bytes: file.Before}
 			was.decode(f.Name, t)
 			p.add(was.declared, f.c.declared)
-			file.hidden = u.by.covers != nil
 		}
-		file.shared = f == u.file && u.by.covers != nil && declaresMore(u.was.declared)
+		if limited && f == u.file {
+			file.shared = declaresMore(u.was.declared)
+			file.hidden = u.moves != nil && len(u.was.declared.Keys) > 0
+		}
 		p.Files = append(p.Files, file)
 	}
 	p.add(u.was.declared, u.c.declared)
-	if u.by.covers != nil {
+	if limited {
 		for _, d := range slices.Concat(p.Was, p.Is) {
 			d.Keys, d.Edges = nil, nil
 		}

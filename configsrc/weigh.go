@@ -318,31 +318,36 @@ func (w *Weight) Within(covers Coverage) bool {
 }
 
 // Diff returns the files' change as a unified diff, without secrets, see Preview.Diff. A key that is limited to
-// projects
-// sees no line of a file that declares more than its projects, and nobody sees one of a file that is neither a config
-// file nor a body: it may be a secret.
+// projects sees no line of a file that declares more than its projects, and nobody sees one of a file that is neither a
+// config file nor a body: it may be a secret.
 func (w *Weight) Diff(covers Coverage) string {
 	p := Preview{}
 	for _, f := range w.edits {
-		p.Files = append(p.Files, PreviewedFile{Path: f.Path, Before: f.Before, After: f.After, hidden: !w.shows(&f, covers)})
+		if lines, name := w.shows(&f, covers); name {
+			p.Files = append(p.Files, PreviewedFile{Path: f.Path, Before: f.Before, After: f.After, hidden: !lines})
+		}
 	}
 	return p.Diff()
 }
 
-func (w *Weight) shows(f *catalog.FileEdit, covers Coverage) bool {
+// shows reports whether a key sees the changed lines of a file, and its name: not that of a file with none of the key's
+// projects, such as one with keys that lose a project.
+func (w *Weight) shows(f *catalog.FileEdit, covers Coverage) (lines, name bool) {
 	if !isConfigPath(f.Path) {
-		return w.bodies[f.Path]
+		return w.bodies[f.Path], true
 	}
 	all := touching{w: new(Weight), projects: map[int64]bool{}}
 	for _, src := range [][]byte{f.Before, f.After} {
 		r, diags := hclfile.Decode(f.Path, src, hclfile.Options{})
 		if diags.HasErrors() && src != nil && covers != nil {
-			return false
+			return false, true
 		}
 		all.all(r.Declared)
 	}
 	for id := range all.projects {
 		all.w.Projects = append(all.w.Projects, id)
+		name = name || covers != nil && covers(id)
 	}
-	return all.w.Within(covers)
+	lines = all.w.Within(covers)
+	return lines, lines || name
 }

@@ -226,6 +226,13 @@ func TestProposalBounds(t *testing.T) {
 		t.Errorf("the answer shows no change: %s", made.body)
 	}
 
+	// A removal shows the project's lines, and nothing of the keys that lose it.
+	gone := g.must(g.as("first", "gone", http.MethodDelete, acme, ""), http.StatusAccepted)
+	if !strings.Contains(gone.body, `-project \"acme\"`) || strings.Contains(gone.body, "key-") {
+		t.Errorf("a removal: %s", gone.body)
+	}
+	g.must(g.as("first", "", http.MethodDelete, proposalsPath+"/gone", ""), http.StatusOK)
+
 	// A trailer that somebody forges makes nobody the maker.
 	g.commitAs("propose/forged", map[string]string{"README": "forged\n"})
 	g.git(g.work, "commit", "-q", "--amend", "-m", "by hand", "-m", "Fingerpost-Key: first")
