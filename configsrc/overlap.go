@@ -9,22 +9,23 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A wildcard of one project may be declared above a name of another (api/README.md, Keys), but is reported by a
-// warning, because mostly it is a mistake. There is one warning per wildcard, in its file, which shows one of the names
-// below it. The warnings are updated after each commit, at a cost in proportion to the names that the commit has
-// changed.
+// A wildcard of one project may be declared above names of others (api/README.md, Keys), but is reported by a warning,
+// because mostly it is a mistake. There is one warning per wildcard, in its file, which lists the names of others below
+// it. The warnings are updated after each commit, at a cost in proportion to the names that the commit has changed.
 
 // An overlap is the warning about a wildcard.
 type overlap struct {
-	path  string // of the file that declares the wildcard
-	lower claim  // the name shown by the warning
-	diag  hclfile.Diagnostic
+	path    string           // of the file that declares the wildcard
+	project int64            // of the wildcard
+	lower   map[string]int64 // the names below it that other projects have, with their projects
+	diag    hclfile.Diagnostic
 }
 
 // An overlapLook updates the warnings for the names that a commit has changed.
 type overlapLook struct {
 	s       *Source
-	stale   map[string]bool // wildcards to check again
+	stale   map[string]bool // wildcards that may have another line, project, or none any more: search below them
+	changed map[string]bool // wildcards whose list of names may have changed
 	touched map[string]bool // files that gained or lost such a warning
 	path    string          // path of the last decoded file, for positions
 	decoded *hclfile.Result
@@ -52,7 +53,19 @@ func (s *Source) goneNames(accepted []*candidate) (names []string) {
 
 // noteOverlaps updates the warnings after a commit to table and Sink. gone is the result of goneNames before it.
 func (s *Source) noteOverlaps(accepted []*candidate, gone []string) {
-	l := overlapLook{s: s, stale: map[string]bool{}, touched: map[string]bool{}}
+	l := overlapLook{s: s, stale: map[string]bool{}, changed: map[string]bool{}, touched: map[string]bool{}}
+	some := len(s.overlaps) > 0
+	for _, name := range gone { // before what the files have now: a name may have moved
+		if _, known := s.overlaps[name]; known {
+			l.stale[name] = true
+		}
+		for wildcard := range wildcardsAbove(name) {
+			if o, known := s.overlaps[wildcard]; known {
+				delete(o.lower, name)
+				l.changed[wildcard] = true
+			}
+		}
+	}
 	for _, c := range accepted {
 		// A row from the Sink has no hash if the file had warnings, which must be found again.
 		anew := c.prev == nil || s.redecode || c.prev.stamp.Hash == [32]byte{}
@@ -69,26 +82,19 @@ func (s *Source) noteOverlaps(accepted []*candidate, gone []string) {
 			}
 			// or another project's
 			isNew := !had[claimOf("domain", ref.Name)] || !had[claimOf("domain uuid", string(ref.UUID[:]))]
-			if isNew || len(s.overlaps) > 0 {
+			if isNew || some {
 				l.above(c, ref)
 			}
 			if _, known := s.overlaps[ref.Name]; known || isNew && strings.HasPrefix(ref.Name, "*.") {
-				l.stale[ref.Name] = true // the line of a known name may have changed
-			}
-		}
-	}
-	for _, name := range gone {
-		if _, known := s.overlaps[name]; known {
-			l.stale[name] = true
-		}
-		for wildcard := range wildcardsAbove(name) {
-			if o, known := s.overlaps[wildcard]; known && o.lower == claimOf("domain", name) {
-				l.stale[wildcard] = true
+				l.stale[ref.Name] = true
 			}
 		}
 	}
 	for wildcard := range l.stale {
 		l.lookBelow(wildcard)
+	}
+	for wildcard := range l.changed {
+		l.warn(wildcard)
 	}
 	if len(l.touched) > 0 {
 		l.mark()
@@ -104,84 +110,110 @@ func (l *overlapLook) above(c *candidate, ref catalog.Ref) {
 			continue
 		}
 		o, known := s.overlaps[wildcard]
-		switch {
-		case known && o.lower == claimOf("domain", ref.Name):
-			l.stale[wildcard] = true // it may have another project or slug now
-		case known, owner.path == c.path && c.counts.projects == 1:
-		default:
-			if upper, err := s.o.Sink.DomainNamed(wildcard); err == nil && upper.ProjectID != ref.ProjectID {
-				l.warn(upper, ref.Name, ref.ProjectID)
+		if !known {
+			if owner.path == c.path && c.counts.projects == 1 {
+				continue
 			}
+			upper, err := s.o.Sink.DomainNamed(wildcard)
+			if err != nil || upper.ProjectID == ref.ProjectID {
+				continue
+			}
+			o = &overlap{project: upper.ProjectID, lower: map[string]int64{}}
+			s.overlaps[wildcard] = o
 		}
+		delete(o.lower, ref.Name)
+		if ref.ProjectID != o.project {
+			o.lower[ref.Name] = ref.ProjectID
+		}
+		l.changed[wildcard] = true
 	}
 }
 
-// lookBelow searches below a wildcard for a name of another project.
+// lookBelow searches below a wildcard for the names of other projects.
 func (l *overlapLook) lookBelow(wildcard string) {
-	upper, err := l.s.o.Sink.DomainNamed(wildcard)
-	if err == nil {
-		var lower string
-		var project int64
-		err = l.s.o.Sink.DomainsBelow(strings.TrimPrefix(wildcard, "*."), func(d *catalog.Domain) bool {
-			if d.ProjectID != upper.ProjectID {
-				lower, project = strings.Clone(d.Name), d.ProjectID
-			}
-			return lower == ""
-		})
-		if err == nil && lower != "" {
-			l.warn(upper, lower, project)
-			return
-		}
+	now := &overlap{lower: map[string]int64{}}
+	if was, known := l.s.overlaps[wildcard]; known {
+		now.path, now.diag = was.path, was.diag
 	}
-	l.forget(wildcard)
+	if upper, err := l.s.o.Sink.DomainNamed(wildcard); err == nil {
+		now.project = upper.ProjectID
+		_ = l.s.o.Sink.DomainsBelow(strings.TrimPrefix(wildcard, "*."), func(d *catalog.Domain) bool {
+			if d.ProjectID != upper.ProjectID {
+				now.lower[strings.Clone(d.Name)] = d.ProjectID
+			}
+			return true
+		})
+	}
+	l.s.overlaps[wildcard] = now
+	l.changed[wildcard] = true
 }
 
-// forget removes a warning.
-func (l *overlapLook) forget(wildcard string) {
-	if o, known := l.s.overlaps[wildcard]; known {
-		delete(l.s.overlaps, wildcard)
-		if l.s.overlapping[o.path]--; l.s.overlapping[o.path] == 0 {
-			delete(l.s.overlapping, o.path)
+// warn writes the warning about a wildcard, or takes it back.
+func (l *overlapLook) warn(wildcard string) {
+	s, o := l.s, l.s.overlaps[wildcard]
+	if o.path != "" {
+		if s.overlapping[o.path]--; s.overlapping[o.path] == 0 {
+			delete(s.overlapping, o.path)
 		}
 		l.touched[o.path] = true
 	}
-}
-
-// warn records that a wildcard is above a name of another project.
-func (l *overlapLook) warn(upper *catalog.Domain, lower string, project int64) {
-	s := l.s
-	at, there := s.table.owner(claimOf("domain", upper.Name)), s.table.owner(claimOf("domain", lower))
-	p, err := s.o.Sink.ProjectByID(project)
-	if at == nil || there == nil || err != nil {
+	var names []lowerName
+	for name, project := range o.lower {
+		there := s.table.owner(claimOf("domain", name))
+		if p, err := s.o.Sink.ProjectByID(project); err == nil && there != nil {
+			names = append(names, lowerName{name, p.Slug, s.display(there.path)})
+		}
+	}
+	at := s.table.owner(claimOf("domain", wildcard))
+	if len(names) == 0 || at == nil || !l.decode(at.path) {
+		delete(s.overlaps, wildcard)
 		return
 	}
-	if l.path != at.path {
-		content, err := s.o.Sink.LastGood(at.path)
-		if err != nil {
-			return
-		}
-		l.path = at.path
-		l.decoded, _ = hclfile.Decode(s.display(at.path), content, hclfile.Options{})
-	}
-	was := s.overlaps[upper.Name]
-	now := overlap{at.path, claimOf("domain", lower), overlapWarning(l.decoded, upper, lower, p.Slug,
-		s.display(there.path))}
-	l.forget(upper.Name)
-	s.overlaps[upper.Name] = now
-	s.overlapping[now.path]++
-	l.touched[now.path] = true
-	if now.diag.Summary != was.diag.Summary {
-		s.o.Logger.Warn("config warning", "problem", now.diag.Summary, "hint", now.diag.Detail, "file", now.diag.File, "line",
-			now.diag.Start.Line)
+	was := o.diag.Summary
+	o.path, o.diag = at.path, overlapWarning(l.decoded, wildcard, o.project, names)
+	s.overlapping[o.path]++
+	l.touched[o.path] = true
+	if o.diag.Summary != was {
+		s.o.Logger.Warn("config warning", "problem", o.diag.Summary, "hint", o.diag.Detail, "file", o.diag.File, "line",
+			o.diag.Start.Line)
 	}
 }
 
-// overlapWarning makes the warning in the wildcard's file.
-func overlapWarning(in *hclfile.Result, upper *catalog.Domain, lower, slug, file string) hclfile.Diagnostic {
-	return in.Diagnose(catalog.Ref{Kind: catalog.KindDomain, Name: upper.Name, ProjectID: upper.ProjectID},
-		hclfile.Warning,
-		fmt.Sprintf("wildcard %q lies above %q of project %q, in %s", upper.Name, lower, slug, file),
-		"the longer name answers for its own project; if that is not meant, take one of the two out")
+// decode reads the last good bytes of a file into l.decoded.
+func (l *overlapLook) decode(path string) bool {
+	if l.path != path {
+		content, err := l.s.o.Sink.LastGood(path)
+		if err != nil {
+			return false
+		}
+		l.path = path
+		l.decoded, _ = hclfile.Decode(l.s.display(path), content, hclfile.Options{})
+	}
+	return true
+}
+
+// A lowerName is a name below a wildcard of another project.
+type lowerName struct{ name, slug, file string }
+
+// maxLower is how many names one warning lists: /status, the log and each reload carry its text.
+const maxLower = 100
+
+// overlapWarning makes the warning in the wildcard's file. It sorts names.
+func overlapWarning(in *hclfile.Result, wildcard string, project int64, names []lowerName) hclfile.Diagnostic {
+	slices.SortFunc(names, func(a, b lowerName) int { return strings.Compare(a.name, b.name) })
+	var list []string
+	for _, n := range names[:min(len(names), maxLower)] {
+		list = append(list, fmt.Sprintf("%q of project %q, in %s", n.name, n.slug, n.file))
+	}
+	if more := len(names) - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	hint := "the longer name answers for its own project; if that is not meant, take one of the two out"
+	if len(names) > 1 {
+		hint = "the longer names answer for their own projects; if that is not meant, take them or the wildcard out"
+	}
+	return in.Diagnose(catalog.Ref{Kind: catalog.KindDomain, Name: wildcard, ProjectID: project}, hclfile.Warning,
+		fmt.Sprintf("wildcard %q lies above %s", wildcard, strings.Join(list, "; ")), hint)
 }
 
 // mark records in the Sink which files have warnings, so that the next start reads them again and restores the
@@ -222,22 +254,18 @@ func warnOfOverlaps(files []CheckedFile) (ds hclfile.Diagnostics) {
 			}
 		}
 	}
-	shown := map[string]string{} // the first name below each wildcard
+	below := map[string][]lowerName{} // by wildcard
 	for name, lower := range domains {
 		for wildcard := range wildcardsAbove(name) {
-			upper, found := domains[wildcard]
-			if !found || upper.domain.ProjectID == lower.domain.ProjectID {
-				continue
-			}
-			if first, known := shown[wildcard]; !known || name < first {
-				shown[wildcard] = name
+			if upper, found := domains[wildcard]; found && upper.domain.ProjectID != lower.domain.ProjectID {
+				below[wildcard] = append(below[wildcard], lowerName{name, lower.slug, lower.file.Display})
 			}
 		}
 	}
-	for wildcard, name := range shown {
-		upper, lower := domains[wildcard], domains[name]
+	for wildcard, names := range below {
+		upper := domains[wildcard]
 		r, _ := hclfile.Decode(upper.file.Display, upper.file.source, hclfile.Options{})
-		ds = append(ds, overlapWarning(r, upper.domain, name, lower.slug, lower.file.Display))
+		ds = append(ds, overlapWarning(r, wildcard, upper.domain.ProjectID, names))
 	}
 	return ds
 }

@@ -122,7 +122,7 @@ type Source struct {
 	told     uint64                         // the generation that was logged last
 	blind    bool                           // there is no watch, which was logged
 	warnings map[string]hclfile.Diagnostics // of accepted files
-	overlaps map[string]overlap             // by wildcard
+	overlaps map[string]*overlap            // by wildcard
 
 	overlapping map[string]int           // number of overlaps by file
 	unknown     map[string]*unknownSlugs // by file
@@ -192,7 +192,7 @@ func (s *Source) forget() {
 	defer s.known.Unlock()
 	s.quarantine, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{},
 		map[string]hclfile.Diagnostics{}
-	s.overlaps, s.overlapping = map[string]overlap{}, map[string]int{}
+	s.overlaps, s.overlapping = map[string]*overlap{}, map[string]int{}
 }
 
 // rebuild fills a Sink that has lost its content.
