@@ -3,6 +3,7 @@ package api
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -39,7 +40,7 @@ func (s *Server) listMailLogs(r *request) error {
 	}
 	list := make([]*catalog.MailLog, len(rows))
 	for i := range rows {
-		list[i] = &rows[i]
+		list[i] = s.withWait(&rows[i])
 	}
 	s.succeedPage(r.ctx, "mail log found", appendRows(list, resolver.AppendMailLog), page, total)
 	return nil
@@ -95,6 +96,19 @@ func (s *Server) getMailLog(r *request) error {
 	case !found:
 		return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such log entry"}
 	}
+	s.withWait(&entry)
 	s.succeedTagged(r.ctx, "mail log entry found", resolver.AppendMailLog(nil, &entry), resolver.MailLogETag(&entry))
 	return nil
+}
+
+// withWait adds to the entry of a queued mail what it waits for, if that is not its next attempt. It returns its
+// argument.
+func (s *Server) withWait(l *catalog.MailLog) *catalog.MailLog {
+	if s.mail == nil || l.NextAttemptAt.IsZero() {
+		return l
+	}
+	if l.WaitingFor = s.mail.WaitingFor(l.ProjectID); l.WaitingFor != "" {
+		l.NextAttemptAt = time.Time{}
+	}
+	return l
 }

@@ -18,6 +18,8 @@ import (
 type Mailer interface {
 	Send(ctx context.Context, s mailer.Send) (mailer.Receipt, error)
 	TestSMTP(ctx context.Context, t mailer.TestRequest) (mailer.TestReport, error)
+	WaitingFor(project int64) string
+	SecretProblem(project int64) *mailer.SecretProblem
 }
 
 var (
@@ -84,7 +86,15 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	defer done()
 	receipt, err := s.mail.Send(ctx, m)
 	if err != nil {
-		switch e, _ := visible(err); e.Code {
+		e, _ := visible(err)
+		switch e.Code {
+		case catalog.CodeUnavailable:
+			if r.key.Allow&catalog.MayRead != 0 { // who may read the config may know what is wrong with it
+				if p := s.mail.SecretProblem(m.ProjectID); p != nil {
+					err = &catalog.Error{Code: e.Code, Message: fmt.Sprintf("the %s of project %s cannot be opened: %s",
+						p.Field, p.Slug, p.Message)}
+				}
+			}
 		case catalog.CodeConflict:
 			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("1")) // the first request with this key still runs
 		case catalog.CodeRateLimited:

@@ -28,6 +28,21 @@ const goneGrace = time.Minute
 // gone reports whether the project is missing.
 func (h *hold) gone() bool { return h.code == catalog.CodeNotFound }
 
+// waitsFor says in words what ends the hold.
+func (h *hold) waitsFor() string {
+	switch h.code {
+	case catalog.CodeNotFound:
+		return "the project: it was deleted"
+	case catalog.CodeProjectSuspended:
+		return "the project's status: it is suspended"
+	case catalog.CodeSMTPNotConfigured:
+		return "an active SMTP config: the project has none"
+	case catalog.CodeUnavailable:
+		return "a secret of the SMTP config: " + h.message
+	}
+	return "a change of the SMTP config: it failed with " + string(h.code)
+}
+
 // over reports whether the mail fails now.
 func (h *hold) over(now time.Time) bool { return h.gone() && !now.Before(h.since.Add(goneGrace)) }
 
@@ -198,6 +213,16 @@ func (m *Mailer) TryAgain() {
 		b.resumeIf(func() bool { return b.hold != nil && b.hold.config != destination{} })
 	}
 	m.ConfigChanged(0)
+}
+
+// WaitingFor says what the queued mail of a project waits for, "" if only for its next attempt.
+func (m *Mailer) WaitingFor(project int64) string {
+	for _, b := range m.existing(project) {
+		if h := b.reason(); h != nil {
+			return h.waitsFor()
+		}
+	}
+	return ""
 }
 
 // A Stopped is a project whose mail is not tried until something changes in the files.

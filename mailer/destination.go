@@ -85,6 +85,23 @@ func (m *Mailer) SecretProblems() (problems []SecretProblem) {
 	return problems
 }
 
+// SecretProblem opens the secrets of a project's SMTP config, and returns nil if that works or there is none.
+func (m *Mailer) SecretProblem(project int64) *SecretProblem {
+	p, err := m.options.Projects.MailProject(project)
+	if err != nil || p.SMTP == nil {
+		return nil
+	}
+	if _, err := m.open(p); err == nil {
+		return nil
+	}
+	problem, _ := m.unopened.Load(project)
+	found, is := problem.(SecretProblem)
+	if !is { // opened by now
+		return nil
+	}
+	return &found
+}
+
 // notOpened logs which secret cannot be opened, and why, unless the last line about the project said the same: one line
 // per cause, not one per send. It returns the error for callers.
 func (m *Mailer) notOpened(p *catalog.Project, what string, err error) error {

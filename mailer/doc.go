@@ -7,7 +7,8 @@
 //
 //	PENDING    waits for its first attempt within its request: all places of its project are taken
 //	SENDING    an attempt is running
-//	RETRYING   waits for the next attempt; without nextAttemptAt, one is running that outlived its request's budget
+//	RETRYING   waits for the next attempt; without nextAttemptAt, one is running that outlived its request's budget,
+//	           or it waits for what waitingFor says
 //	SENT, FAILED, EXPIRED    ends
 //
 // # Fairness

@@ -178,7 +178,8 @@ func AppendMailLog(dst []byte, l *catalog.MailLog) []byte {
 		"smtpCode", nullIf(l.SMTPCode == 0, l.SMTPCode),
 		"messageId", l.MessageID,
 		"uncertain", l.Uncertain,
-		"serviceName", l.ServiceName)
+		"serviceName", l.ServiceName,
+		"waitingFor", nullIf(l.WaitingFor == "", l.WaitingFor))
 }
 
 // MailLogETag returns the ETag of a log entry. It changes with every step of the mail. It depends on the times, which

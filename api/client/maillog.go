@@ -33,6 +33,7 @@ type MailEntry struct {
 	MessageID     string  `json:"messageId"`
 	Uncertain     bool    `json:"uncertain"`
 	ServiceName   string  `json:"serviceName"`
+	WaitingFor    *string `json:"waitingFor"`
 }
 
 // A LogQuery says which entries of a project's mail log are read. Empty fields do not filter.

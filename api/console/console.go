@@ -49,6 +49,7 @@ type Config interface {
 type Mail interface {
 	Counts() mailer.Counts
 	Stopped() []mailer.Stopped
+	SecretProblem(project int64) *mailer.SecretProblem
 }
 
 // Figures are counts since the start of this node, and its present state.

@@ -23,6 +23,7 @@ type projectView struct {
 	Mail      []object // of the last 24 hours
 	MailTotal int
 	MailNote  string // why there is none
+	Unsent    string // why no mail of the project is sent, "" if nothing is known
 	Keys      []object
 	KeysShown bool
 }
@@ -53,6 +54,11 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 		v.Mail, v.MailTotal = a.List(), a.Total
 	} else {
 		v.MailNote = err.Error()
+	}
+	if number, err := strconv.ParseInt(id, 10, 64); err == nil && c.o.Mail != nil && !c.o.Edge {
+		if p := c.o.Mail.SecretProblem(number); p != nil {
+			v.Unsent = "the " + p.Field + " of the SMTP config cannot be opened: " + p.Message
+		}
 	}
 	if k := s.Key(); k.Everything && k.May(catalog.MayWrite) {
 		if a, err := c.ask(r.Context(), s, get(keysPath)); err == nil {

@@ -17,6 +17,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -367,6 +368,25 @@ func TestConsoleDemo(t *testing.T) {
 	v.expects(http.StatusOK, "Sign in with the demo key")
 	v.ask("/console/sign-in", url.Values{"demo": {"1"}})
 	v.expects(http.StatusOK, "Where does a domain lead?")
+}
+
+// TestConsoleMailSecret: the project's page says why its mail is not sent, without a send before.
+func TestConsoleMailSecret(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	r := idleRig(t, t.TempDir(), nil)
+	demo, err := os.ReadFile(filepath.Join("..", "..", "projects.d", "keys.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.put("keys.hcl", string(demo))
+	r.put("letters.hcl", "project \"letters\" {\n  name = \"Letters\"\n  smtp_config {\n    host = \"mail.example\"\n"+
+		"    username = \"l\"\n    password = env(\"LETTERS_PASSWORD\")\n    from_email = \"a@letters.example\"\n  }\n}\n")
+	r.start()
+	v := newVisitor(t, r.url)
+	v.ask("/console/sign-in", url.Values{"demo": {"1"}})
+	v.ask("/console/projects/"+strconv.FormatInt(catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID("letters")), 10), nil)
+	v.expects(http.StatusOK, "No mail of this project is sent: the password of the SMTP config cannot be opened: the environment variable LETTERS_PASSWORD is not set")
 }
 
 func mustURL(t *testing.T, text string) *url.URL {

@@ -126,6 +126,9 @@ func (e *mailEntry) line() string {
 	if next := orEmpty(e.NextAttemptAt); next != "" {
 		fmt.Fprintf(&b, "  next %s", next)
 	}
+	if what := orEmpty(e.WaitingFor); what != "" {
+		fmt.Fprintf(&b, "  waits for %s", what)
+	}
 	return client.Printable(b.String())
 }
 

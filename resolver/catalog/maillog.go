@@ -46,6 +46,7 @@ type MailLog struct {
 	CreatedAt     time.Time
 	SentAt        time.Time // zero unless SENT
 	NextAttemptAt time.Time // zero unless PENDING or RETRYING; RETRYING without it is SENDING that outlived its request
+	WaitingFor    string    // why there is no next attempt yet, in words; the Mailer knows it, it is not stored
 }
 
 // A QueuedMail is the data needed to send a mail, stored until its status is final.

@@ -1,0 +1,58 @@
+package api_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"fingerpost/cmd/testrig"
+	"fingerpost/mailer"
+	"fingerpost/resolver/catalog"
+)
+
+// Mail that is not tried says what it waits for, and names no time at which it would be tried.
+func TestStoppedMailSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	p := startPost(t, newSink(t), nil)
+	body := `{"domain":"odd.example","toEmail":"ada@example.com","subject":"s","bodyText":"t"}`
+	p.ask("POST", "/send/raw", p.all, body).check(t, 502, "SMTP_AUTH_FAILED")
+	a := p.ask("POST", "/send/raw", p.all, body) // the config has not changed: not tried
+	a.check(t, 202, "")
+	entry := p.entry(a)
+	want := "a change of the SMTP config: it failed with SMTP_AUTH_FAILED"
+	if entry["status"] != "RETRYING" || entry["waitingFor"] != want || entry["nextAttemptAt"] != nil {
+		t.Errorf("entry %v", entry)
+	}
+	path := strings.TrimPrefix(a.Header.Get("Location"), "/api/mail")
+	list := p.ask("GET", path[:strings.LastIndexByte(path, '/')]+"?status=RETRYING", p.reader, "")
+	if !strings.Contains(string(list.body), want) {
+		t.Errorf("the list: %s", list.body)
+	}
+
+	// A server that is away is tried again, at a time.
+	a = p.ask("POST", "/send/raw", p.all, strings.Replace(body, "odd.", "dead.", 1))
+	a.check(t, 202, "")
+	testrig.Eventually(t, "a next attempt", func() bool {
+		entry = p.entry(a)
+		return entry["waitingFor"] == nil && entry["nextAttemptAt"] != nil
+	})
+}
+
+// Who may read the config learns which secret keeps its mail from being sent; who may only send does not.
+func TestMailSecretThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	unset := errors.New("the environment variable POST_PASSWORD is not set")
+	p := startPost(t, newSink(t), func(o *mailer.Options) {
+		o.OpenSecret = func(catalog.Secret, string) (string, error) { return "", unset }
+	})
+	a := p.ask("POST", "/send/template", p.poster, hello)
+	a.check(t, 503, "UNAVAILABLE")
+	if !strings.Contains(string(a.body), "the password of project post cannot be opened: "+unset.Error()) {
+		t.Errorf("a key with read: %s", a.body)
+	}
+	a = p.ask("POST", "/send/test-template", p.other, `{"projectId":42,"toEmail":"ada@example.com","templateCode":"PLAIN"}`)
+	a.check(t, 503, "UNAVAILABLE")
+	if strings.Contains(string(a.body), "POST_PASSWORD") {
+		t.Errorf("a key without read: %s", a.body)
+	}
+}
