@@ -67,7 +67,8 @@ func namesRelay(text string) bool {
 func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
 	enhanced, text := a.clean(refusal.Msg)
 	v := a.verdict(refusal.Code, enhanced)
-	if a.stage == StageRcpt && v.code == CodeRecipientRejected && !aboutRecipient(enhanced) && namesRelay(text) {
+	if a.stage == StageRcpt && v.code == CodeRecipientRejected && !aboutRecipient(enhanced) &&
+		namesRelay(refusal.Msg) { // the whole of it: text may be cut or withheld
 		v = relayDenied
 	}
 	out := a.end(v.class, v.code, "%s", v.message)
