@@ -3,9 +3,6 @@ package api
 import (
 	"context"
 	"strings"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
@@ -153,7 +150,7 @@ func (s *Server) createProject(r *request) error {
 	case f.bad["name"] || strings.TrimSpace(p.Name) == "":
 		f.bad["slug"] = true // it is made from the name, which is the problem
 	default:
-		if p.Slug = slugOf(p.Name); p.Slug == "" {
+		if p.Slug = catalog.SlugOf(p.Name); p.Slug == "" {
 			f.fail("slug", "cannot be made from this name: give one")
 		}
 	}
@@ -189,28 +186,6 @@ func (s *Server) slugFree(slug string) error {
 		return nil
 	}
 	return err
-}
-
-// unmarked replaces the letters that have no decomposition into a plain letter and a mark.
-var unmarked = strings.NewReplacer("ß", "ss", "ẞ", "ss", "ø", "o", "Ø", "o", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe",
-	"ł", "l", "Ł", "l", "đ", "d", "Đ", "d", "ı", "i")
-
-// withoutMarks removes accents and umlauts: they are marks of their own in the decomposed form.
-func withoutMarks(text string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.Is(unicode.Mn, c) {
-			return -1
-		}
-		return c
-	}, norm.NFKD.String(text))
-}
-
-// slugOf makes a slug from a name, "" if no character of the name can be in a slug.
-func slugOf(name string) string {
-	plain := strings.ToLower(withoutMarks(unmarked.Replace(name)))
-	words := strings.FieldsFunc(plain, func(c rune) bool { return !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9') })
-	slug := strings.Join(words, "-")
-	return strings.TrimRight(slug[:min(len(slug), catalog.MaxSlugLen)], "-")
 }
 
 // updateProject answers PUT /projects/{id}. See write.go for the steps.

@@ -42,7 +42,7 @@ func TestCheckSenders(t *testing.T) {
 	}
 	const noHost, noSender = " cannot send mail: its smtp_config has no host, and the defaults block has no smtp_config",
 		" cannot send mail: neither it nor the smtp_config of the defaults block has a from_email"
-	f("", `a.hcl:8: project "sender"`+noHost, `a.hcl:12: project "named"`+noHost)
+	f("# none\n", `a.hcl:8: project "sender"`+noHost, `a.hcl:12: project "named"`+noHost)
 	f("defaults {}\n", `a.hcl:8: project "sender"`+noHost, `a.hcl:12: project "named"`+noHost)
 	f("defaults {\n  smtp_config { host = \"relay.example\" }\n}\n", `a.hcl:12: project "named"`+noSender, `a.hcl:14: project "mails"`+noSender)
 	f("defaults {\n  smtp_config {\n    host = \"relay.example\"\n    from_email = \"a@relay.example\"\n  }\n}\n")

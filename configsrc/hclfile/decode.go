@@ -1,6 +1,7 @@
 package hclfile
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -58,6 +59,9 @@ func Decode(path string, src []byte, o Options) (*Result, Diagnostics) {
 	sound, syntax := s.parse()
 	d := &decoder{Source: s, o: o, res: res, sound: sound, first: map[claim]hcl.Range{}}
 	d.file()
+	if len(bytes.TrimSpace(src)) == 0 {
+		d.warn("", s.rangeAt(0, 0), "the file is empty", "write a block into it: "+example)
+	}
 	slices.Sort(res.Deps)
 	res.Deps = slices.Compact(res.Deps)
 	ds := slices.Concat(d.diags, syntax, s.guardKeys())

@@ -103,6 +103,16 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
+// An empty file is served, as one that declares nothing, and is mostly a mistake. One with a comment is not empty.
+func TestEmptyFile(t *testing.T) {
+	for src, want := range map[string]int{"": 1, " \n\t\r\n": 1, "# nothing yet\n": 0} {
+		res, ds := hclfile.Decode("a.hcl", []byte(src), hclfile.Options{})
+		if len(ds) != want || ds.HasErrors() || want > 0 && ds[0].Summary != "the file is empty" || len(res.Declared.Projects) > 0 {
+			t.Errorf("%q: %s", src, text(ds))
+		}
+	}
+}
+
 func text(ds hclfile.Diagnostics) string {
 	var b strings.Builder
 	if err := ds.WriteText(&b, false); err != nil {

@@ -2,6 +2,7 @@ package hclfile
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -27,6 +28,10 @@ func (s *Source) parse() (sound int, ds Diagnostics) {
 	sound = len(s.Src) + 1
 	if !found.HasErrors() {
 		return sound, nil
+	}
+	if what, at := s.foreign(); what != "" {
+		s.broken = true
+		return 0, Diagnostics{s.diagnostic(Error, s.rangeAt(at, s.lineEnd(at)), what, "config files are HCL: "+example)}
 	}
 	slices.SortStableFunc(found, func(a, b *hcl.Diagnostic) int { return subject(a).Start.Byte - subject(b).Start.Byte })
 	// Unless the only errors are repeated attributes, secrets are found by other means.
@@ -120,10 +125,58 @@ func (s *Source) syntaxError(d *hcl.Diagnostic, rng hcl.Range) Diagnostic {
 	if s.hidden(rng) {
 		detail = ""
 	}
+	summary := lowerFirst(d.Summary)
+	if p, is := plainer[d.Summary]; is {
+		summary, detail = p.summary, p.detail
+	}
+	if s.Text(rng) == "}" {
+		summary, detail = `this "}" closes nothing`, "there is one too many, here or above"
+	}
 	if s.inTemplate(rng.Start.Byte) {
 		detail = escapeTemplate
 	}
-	return s.diagnostic(Error, rng, lowerFirst(d.Summary), lowerFirst(strings.TrimSuffix(detail, ".")))
+	return s.diagnostic(Error, rng, summary, lowerFirst(strings.TrimSuffix(detail, ".")))
+}
+
+// example is shown where a file is something else than HCL.
+const example = `project "acme" { name = "Acme" }`
+
+// plainer says in other words what the parser says most often.
+var plainer = map[string]struct{ summary, detail string }{
+	"Unclosed configuration block": {"the block is not closed",
+		"it needs a } after its last line, or one of the blocks in it does"},
+	"Argument or block definition required": {"this is neither an attribute nor a block",
+		`an attribute has an equals sign, as in name = "Acme"; a block has braces, as in ` + example},
+	"Missing attribute separator": {"two attributes have nothing between them",
+		`put a comma there, or each on a line of its own: { a = 1, b = 2 }`},
+	"Invalid single-argument block definition": {"a block on one line has one attribute",
+		"put each attribute, and the closing brace, on a line of its own"},
+}
+
+var (
+	yaml = regexp.MustCompile(`^(?:---|- |[\w.-]+:)(?:\s|$)`)
+	json = regexp.MustCompile(`^(?:\[|\{\s*(?:["{}]|$))`)
+)
+
+// foreign says which other language a file with errors is written in, judged by the beginning of its text, and where
+// that is. It returns "" if none is known.
+func (s *Source) foreign() (what string, at int) {
+	for line := range bytes.Lines(s.Src) {
+		text := bytes.TrimSpace(line)
+		switch {
+		case len(text) == 0 || text[0] == '#':
+			at += len(line)
+			continue
+		case json.Match(text):
+			return "this is JSON", at
+		case text[0] == '{':
+			return `nothing stands before the first "{"`, at
+		case yaml.Match(text):
+			return "this is YAML", at
+		}
+		break
+	}
+	return "", 0
 }
 
 // inTemplate reports whether at is inside an interpolation or directive, or at its beginning.

@@ -91,7 +91,11 @@ func CheckSlug(slug string) string {
 	}
 	for _, r := range slug {
 		if !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-') {
-			return "may hold lower-case letters a-z, digits and hyphens only"
+			hint := ""
+			if like := SlugOf(slug); like != "" {
+				hint = `, as "` + like + `" does`
+			}
+			return "may hold lower-case letters a-z, digits and hyphens only" + hint
 		}
 	}
 	return ""

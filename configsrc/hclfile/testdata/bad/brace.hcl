@@ -1,4 +1,4 @@
-project "acme" {        # ERROR: unclosed configuration block
+project "acme" {        # ERROR: the block is not closed
   name = "Acme"
   domain "a.example" {
   }

@@ -1,7 +1,7 @@
 project "acme" {
   name = "Acme"
 }
-}                       # ERROR: argument or block definition required
+}                       # ERROR: this "}" closes nothing
 project "b" {
   name = "B"
 }

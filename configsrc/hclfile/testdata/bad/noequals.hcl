@@ -1,4 +1,4 @@
 project "acme" {
   name = "Acme"
-  status: "ACTIVE"      # ERROR: use the equals sign
+  status: "ACTIVE"      # ERROR: has an equals sign
 }

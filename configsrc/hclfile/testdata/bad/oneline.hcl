@@ -1,4 +1,4 @@
 project "acme" {
   name = "Acme"
-  domain "a.example" { primary = true, active = true }   # ERROR: invalid single-argument block definition
+  domain "a.example" { primary = true, active = true }   # ERROR: a block on one line has one attribute
 }

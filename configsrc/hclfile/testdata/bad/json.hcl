@@ -1,0 +1,3 @@
+# ok
+{"project": "# ERROR: this is JSON
+"}

@@ -1,0 +1,3 @@
+name: acme # ERROR: this is YAML
+projects:
+  - a
