@@ -3,6 +3,7 @@ package api_test
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -197,4 +199,32 @@ func TestOpsGuard(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Silent connections make room for others: a probe comes through whatever their number, and at most 256 stay.
+func TestOpsConnections(t *testing.T) {
+	t.Parallel()
+	at := serveOps(t, "127.0.0.1:0", "").String()
+	const all, kept = 600, 256
+	var ended atomic.Int32
+	for i := range all {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if i%2 == 0 { // one that was good once
+			_, _ = c.Write([]byte("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+		}
+		go func() {
+			_, _ = io.Copy(io.Discard, c)
+			ended.Add(1)
+		}()
+	}
+	testrig.Eventually(t, "the oldest have ended", func() bool { return ended.Load() >= all-kept })
+	res, err := http.Get("http://" + at + "/livez")
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatal(res, err)
+	}
+	res.Body.Close()
 }
