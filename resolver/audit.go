@@ -97,6 +97,15 @@ func isNotFound(err error) bool {
 	return errors.As(err, &e) && e.Code == catalog.CodeNotFound
 }
 
+// AuditGaps returns where damage has cut the trail, see ledger.AuditGap.
+func (r *Resolver) AuditGaps() (gaps []AuditGap, err error) {
+	err = r.withMailLog(func(l *ledger.Ledger) (err error) {
+		gaps, err = l.AuditGaps()
+		return err
+	})
+	return gaps, err
+}
+
 // VerifyAudit checks the chains of the trail, see ledger.Ledger.
 func (r *Resolver) VerifyAudit(head [32]byte) (check ledger.AuditCheck, err error) {
 	err = r.withMailLog(func(l *ledger.Ledger) (err error) {

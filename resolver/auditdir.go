@@ -12,6 +12,8 @@ import (
 type (
 	// An AuditCheck says whether the chains of the trail hold.
 	AuditCheck = ledger.AuditCheck
+	// An AuditGap is a place at which damage has cut the trail.
+	AuditGap = ledger.AuditGap
 	// An AuditChain is the chain of one project's entries.
 	AuditChain = ledger.AuditChain
 )

@@ -187,6 +187,7 @@ type statusDocument struct {
 	AfterWrite    *AfterWriteStatus `json:"afterWrite,omitempty"`
 	Git           *GitStatus        `json:"git,omitempty"`
 	Mail          *mailStatus       `json:"mail,omitempty"`
+	Audit         auditStatus       `json:"audit"`
 	Cluster       any               `json:"cluster,omitempty"`
 	Secrets       []secretStatus    `json:"secrets"` // problems of secrets that were needed; at most maxSecretProblems
 }
@@ -231,6 +232,7 @@ func (o *Server) status(w http.ResponseWriter, _ *http.Request) {
 	if o.Cluster != nil {
 		status.Cluster = o.Cluster.Status()
 	}
+	status.Audit = o.auditStatus()
 	status.Secrets = o.secretStatus()
 	writeJSON(w, http.StatusOK, status)
 }

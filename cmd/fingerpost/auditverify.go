@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,8 @@ func newAuditVerify(t terminal) *cobra.Command {
 		Short: "Check the hash chains of the audit trail",
 		Long: "Reads the audit trail of a server that does not run, and changes nothing. Each entry has the hash of the " +
 			"previous one of\n" +
-			"its project: the first link that does not hold is named. That the end of a chain was cut off shows only against " +
+			"its project: the first link that does not hold is named, and the places at which damage of the disk has cut the " +
+			"trail.\nThat somebody has cut off the end of a chain shows only against " +
 			"a head\n" +
 			"from before, which the server logs once an hour (\"audit head\").\n\n" +
 			"Exit codes: 0 all links hold; 1 one does not, or the head is not found; 3 the trail cannot be read.",
@@ -44,6 +46,27 @@ type verdict struct {
 	Entries int64   `json:"entries"`
 	Head    *bool   `json:"head"` // found; null if none was given
 	Broken  *broken `json:"broken"`
+	Gaps    []gap   `json:"gaps"` // where damage has cut the trail, which is no link that somebody has broken
+}
+
+// A gap says which entries were lost when a damaged ledger was salvaged.
+type gap struct {
+	Project int64     `json:"projectId"` // 0: of the entries that belong to no project
+	After   int64     `json:"after"`     // the last entry before those that are lost; 0: there is none
+	Any     bool      `json:"any"`       // part of it could not be read at all: any chain may lack entries
+	Found   time.Time `json:"found"`
+	MovedTo string    `json:"movedTo"` // the damaged ledger, in the data folder
+}
+
+func (g *gap) String() string {
+	what := fmt.Sprintf("damage has cut the trail of project %d after entry %d", g.Project, g.After)
+	switch {
+	case g.Any:
+		what = "damage may have cut the trail of any project, since some of the ledger cannot be read"
+	case g.Project == 0:
+		what = fmt.Sprintf("damage has cut the trail of what belongs to no project after entry %d", g.After)
+	}
+	return fmt.Sprintf("%s (found %s, %s)", what, g.Found.UTC().Format(time.RFC3339), g.MovedTo)
 }
 
 type broken struct {
@@ -67,7 +90,10 @@ func auditVerify(t terminal, f verifyFlags) error {
 	if err != nil {
 		return fmt.Errorf("read the audit trail in %s: %w", f.data, err)
 	}
-	v := verdict{Valid: check.Broken == nil, Chains: check.Chains, Entries: check.Entries}
+	v := verdict{Valid: check.Broken == nil, Chains: check.Chains, Entries: check.Entries, Gaps: []gap{}}
+	for _, g := range check.Gaps {
+		v.Gaps = append(v.Gaps, gap{g.Project, g.After, g.Any, g.Found, g.MovedTo})
+	}
 	if f.head != "" {
 		v.Head = &check.HeadFound
 		v.Valid = v.Valid && check.HeadFound
@@ -79,6 +105,11 @@ func auditVerify(t terminal, f verifyFlags) error {
 		err = printJSON(t.out, v)
 	} else if v.Valid {
 		_, err = fmt.Fprintf(t.out, "all links hold (entries: %d, chains: %d)\n", v.Entries, v.Chains)
+	}
+	for i := range v.Gaps {
+		if !f.json {
+			fmt.Fprintln(t.out, &v.Gaps[i])
+		}
 	}
 	return errors.Join(err, v.failure())
 }

@@ -342,3 +342,97 @@ func TestAuditSalvage(t *testing.T) {
 		t.Errorf("%+v, %+v, %v", page, check, err)
 	}
 }
+
+// Where damage has cut the trail, the salvaged one says so, as long as retention has not passed the place; a link that
+// somebody breaks elsewhere is still found.
+func TestAuditGaps(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	before, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 { // project 1 has the ids 2, 5, 8, …
+		appendAll(t, before, auditEntry(i))
+	}
+	lose := func(l *Ledger, ids ...int64) {
+		for _, id := range ids {
+			err = errors.Join(err, l.db.Delete(appendAuditKey(nil, id), pebble.Sync), l.db.Delete(appendAuditOfKey(nil, (id-1)%3, id), pebble.Sync))
+		}
+	}
+	lose(before, 1, 8, 11, 29, 30) // the first of 0, two in the middle of 1, the last of 1 and of 2
+	if err = errors.Join(err, before.Close(), os.Rename(dir, dir+".damaged-1")); err != nil {
+		t.Fatal(err)
+	}
+	l := mailStore(t, dir, Options{})
+	for range 2 { // an attempt that did not end is repeated
+		v, err := l.OpenSalvage(dir+".damaged-1", slog.New(slog.DiscardHandler))
+		if err == nil {
+			err = errors.Join(v.Audit(t.Context()), v.Abandon())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	places := func() (got []string) {
+		for _, g := range verified(t, l, [32]byte{}).Gaps {
+			got = append(got, fmt.Sprint(g.Project, " after ", g.After))
+			if g.MovedTo != "data.damaged-1" || g.Found.IsZero() || g.Any {
+				t.Errorf("%+v", g)
+			}
+		}
+		return got
+	}
+	want := []string{"0 after 0", "1 after 5", "1 after 26", "2 after 27"}
+	if got := places(); !slices.Equal(got, want) || verified(t, l, [32]byte{}).Broken != nil {
+		t.Errorf("gaps %q, want %q; %+v", got, want, verified(t, l, [32]byte{}))
+	}
+	for i := 30; i < 36; i++ { // the chains go on
+		appendAll(t, l, auditEntry(i))
+	}
+	if check := verified(t, l, [32]byte{}); check.Broken != nil {
+		t.Errorf("%+v", check.Broken)
+	}
+	// Up to the entry 5 of project 1, then up to 20.
+	cut := func(hours int, want ...string) {
+		t.Helper()
+		err := l.PruneAudit(t.Context(), mailEpoch.AddDate(0, 0, 1).Add(time.Duration(hours)*time.Hour), func(project int64) int { return 1 })
+		if got := places(); err != nil || !slices.Equal(got, want) || verified(t, l, [32]byte{}).Broken != nil {
+			t.Errorf("gaps %q, want %q; %v", got, want, err)
+		}
+	}
+	cut(5, "1 after 5", "1 after 26", "2 after 27")
+	cut(20, "1 after 26", "2 after 27")
+	lose(l, 23)
+	if check := verified(t, l, [32]byte{}); check.Broken == nil || check.Broken.Entry != 26 {
+		t.Errorf("a removed entry: %+v", check.Broken)
+	}
+
+	// A ledger of which nothing can be read.
+	empty := dir + ".damaged-2"
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v := &Salvage{to: l, began: time.Now(), gap: MailGap{MovedTo: filepath.Base(empty)}}
+	if err := v.Audit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lost := func() (n int) {
+		gaps, err := l.AuditGaps()
+		for _, g := range gaps {
+			if g.Any && g.MovedTo == "data.damaged-2" {
+				n++
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	for _, days := range []int{0, 299, 301} {
+		err := l.PruneAudit(t.Context(), v.began.AddDate(0, 0, days), func(int64) int { return 300 })
+		if got := lost() == 1; err != nil || got != (days < 300) {
+			t.Errorf("after %d days: %v, %v", days, got, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -17,11 +18,11 @@ var errOrder = errors.New("entries of the audit trail cannot be put back between
 const copiedPerTurn = 1000
 
 // Audit copies the audit trail as it is, with its hashes, so that a chain whose entries are all readable still holds,
-// and the commits of its writes. It must have returned before the new ledger gets entries of its own. What retention
+// and the commits of its writes. Where entries are missing, it notes an AuditGap. It must have returned before the new ledger gets entries of its own. What retention
 // has cut off stays cut off.
 func (v *Salvage) Audit(ctx context.Context) error {
 	if v.rows == nil {
-		return nil
+		return v.anyLost()
 	}
 	var part [][]byte
 	err := v.each(ctx, prefixAudit, func(key, rec []byte) error {
@@ -41,6 +42,12 @@ func (v *Salvage) Audit(ctx context.Context) error {
 	})
 	if err == nil && len(part) > 0 {
 		err = v.copyAudit(part)
+	}
+	if err == nil {
+		err = v.cutTails(ctx)
+	}
+	if err == nil && v.files != nil && (!v.gap.Complete || len(v.files.Problems()) > 0) {
+		err = v.anyLost()
 	}
 	if err == nil {
 		err = v.commits(ctx)
@@ -118,6 +125,11 @@ func (v *Salvage) copyAudit(recs [][]byte) error {
 				}
 				if chains[project] = c; c.Last == 0 {
 					c.Cut, c.Days = cuts[project], days[project]
+				}
+			}
+			if [32]byte(rec[offsetPrev:offsetEntry]) != cmp.Or(c.Head, c.Cut) {
+				if err := t.noteAuditGap(v.auditGap(project, c.Last)); err != nil {
+					return err
 				}
 			}
 			last = int64(binary.BigEndian.Uint64(rec[offsetEntry:]))

@@ -18,15 +18,17 @@ const DefaultAuditDays = 90
 // Other writes can interleave.
 // It ends early with ctx.
 func (l *Ledger) PruneAudit(ctx context.Context, now time.Time, days func(project int64) int) error {
+	longest := DefaultAuditDays
 	for project := int64(0); ctx.Err() == nil; project++ {
 		found, err := l.nextChain(&project)
 		if err == nil && !found {
-			return l.pruneCommits(now)
+			return errors.Join(l.pruneAnyGap(now.AddDate(0, 0, -longest)), l.pruneCommits(now))
 		}
 		if err != nil {
 			return err
 		}
 		keep := days(project)
+		longest = max(longest, keep)
 		for more := keep >= 0; more; {
 			if more, err = l.steps(func(t *mailTurn) (bool, error) { return t.cut(project, keep, now) }); err != nil {
 				return fmt.Errorf("prune the audit trail: %w", err)
@@ -85,7 +87,7 @@ func (t *mailTurn) cutBefore(c *AuditChain, edge time.Time) (more bool, err erro
 	if err != nil {
 		return false, err
 	}
-	n := 0
+	n, last := 0, int64(0)
 	for ok := it.First(); ok && err == nil; ok = it.Next() {
 		var at time.Time
 		if at, err = timeOf(it.Value()); err != nil || !at.Before(edge) {
@@ -95,7 +97,11 @@ func (t *mailTurn) cutBefore(c *AuditChain, edge time.Time) (more bool, err erro
 			more = true
 			break
 		}
+		last = auditID(it.Key())
 		err = t.cutFirst(c, bytes.Clone(it.Key()))
+	}
+	if err == nil && last > 0 {
+		err = t.dropGaps(c.Project, last)
 	}
 	return more, errors.Join(err, it.Error(), it.Close())
 }

@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -10,7 +11,8 @@ import (
 // An AuditCheck is the result of VerifyAudit.
 type AuditCheck struct {
 	Entries, Chains int64
-	Broken          *BrokenLink // the first broken link; nil if all chains hold
+	Broken          *BrokenLink // the first broken link; nil if all chains hold, but for Gaps
+	Gaps            []AuditGap  // where damage has cut the trail: a link there is not broken by somebody
 	HeadFound       bool        // an entry, or the end of what retention cut off, has the hash that was asked for
 }
 
@@ -24,8 +26,12 @@ type BrokenLink struct {
 // VerifyAudit checks the chains of all projects, and looks for a hash that was the head of one of them at some time:
 // a cut tail is no broken link, but the head is not found then. Damage is an error.
 func (l *Ledger) VerifyAudit(head [32]byte) (check AuditCheck, err error) {
+	gaps, err := l.AuditGaps()
+	if err != nil {
+		return check, err
+	}
 	err = l.read(func() error {
-		v := verification{head: head}
+		v := verification{head: head, AuditCheck: AuditCheck{Gaps: gaps}}
 		var err error
 		if v.chains, err = l.db.NewIter(nil); err != nil {
 			return err
@@ -74,7 +80,7 @@ func (v *verification) broken(project, entry int64, format string, args ...any) 
 // chain checks one chain from its first entry to its end.
 func (v *verification) chain(c *AuditChain) error {
 	v.Chains++
-	prev, entries := c.Cut, int64(0)
+	prev, entries, at := c.Cut, int64(0), int64(0)
 	v.found(prev)
 	prefix := appendID([]byte{prefixAuditOf}, c.Project)
 	v.index.SetBounds(prefix, after(prefix))
@@ -85,10 +91,10 @@ func (v *verification) chain(c *AuditChain) error {
 			if len(rec) < auditHeadLen {
 				return errRecord
 			}
-			if [32]byte(rec[offsetPrev:offsetEntry]) != prev {
+			if [32]byte(rec[offsetPrev:offsetEntry]) != prev && !v.damaged(c.Project, at, id) {
 				v.broken(c.Project, id, "the entry before it was changed or removed")
 			}
-			prev = auditHash(rec)
+			prev, at = auditHash(rec), id
 			v.found(prev)
 			return nil
 		})
@@ -107,6 +113,13 @@ func (v *verification) chain(c *AuditChain) error {
 		v.broken(c.Project, 0, "there are %d entries of the project, and there should be %d", entries, c.Entries)
 	}
 	return v.index.Error()
+}
+
+// damaged reports whether a gap is between two entries of a chain that follow each other.
+func (v *verification) damaged(project, before, after int64) bool {
+	return slices.ContainsFunc(v.Gaps, func(g AuditGap) bool {
+		return !g.Any && g.Project == project && before <= g.After && g.After < after
+	})
 }
 
 func (v *verification) found(hash [32]byte) {

@@ -35,6 +35,8 @@
 //	                                 entry, hash of the last one that was cut off,
 //	                                 number of entries, days that they are kept
 //	C                                highest id of an entry                           with A
+//	D      project id or 0,          a place at which damage has cut the trail        Salvage.Audit
+//	       entry id
 //
 // Every value except plain ids begins with a version byte. A record of a later release is an ErrNewer for its reader,
 // not damage; a ledger with a newer layout is refused, never touched.
@@ -55,7 +57,7 @@
 // (highwater.go). The user of a damaged ledger moves it aside, never deletes it, and copies its readable mail into the
 // new one (salvage.go): package salvage reads its files one by one, and its queued mails are uncertain. Losses are
 // recorded as a MailGap until the retention period has passed. Entries of the audit trail are copied as they are, with
-// their commits; where an entry is lost, its chain has a broken link. The uses of API keys and the writes that wait for
+// their commits; where entries are lost, an AuditGap says so, for VerifyAudit too. The uses of API keys and the writes that wait for
 // git are not copied: such a write is in its file, and is then committed like an edit by a person. Nor are the records
 // of proposals: such a proposal then counts as a person's.
 package ledger

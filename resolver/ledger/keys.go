@@ -10,6 +10,7 @@ import (
 const (
 	prefixAudit       = 'A'
 	prefixAuditChain  = 'C'
+	prefixAuditGap    = 'D'
 	prefixMessage     = 'E'
 	prefixGap         = 'G'
 	prefixIdempotency = 'I'

@@ -55,6 +55,7 @@ type Salvage struct {
 	aside   string         // its folder; "" for a store that is in use
 	refused map[int64]bool // see LeaveOut
 	gap     MailGap
+	began   time.Time
 }
 
 // LeaveOut names mails that must not be recovered, because their senders got a refusal: their AcceptMail failed, but
@@ -70,7 +71,7 @@ func (v *Salvage) LeaveOut(ids []int64) {
 // no other. If its folder is not writable, it is left alone: nothing would keep its mail from being sent again at every
 // start. The only error is ErrLocked.
 func (l *Ledger) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
-	v := &Salvage{to: l, aside: aside, gap: MailGap{MovedTo: filepath.Base(aside), Complete: true}}
+	v := &Salvage{to: l, aside: aside, began: time.Now(), gap: MailGap{MovedTo: filepath.Base(aside), Complete: true}}
 	if err := v.mark("begun\n"); err != nil {
 		v.lacks(fmt.Errorf("its folder cannot be written: %w", pebblefs.WithoutPath(err)))
 		return v, nil

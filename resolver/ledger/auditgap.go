@@ -1,0 +1,143 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// An AuditGap is a place at which damage has cut the audit trail: entries that followed one could not be read when a
+// damaged ledger was salvaged. It stays until retention has passed the place.
+type AuditGap struct {
+	Found   time.Time
+	MovedTo string // name of the damaged ledger in the data directory
+	Project int64  // 0: of the entries that belong to no project
+	After   int64  // the last entry before the gap, 0 if there is none
+	Any     bool   // some of it could not be read at all, so any chain may lack entries; Project and After are 0
+}
+
+func appendAuditGapKey(dst []byte, project, after int64) []byte {
+	return appendID(appendID(append(dst, prefixAuditGap), project), after)
+}
+
+func appendAuditGap(dst []byte, g *AuditGap) []byte {
+	e := encoder{dst}
+	e.byte(mailVersion)
+	e.maybe(g.Found)
+	e.string(g.MovedTo)
+	e.fixed(g.Project)
+	e.fixed(g.After)
+	e.bool(g.Any)
+	return e.b
+}
+
+func decodeAuditGap(rec []byte) (g AuditGap, err error) {
+	d, err := mailDecoder(rec)
+	if err != nil {
+		return g, err
+	}
+	g = AuditGap{Found: d.maybe(), MovedTo: d.string(), Project: d.fixed(), After: d.fixed(), Any: d.bool()}
+	return g, d.err()
+}
+
+// AuditGaps returns the known gaps of the trail, by project and place.
+func (l *Ledger) AuditGaps() (gaps []AuditGap, err error) {
+	err = l.scan([]byte{prefixAuditGap}, func(_, rec []byte) error {
+		g, err := decodeAuditGap(rec)
+		gaps = append(gaps, g)
+		return err
+	})
+	return gaps, err
+}
+
+// key returns the gap's key. That of Any is none of an entry.
+func (g *AuditGap) key() []byte {
+	if g.Any {
+		return appendAuditGapKey(nil, 0, -1)
+	}
+	return appendAuditGapKey(nil, g.Project, g.After)
+}
+
+func (t *mailTurn) noteAuditGap(g *AuditGap) error {
+	return t.b.Set(g.key(), appendAuditGap(nil, g), nil)
+}
+
+// pruneAnyGap deletes the gap that may be in any chain, once all chains have been kept for less long than since then.
+func (l *Ledger) pruneAnyGap(before time.Time) error {
+	gaps, err := l.AuditGaps()
+	for i := range gaps {
+		if g := &gaps[i]; err == nil && g.Any && g.Found.Before(before) {
+			err = l.writeMail(l.newBatch(), func(t *mailTurn) error { return t.b.Delete(g.key(), nil) })
+		}
+	}
+	return err
+}
+
+// dropGaps deletes the gaps of a chain before an entry that retention has cut off.
+func (t *mailTurn) dropGaps(project, cut int64) error {
+	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: appendAuditGapKey(nil, project, 0),
+		UpperBound: appendAuditGapKey(nil, project, cut)})
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok && err == nil; ok = it.Next() {
+		err = t.b.Delete(bytes.Clone(it.Key()), nil)
+	}
+	return errors.Join(err, it.Error(), it.Close())
+}
+
+// auditGap is a gap in a project's chain that this salvage has found.
+func (v *Salvage) auditGap(project, after int64) *AuditGap {
+	return &AuditGap{Found: v.began, MovedTo: v.gap.MovedTo, Project: project, After: after}
+}
+
+// anyLost notes that entries may be lost which no chain tells of.
+func (v *Salvage) anyLost() error {
+	g := v.auditGap(0, 0)
+	g.Any = true
+	return v.to.writeMail(v.to.newBatch(), func(t *mailTurn) error { return t.noteAuditGap(g) })
+}
+
+// cutTails notes the chains whose last entries are missing, and copies the gaps that the damaged ledger knew of.
+func (v *Salvage) cutTails(ctx context.Context) error {
+	var gaps []AuditGap
+	err := v.each(ctx, prefixAuditChain, func(key, rec []byte) error {
+		if len(key) == len(keyAuditState) {
+			return nil
+		}
+		project, err := lastID(key)
+		if err != nil {
+			return err
+		}
+		was, err := decodeChain(project, rec)
+		if err != nil || was.Entries == 0 {
+			return err
+		}
+		is, err := v.to.chain(project)
+		if err == nil && is.Last < was.Last {
+			gaps = append(gaps, *v.auditGap(project, is.Last))
+		}
+		return err
+	})
+	if err == nil {
+		err = v.each(ctx, prefixAuditGap, func(_, rec []byte) error {
+			g, err := decodeAuditGap(rec)
+			gaps = append(gaps, g)
+			return err
+		})
+	}
+	if err != nil || len(gaps) == 0 {
+		return err
+	}
+	return v.to.writeMail(v.to.newBatch(), func(t *mailTurn) error {
+		for i := range gaps {
+			if err := t.noteAuditGap(&gaps[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
