@@ -200,7 +200,7 @@ func (r *Repo) proposal(ctx context.Context, h head, name, tip string) (*Proposa
 }
 
 func (r *Repo) describe(ctx context.Context, h head, name, tip string) (*Proposal, error) {
-	base, own, err := r.leaves(ctx, h.commit, tip)
+	base, own, err := r.leaves(ctx, name, h.commit, tip)
 	if err != nil {
 		return nil, err
 	}
@@ -222,12 +222,16 @@ func (r *Repo) describe(ctx context.Context, h head, name, tip string) (*Proposa
 // leavesSteps bounds the commits that leaves reads itself.
 const leavesSteps = 200
 
-// leaves returns the commit at which a branch has left HEAD's, "" for none, and the branch's first own commit, "" for
-// none. It walks back from both, as far as each commit has one parent, which is nearly always all the way: git costs
+// leaves returns the commit at which a proposal's branch has left HEAD's, "" for none, and the branch's first own
+// commit, "" for none. It walks back from both, as far as each commit has one parent, which is nearly always all the way: git costs
 // two processes for each proposal, and again for each commit of HEAD.
-func (r *Repo) leaves(ctx context.Context, head, tip string) (base, own string, err error) {
+func (r *Repo) leaves(ctx context.Context, name, head, tip string) (base, own string, err error) {
 	if head == "" {
 		return "", "", nil
+	}
+	former, err := r.ref(formerRef(name))
+	if err != nil {
+		return "", "", err
 	}
 	var lines [2][]string // from HEAD, from the tip
 	next := [2]string{head, tip}
@@ -244,7 +248,7 @@ func (r *Repo) leaves(ctx context.Context, head, tip string) (base, own string, 
 		}
 		// The newest commit of one line that the other one has, too.
 		for i, id := range lines[1] {
-			if !slices.Contains(lines[0], id) {
+			if id != former && !slices.Contains(lines[0], id) {
 				continue
 			}
 			if i > 0 {

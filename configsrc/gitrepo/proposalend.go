@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,8 +53,41 @@ func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author
 	return to, r.dropProposal(ctx, p)
 }
 
+// formerRef keeps the commit at which a proposal has left the branch, once the branch does not have it any more.
+func formerRef(name string) string { return "refs/fingerpost/former/" + name }
+
+// keepFormer notes for each proposal the commit at which it has left the branch, if a move of the branch from one
+// commit to another takes it away: it is made anew, or the upstream was rewritten. Otherwise the proposal would seem to
+// have made what came before it, and would bring it back. The caller holds work.
+func (r *Repo) keepFormer(ctx context.Context, from, to string) error {
+	names, err := r.proposalNames(ctx)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	list, err := r.git.run(ctx, "rev-list", to+".."+from)
+	if err != nil {
+		return err
+	}
+	gone := strings.Fields(list)
+	for _, name := range names {
+		tip, err := r.ref(proposePrefix + name)
+		if err != nil {
+			return err
+		}
+		base, _, err := r.leaves(ctx, name, from, tip)
+		if err == nil && slices.Contains(gone, base) {
+			err = r.setRef(ctx, formerRef(name), base)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // mergeCommit returns the commit to which applying a proposal moves the branch: its last one, if the branch has nothing
-// else, or a merge.
+// else, or a merge. If the branch has lost the commit at which the proposal left it, the change is made on the branch as
+// one commit of its author, since a merge would bring the lost ones back.
 func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.Author) (string, error) {
 	ahead, err := r.isAncestor(ctx, h.commit, p.Commit)
 	if err != nil || ahead {
@@ -64,6 +98,14 @@ func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.
 		return "", err
 	}
 	w := &pendingWrite{FileWrite: catalog.FileWrite{Author: by, Subject: "Merge proposal " + p.Name}}
+	former, err := r.ref(formerRef(p.Name))
+	if err != nil {
+		return "", err
+	}
+	if former != "" && former == p.base {
+		w.Author.Actor = p.Author
+		return r.commitTree(ctx, tree, []string{h.commit}, r.authorOf(w, time.Now()), message([]*pendingWrite{w}))
+	}
 	return r.commitTree(ctx, tree, []string{h.commit, p.Commit}, r.authorOf(w, time.Now()), message([]*pendingWrite{w}))
 }
 
@@ -125,6 +167,14 @@ func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {
 	})
 	if err != nil {
 		return unavailable(err)
+	}
+	if former, err := r.ref(formerRef(p.Name)); err != nil || former != "" {
+		if err == nil {
+			err = r.setRef(ctx, formerRef(p.Name), "")
+		}
+		if err != nil { // the next proposal of the name does not have that commit
+			r.o.Logger.Warn("git: a ref of a former proposal stays", "ref", formerRef(p.Name), "error", err)
+		}
 	}
 	r.send(":" + ref)
 	if err := r.o.Notes.ChangeProposals(nil, p.Name); err != nil { // it names commits that no branch has any more

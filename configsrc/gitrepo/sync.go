@@ -309,6 +309,9 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 		case err != nil:
 			return err
 		case !kept && own: // nothing of our own was lost
+			if err := r.keepFormer(ctx, h.commit, remote); err != nil {
+				return err
+			}
 			return r.moveTo(ctx, h, remote, remote, r.files.GitTurn)
 		case !kept:
 			return &conflict{fmt.Sprintf("%s was rewritten, and %s has commits of its own: bring them onto it by \"git "+
@@ -328,6 +331,9 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 		return err
 	}
 	if err := m.keepAside(ctx); err != nil {
+		return err
+	}
+	if err := r.keepFormer(ctx, h.commit, m.tip); err != nil {
 		return err
 	}
 	if err := r.moveTo(ctx, h, m.tip, remote, r.files.GitTurn); err != nil {
