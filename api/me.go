@@ -2,9 +2,11 @@ package api
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/resolver"
@@ -25,32 +27,43 @@ var (
 func (s *Server) authMe(r *request) error {
 	h := &r.ctx.Response.Header
 	h.SetCanonical(headerCacheControl, cacheNever)
-	token, failure := bearerToken(&r.ctx.Request.Header)
+	token, failure := bearerText(&r.ctx.Request.Header)
 	if failure != keyGood {
 		return s.refuseFailed(r.ctx, failure)
 	}
-	domain, err := gatewayDomain(r.ctx)
+	answer, secret, err := s.tokenTarget(r.ctx)
 	if err != nil {
-		return err
-	}
-	answer, err := s.resolver.Resolve(domain, resolver.Tokens)
-	if err != nil {
-		return err
-	}
-	if answer.Code != "" {
-		return refusedCode(answer.Code)
-	}
-	secret, err := s.resolver.TokenSecret(answer)
-	if err != nil {
+		if !isToken(token) { // goes first; verifying a good token reads its form anyway
+			return s.refuseFailed(r.ctx, tokenMalformed)
+		}
 		return err
 	}
 	who, err := verifyToken(token, secret, answer.ProjectID, s.authIssuer, r.ctx.Time())
-	if err != nil {
+	switch {
+	case errors.Is(err, jwt.ErrTokenMalformed):
+		return s.refuseFailed(r.ctx, tokenMalformed)
+	case err != nil:
 		return s.refuseFailed(r.ctx, tokenInvalid)
 	}
 	setIdentity(h, answer, who)
 	s.succeed(r.ctx, "token verified", appendIdentity(nil, who))
 	return nil
+}
+
+// tokenTarget returns the project for whose users a token must be, and the secret that signs it.
+func (s *Server) tokenTarget(ctx *fasthttp.RequestCtx) (answer *resolver.Answer, secret []byte, err error) {
+	domain, err := gatewayDomain(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if answer, err = s.resolver.Resolve(domain, resolver.Tokens); err != nil {
+		return nil, nil, err
+	}
+	if answer.Code != "" {
+		return nil, nil, refusedCode(answer.Code)
+	}
+	secret, err = s.resolver.TokenSecret(answer)
+	return answer, secret, err
 }
 
 // gatewayDomain returns the domain that a gateway asks about: that of the query, or else the first of X-Forwarded-Host,

@@ -109,31 +109,37 @@ func BenchmarkServeHitByHandler(b *testing.B) {
 // fast path, and BenchmarkServeCheckToken one with a bearer token, which the handler verifies.
 func BenchmarkServeCheck(b *testing.B) {
 	s, _ := loadedServer(b)
-	runServe(b, benchChecks("", browserHeader), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
+	runServe(b, benchChecks("/check", browserHeader), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
 }
 
 // BenchmarkServeCheckPlain has the header of BenchmarkServeHit.
 func BenchmarkServeCheckPlain(b *testing.B) {
 	s, _ := loadedServer(b)
-	runServe(b, benchChecks("", "User-Agent: gateway/1.0\r\nAccept: */*\r\n"), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
+	runServe(b, benchChecks("/check", "User-Agent: gateway/1.0\r\nAccept: */*\r\n"), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
 }
 
 func BenchmarkServeCheckByHandler(b *testing.B) {
 	s, _ := loadedServer(b)
 	s.noFastPath = true
-	runServe(b, benchChecks("", browserHeader), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
+	runServe(b, benchChecks("/check", browserHeader), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
 }
 
 func BenchmarkServeCheckToken(b *testing.B) {
 	s, _ := loadedServer(b)
-	runServe(b, benchChecks("?auth=required", browserHeader+"Authorization: Bearer {token}\r\n"), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
+	runServe(b, benchChecks("/check?auth=required", browserHeader+"Authorization: Bearer {token}\r\n"), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
+}
+
+// BenchmarkServeAuthMe verifies the same tokens.
+func BenchmarkServeAuthMe(b *testing.B) {
+	s, _ := loadedServer(b)
+	runServe(b, benchChecks(authMePath, browserHeader+"Authorization: Bearer {token}\r\n"), func(ln net.Listener) error { return s.Serve(ln, Platform) })
 }
 
 // benchSecret signs the tokens of all projects of loadedServer.
 const benchSecret = "0123456789abcdef0123456789abcdef"
 
 // benchChecks asks about random domains, with a token of the domain's project for "{token}".
-func benchChecks(query, more string) [][]byte {
+func benchChecks(path, more string) [][]byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.1, 8, benchProjects-1)
 	out := make([][]byte, 1<<14)
@@ -141,8 +147,8 @@ func benchChecks(query, more string) [][]byte {
 		n := zipf.Uint64()
 		token, _ := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": DefaultAuthIssuer, "sub": "u-4711", "email": "ada@example.com",
 			"projectId": 2*n + 1, "iat": 1769851800, "exp": 1 << 40}).SignedString([]byte(benchSecret))
-		out[i] = fmt.Appendf(nil, "GET /check%s HTTP/1.1\r\nHost: 127.0.0.1:8081\r\nX-Original-URL: https://shop.project-%05d.example/\r\n%s\r\n",
-			query, n, strings.ReplaceAll(more, "{token}", token))
+		out[i] = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: shop.project-%05d.example\r\n%s\r\n",
+			path, n, strings.ReplaceAll(more, "{token}", token))
 	}
 	return out
 }

@@ -28,17 +28,8 @@ type identity struct {
 	expiresAt      int64
 }
 
-// bearerToken returns the token of the Authorization header (RFC 6750, 2.1), or the failure: no such header, more than
-// one, or one without a JWT.
-func bearerToken(h *fasthttp.RequestHeader) (token string, failure keyFailure) {
-	token, failure = bearerText(h)
-	if failure == keyGood && !isToken(token) {
-		return "", tokenMalformed
-	}
-	return token, failure
-}
-
-// bearerText is bearerToken for any text that is not empty.
+// bearerText returns the credentials of the Authorization header (RFC 6750, 2.1), or the failure: no such header, more
+// than one, or one of another kind. They may be no JWT.
 func bearerText(h *fasthttp.RequestHeader) (token string, failure keyFailure) {
 	values := h.PeekAll(fasthttp.HeaderAuthorization)
 	switch {

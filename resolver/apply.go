@@ -100,6 +100,9 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 		r.trail.Committed(effect)
 		r.dropChangedSecrets(effect)
 		r.finder.note(effect)
+		if read {
+			r.ids.note(effect)
+		}
 	}
 	return effect, err
 }
@@ -123,6 +126,7 @@ func (r *Resolver) exchange(st *store.Store) error {
 	r.writes.Store(st)
 	r.stamps.raiseAll()
 	r.finder.forget()
+	r.ids.forget()
 	return nil
 }
 

@@ -168,22 +168,20 @@ func (r *Resolver) projectsOf(ids []int64) (rows []*catalog.Project, err error) 
 
 // projectsByID decodes the projects of one page only, which keeps a page cheap with 100,000 projects.
 func (r *Resolver) projectsByID(q Query) (rows []*catalog.Project, total int, err error) {
-	var ids []int64
-	err = r.each(func(st *store.Store) error {
-		return st.EachProjectID(func(id int64) bool {
-			ids = append(ids, id)
-			return true
-		})
-	})
+	ids, err := r.ids.all(r)
 	if err != nil {
 		return nil, 0, err
 	}
-	total = len(ids)
-	if q.Desc {
-		slices.Reverse(ids)
+	if !q.Desc {
+		rows, err = r.projectsOf(page(ids, q))
+		return rows, len(ids), err
 	}
-	rows, err = r.projectsOf(page(ids, q))
-	return rows, total, err
+	before := min((max(q.Page, 1)-1), len(ids)/q.Limit+1) * q.Limit // no overflow
+	end := max(len(ids)-before, 0)
+	last := slices.Clone(ids[max(end-q.Limit, 0):end])
+	slices.Reverse(last)
+	rows, err = r.projectsOf(last)
+	return rows, len(ids), err
 }
 
 // EachProject yields all projects by ascending id, as of one moment, without holding them all in memory. The caller

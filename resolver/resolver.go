@@ -59,6 +59,7 @@ type Resolver struct {
 	feed    Feed
 	secrets secrets
 	finder  finder
+	ids     projectIDs
 
 	// reads is the store that answers come from, writes the one that changes go to. They differ only while a new store is
 	// being filled from the files.
