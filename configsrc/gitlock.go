@@ -51,6 +51,7 @@ func (s *Source) patient(ctx context.Context, write func() error) error {
 // So a write that sees no lock and a folder that was quiet for gitQuiet, and sees the same again after it has put its
 // content in place, was finished before git read the files.
 type gitState struct {
+	folder  string // see gitFolder
 	locked  bool
 	touched int64 // mtime of the lock's folder, in nanoseconds
 	// unfinished names the operation in which git has stopped for a person's decision: merge, rebase …; "" for none.
@@ -79,11 +80,14 @@ var gitMarks = [...]struct{ name, of string }{
 }
 
 // gitNow returns the state of the checkout that contains the folder, zero for none.
-func (s *Source) gitNow() (now gitState) {
-	git := s.gitFolder()
+func (s *Source) gitNow() (now gitState) { return s.gitIn(s.gitFolder()) }
+
+// gitIn is gitNow for a folder that gitFolder has returned a moment ago: looking for it again costs a write 1.5 %.
+func (s *Source) gitIn(git string) (now gitState) {
 	if git == "" {
 		return now
 	}
+	now.folder = git
 	_, err := os.Lstat(filepath.Join(git, "index.lock"))
 	now.locked = err == nil
 	if folder, err := os.Lstat(git); err == nil {

@@ -314,7 +314,7 @@ func (s *Source) place(round []*update, before gitState) []*update {
 			}
 		}
 	}
-	if s.gitNow() != before {
+	if s.gitIn(before.folder) != before {
 		for _, u := range placed {
 			u.takeBack()
 		}
