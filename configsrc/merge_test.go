@@ -33,7 +33,7 @@ key "ci" {
 		return []byte(strings.NewReplacer(pairs...).Replace(src))
 	}
 	name := func(n string) []string { return []string{`"Acme"`, `"` + n + `"`} }
-	domain := []string{"  domain \"a.example\" {}\n", "  domain \"a.example\" {}\n\n  domain \"b.example\" {}\n"}
+	domain := []string{"  domain \"a.example\" {}\n", "  domain \"a.example\" {}\n  domain \"b.example\" {}\n"}
 	status := []string{`"ACTIVE"`, `"SUSPENDED"`}
 	block := base[strings.Index(base, "project"):strings.Index(base, "\nkey")]
 	for what, c := range map[string]struct {

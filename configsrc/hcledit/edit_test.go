@@ -3,6 +3,7 @@ package hcledit_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -40,13 +41,13 @@ func TestSetAttribute(t *testing.T) {
 		edited(t, name, before, after, func(src []byte) ([]byte, error) { return hcledit.SetAttribute(src, at, attr, expr) })
 	}
 	p := path{"project", "a"}
-	f("replace", "project \"a\" {\n\tname   =  \"A\"   # why\n}\n", p, "name", `"B"`, "project \"a\" {\n  name = \"B\" # why\n}\n")
+	f("replace", "project \"a\" {\n\tname   =  \"A\"   # why\n}\n", p, "name", `"B"`, "project \"a\" {\n\tname   =  \"B\"   # why\n}\n")
 	f("equal value", "project \"a\" {\n  name = (\"\\u0041\") # why\n}\n", p, "name", `"A"`, "project \"a\" {\n  name = (\"\\u0041\") # why\n}\n")
 	f("add", "project \"a\" {\n  name = \"A\"\n}\n", p, "status", `"ACTIVE"`, "project \"a\" {\n  name   = \"A\"\n  status = \"ACTIVE\"\n}\n")
 	f("add aligned", "project \"a\" {\n  description = \"x\"\n  name        = \"A\" # why\n\n  domain \"b\" {}\n}\n", p, "status", `"ACTIVE"`,
 		"project \"a\" {\n  description = \"x\"\n  name        = \"A\" # why\n  status      = \"ACTIVE\"\n\n  domain \"b\" {}\n}\n")
 	f("add where nothing is aligned", "project \"a\" {\n  description = \"x\"\n  name = \"A\"\n}\n", p, "id", `4`,
-		"project \"a\" {\n  description = \"x\"\n  name        = \"A\"\n  id          = 4\n}\n")
+		"project \"a\" {\n  description = \"x\"\n  name = \"A\"\n  id = 4\n}\n")
 	f("add after a block comment", "project \"a\" {\n  name = \"A\" /* a\n b */\n}\n", p, "id", `4`,
 		"project \"a\" {\n  name = \"A\" /* a\n b */\n  id   = 4\n}\n")
 	f("add to an empty block", "project \"a\" {}\n", p, "name", `"A"`, "project \"a\" {\n  name = \"A\"\n}\n")
@@ -55,9 +56,15 @@ func TestSetAttribute(t *testing.T) {
 	f("open one line up", "project \"a\" { name = \"A\" } # why\n", p, "id", `4`, "project \"a\" {\n  name = \"A\"\n  id   = 4\n} # why\n")
 	f("open with a comment", "project \"a\" { /* c */ name = \"A\" }", p, "id", `4`, "project \"a\" {\n  /* c */ name = \"A\"\n  id           = 4\n}")
 	f("nested one line", "project \"a\" {\n\tdomain \"B.example\" { primary = true }\n}\n", path{"project", "a", "domain", "b.example"}, "active", "false",
-		"project \"a\" {\n  domain \"B.example\" {\n    primary = true\n    active  = false\n  }\n}\n")
+		"project \"a\" {\n\tdomain \"B.example\" {\n\t\tprimary = true\n\t\tactive  = false\n\t}\n}\n")
 	f("replace within one line", "project \"a\" { name = \"A\" }", p, "name", `"B"`, "project \"a\" { name = \"B\" }")
 	f("no final line feed", "project \"a\" {\n  name = \"A\"\n}", p, "name", `"B"`, "project \"a\" {\n  name = \"B\"\n}")
+
+	// Comments stay in their column.
+	aligned := "project \"a\" {\n  name = %s\n  status = \"DRAFT\"         # b\n}\n"
+	f("comment in a column", fmt.Sprintf(aligned, "\"A\"               # a"), p, "name", `"Longer"`, fmt.Sprintf(aligned, "\"Longer\"          # a"))
+	f("comment in a column, less", fmt.Sprintf(aligned, "\"Longer\"          # a"), p, "name", `"Ä"`, fmt.Sprintf(aligned, "\"Ä\"               # a"))
+	f("comment in no column", fmt.Sprintf(aligned, "\"A\"  # a"), p, "name", `"Longer"`, fmt.Sprintf(aligned, "\"Longer\" # a"))
 
 	heredoc := "<<-EOT\n  one\n  two\nEOT"
 	f("heredoc", "template \"a\" {\n  name = \"A\"\n}\n", path{"template", "a"}, "body_text", heredoc,
@@ -67,13 +74,13 @@ func TestSetAttribute(t *testing.T) {
 	f("heredoc before a comment", "template \"a\" {\n  body_text = \"x\" # why\n}\n", path{"template", "a"}, "body_text", heredoc,
 		"template \"a\" {\n  body_text = (<<-EOT\n    one\n    two\n  EOT\n  ) # why\n}\n")
 	f("heredoc to quotes", "template \"a\" {\n  body_text = <<-EOT\n    one\n  EOT\n  name = \"A\"\n}\n", path{"template", "a"}, "body_text", `"x"`,
-		"template \"a\" {\n  body_text = \"x\"\n  name      = \"A\"\n}\n")
+		"template \"a\" {\n  body_text = \"x\"\n  name = \"A\"\n}\n")
 	f("heredoc to heredoc", "template \"a\" {\n  body_text = <<EOT\none\nEOT\n\n  name = \"A\"\n}\n", path{"template", "a"}, "body_text", heredoc,
 		"template \"a\" {\n  body_text = <<EOT\none\ntwo\nEOT\n\n  name = \"A\"\n}\n")
 	f("keeps the form", "template \"a\" {\n  body_text = <<-TEXT\n\t  one\n\n\t    $${x}\n    TEXT\n}\n", path{"template", "a"}, "body_text", `"one\n\n  $${y}\n"`,
 		"template \"a\" {\n  body_text = <<-TEXT\n\t  one\n\n\t    $${y}\n    TEXT\n}\n")
 	f("keeps trimsuffix", "template \"a\" {\n  body_text = trimsuffix(<<-T\n      one\n      T\n      , \"\\n\") # why\n}\n", path{"template", "a"}, "body_text", `"one\ntwo"`,
-		"template \"a\" {\n  body_text = trimsuffix(<<-T\n      one\n      two\n      T\n  , \"\\n\") # why\n}\n")
+		"template \"a\" {\n  body_text = trimsuffix(<<-T\n      one\n      two\n      T\n      , \"\\n\") # why\n}\n")
 	f("trimsuffix to a final line feed", "template \"a\" {\n  body_text = trimsuffix(<<T\none\nT\n, \"\\n\") # why\n}\n", path{"template", "a"}, "body_text", `"one\ntwo\n"`,
 		"template \"a\" {\n  body_text = (<<T\none\ntwo\nT\n  ) # why\n}\n")
 	f("the marker occurs", "template \"a\" {\n  body_text = <<T\none\nT\n}\n", path{"template", "a"}, "body_text", `"one\nT\n"`,
@@ -83,7 +90,7 @@ func TestSetAttribute(t *testing.T) {
 	f("flat heredoc", "template \"a\" {\n  name = \"A\"\n}\n", path{"template", "a"}, "body_text", hcledit.Literal("  one\n  two\n"),
 		"template \"a\" {\n  name      = \"A\"\n  body_text = <<EOT\n  one\n  two\nEOT\n}\n")
 	f("heredoc next to a comment in parentheses", "template \"a\" {\n  body_text = ( /* why */ \"x\")\n}\n", path{"template", "a"}, "body_text", heredoc,
-		"template \"a\" {\n  body_text = (/* why */ (<<-EOT\n    one\n    two\n  EOT\n  ))\n}\n")
+		"template \"a\" {\n  body_text = ( /* why */ (<<-EOT\n    one\n    two\n  EOT\n  ))\n}\n")
 	f("same text", "template \"a\" {\n  body_text = <<EOT\none\nEOT\n}\n", path{"template", "a"}, "body_text", `"one\n"`,
 		"template \"a\" {\n  body_text = <<EOT\none\nEOT\n}\n")
 	f("no attributes but a comment that lies", "sealing {\n  # recipients = []\n}\n", path{"sealing"}, "recipients", `["x"]`,
@@ -130,7 +137,7 @@ func TestAppendAndInsertBlock(t *testing.T) {
 	}
 	p := path{"project", "a"}
 	g("one line", "project \"a\" {\n  name = \"A\"\n}\n", p, `domain "b.example" {}`, "project \"a\" {\n  name = \"A\"\n\n  domain \"b.example\" {}\n}\n")
-	g("tabs", "project \"a\" {\n\tname = \"A\"\n}\n", p, "template \"T\" {\n  name = \"T\"\n}", "project \"a\" {\n\tname = \"A\"\n\n  template \"T\" {\n    name = \"T\"\n  }\n}\n")
+	g("tabs", "project \"a\" {\n\tname = \"A\"\n}\n", p, "template \"T\" {\n  name = \"T\"\n}", "project \"a\" {\n\tname = \"A\"\n\n\ttemplate \"T\" {\n\t\tname = \"T\"\n\t}\n}\n")
 	g("empty", "project \"a\" {}\n", p, `domain "b.example" {}`, "project \"a\" {\n  domain \"b.example\" {}\n}\n")
 	g("blank line before the brace", "project \"a\" {\n  name = \"A\"\n\n}\n", p, `domain "b.example" {}`, "project \"a\" {\n  name = \"A\"\n\n  domain \"b.example\" {}\n}\n")
 	g("comment at the end", "project \"a\" {\n  name = \"A\"\n  # more to come\n  /* x */ }\n", p, `domain "b.example" {}`,

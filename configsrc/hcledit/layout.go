@@ -19,14 +19,12 @@ type layoutLine struct {
 	from, to int   // bytes of the edited file, the line feed included
 	open     []int // the lines above that opened brackets, and how many of these are still open
 	linked   bool  // the formatter aligns its equals sign or comment with the lines next to it
-	edited   bool  // it belongs to a block that was edited, or is new
 	dirty    bool  // its layout may have changed
 }
 
 // format lays out the edited lines as Format lays out the whole file: out is the source with the splices made. Only the
 // lines around each edit go through the formatter, up to the next line on both sides that it aligns with no other. If
-// these lines were formatted in the source, they all are in the result; otherwise only lines of edited and new blocks
-// change, without those of the blocks inside them.
+// these lines were formatted in the source, they all are in the result; otherwise they stay as they are.
 func (d *Draft) format(out []byte, splices []splice) []byte {
 	if len(splices) == 0 {
 		return out
@@ -34,7 +32,7 @@ func (d *Draft) format(out []byte, splices []splice) []byte {
 	srcFrom, srcTo := d.stretch(splices)
 	from, to := srcFrom, srcTo+len(out)-len(d.Src)
 	lines := layoutLines(out[:to], from)
-	d.markEdited(out, lines, splices, srcFrom, srcTo)
+	markDirty(lines, splices)
 	var result []byte
 	at := 0
 	for first := 0; first < len(lines); first++ {
@@ -61,27 +59,11 @@ func (d *Draft) format(out []byte, splices []splice) []byte {
 func layout(out []byte, window []layoutLine, before []byte) []byte {
 	text := out[window[0].from:window[len(window)-1].to]
 	formatted := formatLines(window[0].open, text)
-	if bytes.Equal(formatted, text) || bytes.Contains(text, []byte("<<")) && !hclfile.SameTokens(formatted, text) {
+	if bytes.Contains(text, []byte("<<")) && !hclfile.SameTokens(formatted, text) ||
+		!bytes.Equal(formatLines(window[0].open, before), before) {
 		return text
 	}
-	if bytes.Equal(formatLines(window[0].open, before), before) {
-		return formatted
-	}
-	var mixed []byte
-	for _, line := range window {
-		old := out[line.from:line.to]
-		end := len(formatted)
-		if n := bytes.Count(old, []byte{'\n'}); bytes.HasSuffix(old, []byte{'\n'}) {
-			for end = 0; n > 0; n-- {
-				end += bytes.IndexByte(formatted[end:], '\n') + 1
-			}
-		}
-		if line.edited {
-			old = formatted[:end]
-		}
-		mixed, formatted = append(mixed, old...), formatted[end:]
-	}
-	return mixed
+	return formatted
 }
 
 // formatLines formats lines as in a file where these brackets are open before them.
@@ -198,26 +180,9 @@ func openBrackets(tokens hclsyntax.Tokens) (n int) {
 	return n
 }
 
-// markEdited finds the lines of edited blocks, of new text and next to removed lines.
-func (d *Draft) markEdited(out []byte, lines []layoutLine, splices []splice, srcFrom, srcTo int) {
+// markDirty finds the lines of new text and next to removed lines.
+func markDirty(lines []layoutLine, splices []splice) {
 	of := func(at int) int { return sort.Search(len(lines), func(i int) bool { return lines[i].to > at }) }
-	var mark func(body *hclsyntax.Body)
-	mark = func(body *hclsyntax.Body) {
-		for _, b := range body.Blocks {
-			s := d.sites[b]
-			if b.TypeRange.Start.Byte < srcFrom || b.TypeRange.Start.Byte >= srcTo || s != nil && s.gone {
-				continue
-			}
-			edited := s != nil && (s.label != nil || len(s.values)+len(s.added) > 0)
-			begin, end := of(moved(b.TypeRange.Start.Byte, splices)), of(moved(b.CloseBraceRange.End.Byte-1, splices))
-			for i := begin; i <= end && i < len(lines); i++ {
-				empty := len(bytes.Trim(out[lines[i].from:lines[i].to], "\r\n")) == 0
-				lines[i].edited, lines[i].dirty = edited, edited && !empty
-			}
-			mark(b.Body)
-		}
-	}
-	mark(d.Body)
 	grown := 0
 	for _, s := range splices {
 		from := s.from + grown
@@ -225,21 +190,8 @@ func (d *Draft) markEdited(out []byte, lines []layoutLine, splices []splice, src
 		grown += len(s.text) - (s.to - s.from)
 		for i := of(from - 1); i <= of(to) && i < len(lines); i++ {
 			lines[i].dirty = true
-			lines[i].edited = lines[i].edited || lines[i].from < to && lines[i].to > from
 		}
 	}
-}
-
-// moved returns the offset in the edited file of the byte at src[at].
-func moved(at int, splices []splice) int {
-	to := at
-	for _, s := range splices {
-		if s.from > at {
-			break
-		}
-		to += len(s.text) - (s.to - s.from)
-	}
-	return to
 }
 
 // sourceAt returns the offset in the source of the byte at out[at]. Inserted text counts as the position that follows

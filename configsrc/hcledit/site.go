@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -119,7 +120,9 @@ func (s *site) splices() (all []splice) {
 		}
 		all = append(all, splice{at, at, s.additions(indent)})
 	}
-	if len(s.blocks) > 0 {
+	rest, next := s.nextToSiblings()
+	all = append(all, next...)
+	if len(rest) > 0 {
 		i := s.d.after(s.block.CloseBraceRange.Start.Byte) - 1
 		for i > 0 && !hclfile.EndsLine(s.d.Tokens()[i]) { // a comment on the brace's line
 			i--
@@ -127,9 +130,50 @@ func (s *site) splices() (all []splice) {
 		at := s.d.Tokens()[i].Range.End.Byte
 		lines := s.d.lines()
 		above := lines.above(lines.of(at))
-		all = append(all, splice{at, at, s.insertions(s.d.innerIndent(s.block), lines.is(above, lineBlank) || !s.keepsAny())})
+		all = append(all, splice{at, at, s.insertions(rest, s.d.innerIndent(s.block),
+			lines.is(above, lineBlank) || !s.keepsAny())})
 	}
 	return all
+}
+
+// nextToSiblings returns the splices of the new blocks that have a sibling of their type, which go behind the last one,
+// and the other new blocks. There is a blank line before them if the last two siblings have one between them, or if the
+// only one has several lines.
+func (s *site) nextToSiblings() (rest []*blocks, all []splice) {
+	for _, block := range s.blocks {
+		var siblings []*hclsyntax.Block
+		for _, b := range s.block.Body.Blocks {
+			if inner := s.d.sites[b]; b.Type == block.Body.Blocks[0].Type && (inner == nil || !inner.gone) {
+				siblings = append(siblings, b)
+			}
+		}
+		n := len(siblings)
+		if n == 0 {
+			rest = append(rest, block)
+			continue
+		}
+		last := siblings[n-1]
+		at, ok := s.d.nextLine(last.CloseBraceRange.End.Byte)
+		if !ok { // the brace of s is on the same line
+			rest = append(rest, block)
+			continue
+		}
+		apart := !s.d.oneLine(last)
+		if inner := s.d.sites[last]; inner != nil && !apart { // it may get more lines
+			apart = slices.ContainsFunc(inner.splices(), func(sp splice) bool { return strings.Contains(sp.text, "\n") })
+		}
+		if n > 1 {
+			end, _ := s.d.nextLine(siblings[n-2].CloseBraceRange.End.Byte)
+			apart = hasBlankLine(s.d.Src[end:max(end, s.d.lineStart(last.TypeRange.Start.Byte))])
+		}
+		indent := s.d.indentAt(last.TypeRange.Start.Byte)
+		lead := ""
+		if apart {
+			lead = "\n"
+		}
+		all = append(all, splice{at, at, s.d.lineEnding(lead + s.insertion(block, indent))})
+	}
+	return rest, all
 }
 
 // keepsAny reports whether the block keeps anything but comments, apart from new blocks.
@@ -173,7 +217,7 @@ func (s *site) lineSplices() []splice {
 			inner = indent + inner + s.d.eol
 		}
 		bare := inner == "" && len(s.added) == 0
-		inner = s.d.eol + inner + s.additions(indent) + s.insertions(indent, bare) +
+		inner = s.d.eol + inner + s.additions(indent) + s.insertions(s.blocks, indent, bare) +
 			s.d.indentAt(s.block.TypeRange.Start.Byte)
 	} else if len(s.values) == 0 {
 		return nil
@@ -197,7 +241,16 @@ func (s *site) value(attr *hclsyntax.Attribute, value *expression, indent string
 	if more && (value.endsInHeredoc || ok && !strings.HasSuffix(text, ")")) {
 		text = "(" + text + "\n" + indent + ")" // nothing may follow a heredoc's last line, not even a comment
 	}
-	return splice{rng.Start.Byte, rng.End.Byte, s.d.lineEnding(text)}
+	end := rng.End.Byte
+	if old := s.d.Src[rng.Start.Byte:end]; !strings.Contains(text, "\n") && !bytes.Contains(old, []byte{'\n'}) {
+		blanks := len(s.d.Src[end:]) - len(bytes.TrimLeft(s.d.Src[end:], " "))
+		if rest := s.d.Src[end+blanks:]; blanks > 1 && (bytes.HasPrefix(rest, []byte("#")) ||
+			bytes.HasPrefix(rest, []byte("//"))) { // keep the comment in its column
+			shift := utf8.RuneCount(old) - utf8.RuneCountInString(text)
+			text, end = text+strings.Repeat(" ", max(1, blanks+shift)), end+blanks
+		}
+	}
+	return splice{rng.Start.Byte, end, s.d.lineEnding(text)}
 }
 
 // additions returns the lines of the new attributes.
@@ -229,21 +282,36 @@ func (s *site) columns() (columns []int) {
 	return columns
 }
 
-// insertions returns the text of the new blocks, each after a blank line. bare omits the first blank line.
-func (s *site) insertions(indent string, bare bool) string {
+// insertions returns the text of new blocks, those of a type next to each other: with a blank line between if the first
+// one has several lines. Before the blocks of a type is one, too; bare omits the first.
+func (s *site) insertions(all []*blocks, indent string, bare bool) string {
 	var b strings.Builder
-	for i, block := range s.blocks {
-		if i > 0 || !bare {
-			b.WriteString("\n")
+	byType := map[string][]*blocks{}
+	for _, block := range all {
+		typ := block.Body.Blocks[0].Type
+		byType[typ] = append(byType[typ], block)
+	}
+	for _, block := range all {
+		typ := block.Body.Blocks[0].Type
+		same := byType[typ]
+		for i, block := range same {
+			if i == 0 && (b.Len() > 0 || !bare) || i > 0 && !same[0].oneLine(same[0].Body.Blocks[0]) {
+				b.WriteString("\n")
+			}
+			b.WriteString(s.insertion(block, indent))
 		}
-		text := indentLines(block.stepped(s.d.step(s.block)), indent, true)
-		if !block.saidBy(text) { // heredocs in the text do not survive this indentation
-			text = indentLines(block.trimmed(), indent, true)
-		}
-		if !block.saidBy(text) {
-			text = block.trimmed()
-		}
-		b.WriteString(text)
+		delete(byType, typ)
 	}
 	return s.d.lineEnding(b.String())
+}
+
+func (s *site) insertion(block *blocks, indent string) string {
+	text := indentLines(block.stepped(s.d.step(s.block)), indent, true)
+	if !block.saidBy(text) { // heredocs in the text do not survive this indentation
+		text = indentLines(block.trimmed(), indent, true)
+	}
+	if !block.saidBy(text) {
+		text = block.trimmed()
+	}
+	return text
 }
