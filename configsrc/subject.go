@@ -7,8 +7,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Subject says in one line what differs between two states of a file, as the plan does: "acme: name, + domain
-// new.acme.example". It is empty if nothing does.
+// Subject says in one line what differs between two states of a file, as the plan does: "acme: name,
+// two_factor_required = true, + domain new.acme.example". It is empty if nothing does.
 func Subject(was, is *catalog.Declared) string {
 	var parts []string
 	projects := map[catalog.UUID]*catalog.ProjectConfig{}
@@ -58,22 +58,38 @@ func projectWords(had, p *catalog.ProjectConfig) (words []string) {
 		[]catalog.Field) {
 		return d.Name, d.AuditFields()
 	})...)
-	if !had.Service.Same(&p.Service) {
-		words = append(words, "service_settings")
-	}
-	if !had.Auth.Same(&p.Auth) {
-		words = append(words, "auth_settings")
-	}
+	words = append(words, fieldWords("service_settings", "", had.Service.Fields(), p.Service.Fields())...)
+	words = append(words, fieldWords("auth_settings", "", had.Auth.Fields(), p.Auth.Fields())...)
 	switch {
 	case had.SMTP == nil && p.SMTP != nil:
 		words = append(words, "+ smtp_config")
 	case had.SMTP != nil && p.SMTP == nil:
 		words = append(words, "- smtp_config")
 	case had.SMTP != nil && *had.SMTP != *p.SMTP:
-		words = append(words, "smtp_config")
+		words = append(words, fieldWords("smtp_config", "smtp_config ", had.SMTP.Fields(), p.SMTP.Fields())...)
 	}
 	return append(words, differing("template", had.Templates, p.Templates,
 		func(t *catalog.Template) (string, []catalog.Field) { return t.Code, t.AuditFields() })...)
+}
+
+// maxFieldWords is how many fields of a block are named; of more, only the block is.
+const maxFieldWords = 3
+
+// fieldWords lists the fields of a block that differ, a switch or a number with its value: "two_factor_required = true".
+func fieldWords(block, prefix string, had, is []catalog.Field) (words []string) {
+	changes := catalog.FieldChanges(had, is)
+	if len(changes) > maxFieldWords {
+		return []string{block}
+	}
+	for _, c := range changes {
+		word := prefix + catalog.Snake(c.Field)
+		switch c.After.(type) {
+		case bool, int64:
+			word += fmt.Sprint(" = ", c.After)
+		}
+		words = append(words, word)
+	}
+	return words
 }
 
 // differing lists the nouns of a kind that were added, changed or removed. of returns a noun's name and fields.
