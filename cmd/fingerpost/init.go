@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,20 +28,16 @@ func newInit(t terminal) *cobra.Command {
 			"With --ci it also writes what checks the files in git, at the top of the repository: a pre-commit hook, and " +
 			"jobs for pull\n" +
 			"requests on GitHub and GitLab. A folder that has config files already gets these alone.",
-		Example: "  fingerpost init\n  fingerpost init --ci github,hook",
-		Args:    cobra.MaximumNArgs(1),
+		Example: "  fingerpost init\n  fingerpost init --ci\n  fingerpost init --ci=github,hook config",
+		Args:    cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			ci, args, err := ciArgs(ci, args)
+			if err != nil {
+				return err
+			}
 			dir := configDir(cmd)
 			if len(args) == 1 {
 				dir = args[0]
-			}
-			for _, word := range ci {
-				if !slices.Contains(ciWords(), word) {
-					return usage("--ci %q: it takes %s", word, strings.Join(ciWords(), ", "))
-				}
-			}
-			if given(cmd, "ci") && len(ci) == 0 {
-				return usage("--ci takes one or more of %s", strings.Join(ciWords(), ", "))
 			}
 			if len(ci) == 0 || !hasConfig(dir) {
 				if err := initDir(t, dir); err != nil {
@@ -52,7 +47,9 @@ func newInit(t terminal) *cobra.Command {
 			return initCI(t, dir, ci)
 		},
 	}
-	cmd.Flags().StringSliceVar(&ci, "ci", nil, "also write what checks the files in git: "+strings.Join(ciWords(), ", "))
+	cmd.Flags().StringSliceVar(&ci, "ci", nil, "also write what checks the files in git, all of it or some of: "+
+		strings.Join(ciWords(), ", "))
+	cmd.Flags().Lookup("ci").NoOptDefVal = allCI
 	completeFlag(cmd, "ci", fixed(ciWords()...))
 	return cmd
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // A ciFile is a file that init --ci writes at the top of the repository. In its content, {sh} is the config folder as a
-// word of a shell, and {path} as a text in YAML.
+// word of a shell, and {path} as a text in YAML, both relative to that top.
 type ciFile struct {
 	word, name, content string
 	next                string // what is left to do; "": nothing
@@ -25,8 +25,10 @@ trap 'rm -rf "$staged"' EXIT
 mkdir -p "$staged"/{sh}
 git ls-files -z -- {sh} | git checkout-index -z --stdin --prefix="$staged"/
 cd "$staged"
-fingerpost fmt --check --config {sh}
-fingerpost validate --config {sh}
+bad=
+fingerpost fmt --check --config {sh} || bad="run 'fingerpost fmt'"
+fingerpost validate --config {sh} || bad="${bad:+$bad and }mend what validate says"
+[ -z "$bad" ] || { echo "Not committed: $bad, stage the files with git add, and commit again." >&2; exit 1; }
 `, "git config core.hooksPath .githooks"},
 	{"github", ".github/workflows/fingerpost.yml", `# Checks the config files of each pull request, shows problems at their lines, and what the request changes.
 name: fingerpost
@@ -67,13 +69,64 @@ func ciWords() (words []string) {
 	return words
 }
 
+// allCI is the value of --ci without one.
+const allCI = "all"
+
+// ciArgs returns the words of --ci, and the other arguments. The words may stand behind it as an argument of their own:
+// "--ci hook config".
+func ciArgs(ci, args []string) (words, rest []string, err error) {
+	alone := slices.Equal(ci, []string{allCI})
+	if alone {
+		ci = nil
+		for _, arg := range args {
+			if list := strings.Split(arg, ","); ci == nil && wrongWord(list) == "" {
+				ci = list
+			} else {
+				rest = append(rest, arg)
+			}
+		}
+		args = rest
+	}
+	wrong := wrongWord(ci)
+	if wrong == "" && len(args) > 1 {
+		wrong = args[1]
+	}
+	if wrong == "" && alone && ci == nil && len(args) == 1 && !strings.ContainsRune(args[0], filepath.Separator) {
+		if info, err := os.Stat(args[0]); err != nil || !info.IsDir() { // more likely a wrong word
+			return nil, nil, usage("--ci %q: it takes %s; for a new folder of that name write ./%s", args[0],
+				strings.Join(ciWords(), ", "), args[0])
+		}
+	}
+	if wrong != "" {
+		return nil, nil, usage("--ci %q: it takes %s", wrong, strings.Join(ciWords(), ", "))
+	}
+	if alone && ci == nil {
+		ci = ciWords()
+	}
+	return ci, args, nil
+}
+
+// wrongWord returns the first word that --ci does not take, "" for none.
+func wrongWord(list []string) string {
+	for _, word := range list {
+		if !slices.Contains(ciWords(), word) {
+			return word
+		}
+	}
+	return ""
+}
+
 // initCI writes what the words name.
 func initCI(t terminal, dir string, words []string) error {
 	top, below, err := repositoryOf(dir)
 	if err != nil {
 		return err
 	}
-	fill := strings.NewReplacer("{sh}", shellWord(below), "{path}", strings.ReplaceAll(below, "'", "''"))
+	under := strings.ReplaceAll(below, "'", "''") + "/"
+	if below == "." {
+		under = ""
+	}
+	fill := strings.NewReplacer("{sh}", shellWord(below), "{path}/", under)
 	for _, f := range ciFiles {
 		if !slices.Contains(words, f.word) {
 			continue
@@ -100,17 +153,24 @@ func repositoryOf(dir string) (top, below string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	for top = filepath.Dir(abs); ; top = filepath.Dir(top) {
-		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
-			break
-		}
-		if top == filepath.Dir(top) {
-			top = filepath.Dir(abs)
-			break
-		}
+	top, found := topOf(abs)
+	if !found {
+		top = filepath.Dir(abs)
 	}
 	below, err = filepath.Rel(top, abs)
 	return top, filepath.ToSlash(below), err
+}
+
+// topOf returns the top of the git repository around an absolute path.
+func topOf(abs string) (top string, found bool) {
+	for top = abs; ; top = filepath.Dir(top) {
+		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
+			return top, true
+		}
+		if top == filepath.Dir(top) {
+			return "", false
+		}
+	}
 }
 
 // shellWord quotes a text for a POSIX shell, if it needs quotes.

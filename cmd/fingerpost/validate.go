@@ -177,9 +177,9 @@ func (v *validation) print(t terminal, format string) (err error) {
 	case "json":
 		err = printJSON(t.out, v)
 	case "sarif":
-		err = writeSARIF(t.out, v.Diagnostics)
+		err = writeSARIF(t.out, inRepository(v.Diagnostics))
 	case "github":
-		err = writeGitHub(t.out, v.Diagnostics)
+		err = writeGitHub(t.out, inRepository(v.Diagnostics))
 	default:
 		err = v.Diagnostics.WriteText(t.out, colour(t.out))
 	}

@@ -12,6 +12,24 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
+// inRepository returns diagnostics with their files relative to the top of the git repository around them, as those who
+// show them in a pull request expect; files outside of one stay as they are.
+func inRepository(ds hclfile.Diagnostics) hclfile.Diagnostics {
+	ds = slices.Clone(ds)
+	for i := range ds {
+		abs, err := filepath.Abs(ds[i].File)
+		if err != nil {
+			continue
+		}
+		if top, found := topOf(filepath.Dir(abs)); found {
+			if below, err := filepath.Rel(top, abs); err == nil {
+				ds[i].File = below
+			}
+		}
+	}
+	return ds
+}
+
 // writeGitHub prints diagnostics as workflow commands, which GitHub Actions shows at the lines of a pull request.
 func writeGitHub(w io.Writer, ds hclfile.Diagnostics) error {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
