@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/valyala/fasthttp"
@@ -46,6 +47,11 @@ func (s *Server) forward(r *request) error {
 	}
 	answer, err := s.forwarder.Forward(context.Background(), request)
 	if err != nil {
+		if e, is := errors.AsType[*catalog.Error](err); is && r.route.path == edgesPath && s.edgeState != nil {
+			told := *e
+			told.Problems = append(told.Problems, catalog.Problem{Path: "edge", Message: s.edgeState()})
+			return &told
+		}
 		return err
 	}
 	response, id := &r.ctx.Response, requestID(r.ctx)

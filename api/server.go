@@ -77,6 +77,8 @@ type Options struct {
 	Forwarder Forwarder
 	// Edges returns what GET /edges lists, as JSON. Nil: the node belongs to no cluster.
 	Edges func() ([]byte, error)
+	// EdgeState says in a sentence how this edge is, where the authority cannot say what Edges lists. It is set on an edge.
+	EdgeState func() string
 	// ConfigAge is set on an edge.
 	ConfigAge ConfigAge
 	// Console makes the web console, which is served where a listener offers it. Only what the Server does not know itself
@@ -135,6 +137,7 @@ type Server struct {
 	explainer     Explainer // nil: none
 	forwarder     Forwarder // nil: this is no edge
 	edges         func() ([]byte, error)
+	edgeState     func() string
 	plan          Planner // nil: none
 	log           *slog.Logger
 	tls           *tls.Config
@@ -193,6 +196,7 @@ func New(o Options) (*Server, error) {
 		explainer:        o.Explainer,
 		forwarder:        o.Forwarder,
 		edges:            o.Edges,
+		edgeState:        o.EdgeState,
 		plan:             o.Plan,
 		log:              o.Logger,
 		tls:              o.TLS,

@@ -30,8 +30,9 @@ func (c *Client) Commit(ctx context.Context, id string) (found Commit, err error
 	return found, err
 }
 
-// Edges lists the edges of the server's cluster. A server without one answers 404.
+// Edges lists the edges of the server's cluster. A server without one answers 404, and an edge whose authority is away
+// 503, which is not asked again.
 func (c *Client) Edges(ctx context.Context) (edges []Edge, err error) {
-	_, err = c.platform.call(ctx, http.MethodGet, "/api/platform/edges", nil, &edges)
+	_, err = c.platform.callAgain(ctx, http.MethodGet, "/api/platform/edges", nil, &edges, http.StatusTooManyRequests)
 	return edges, err
 }

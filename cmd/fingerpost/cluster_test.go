@@ -400,6 +400,34 @@ func TestKeygenLetsAnEdgeIn(t *testing.T) {
 }
 
 // A deploy script waits for a commit, of an API write and of a pull, until the edge answers with what it brought.
+// TestEdgesWithoutTheAuthority: an edge that cannot ask the authority for the list says how it is itself. A normal start
+// of both writes nothing at WARN.
+func TestEdgesWithoutTheAuthority(t *testing.T) {
+	testrig.Thorough(t)
+	t.Parallel()
+	c := newCluster(t, "fra1")
+	c.halt()
+	c.begin() // at its first start the NATS server has no edges before the files are read
+	fra := c.edge("fra1", "")
+	c.catchesUp(fra)
+	for name, log := range map[string]string{"authority": c.logged(), "edge": fra.logged()} {
+		if strings.Contains(log, `"level":"WARN"`) {
+			t.Errorf("the %s warns of a normal start:\n%s", name, log)
+		}
+	}
+	list := func() (string, int) { return fra.run("edges", "--key", c.keys["all"], "--url", fra.url) }
+	if out, code := list(); code != exitOK || !strings.Contains(out, "fra1") || strings.Contains(out, "no users") {
+		t.Errorf("it ended with %d:\n%s", code, out)
+	}
+	position := fra.clusterStatus().Position
+	c.halt()
+	out, code := list()
+	if code == exitOK || !strings.Contains(out, "the authority of the cluster cannot be reached") ||
+		!strings.Contains(out, "edge fra1 itself has position "+position+", and the last word of the authority ") {
+		t.Errorf("it ended with %d:\n%s", code, out)
+	}
+}
+
 func TestEdgesWaitForCommit(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()

@@ -48,8 +48,12 @@ func (f forwarder) Forward(ctx context.Context, request []byte) ([]byte, error) 
 	answer, at, err := f.follower.Forward(ctx, request)
 	switch {
 	case errors.Is(err, cluster.ErrAway):
-		return nil, &catalog.Error{Code: catalog.CodeUnavailable,
+		e := &catalog.Error{Code: catalog.CodeUnavailable,
 			Message: "the authority of the cluster cannot be reached; nothing was done"}
+		if old := (*cluster.VersionError)(nil); errors.As(f.follower.Problem(), &old) {
+			e.Message += ": " + old.Error()
+		}
+		return nil, e
 	case errors.Is(err, cluster.ErrNoAnswer):
 		return nil, &catalog.Error{Code: catalog.CodeOutcomeUnknown,
 			Message: "the authority of the cluster has not answered: it may have done what was asked; the audit trail tells, " +

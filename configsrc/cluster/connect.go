@@ -211,10 +211,17 @@ func checkVersion(nc *nats.Conn) error {
 		return nats.ErrConnectionReconnecting
 	}
 	if older(have, MinServer) {
-		return fmt.Errorf("NATS server %s has version %s, older than %s, the oldest that fingerpost is tested with: "+
-			"update it", nc.ConnectedServerName(), have, MinServer)
+		return &VersionError{Server: nc.ConnectedServerName(), Have: have}
 	}
 	return nil
+}
+
+// A VersionError says that a NATS server is older than MinServer.
+type VersionError struct{ Server, Have string }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("NATS server %s has version %s, older than %s, the oldest that fingerpost is tested with: update it",
+		e.Server, e.Have, MinServer)
 }
 
 func older(have, min string) bool {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fingerpost/cmd/testrig"
+	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -161,6 +162,11 @@ func TestOldServersAreRefused(t *testing.T) {
 		if older(v, MinServer) {
 			t.Errorf("%s counts as too old", v)
 		}
+	}
+	// A write that is refused for it names both versions.
+	a := &Authority{problem: fmt.Errorf("claim: %w", &VersionError{Server: "n1", Have: "2.9.7"}), now: time.Now}
+	if err := a.MayWrite(); err == nil || !strings.Contains(err.Error(), "2.9.7") || !strings.Contains(err.Error(), MinServer) {
+		t.Error(err)
 	}
 	if !strings.HasPrefix(server.VERSION, MinServer) {
 		t.Errorf("the tests run against %s, not %s", server.VERSION, MinServer)

@@ -303,6 +303,9 @@ func (f *Follower) note(err error) {
 	case err == nil && before != nil:
 		f.o.Logger.Info("the edge follows the cluster", "cluster", f.o.Cluster, "edge", f.o.Edge, "position",
 			f.o.Replica.Position().String())
+		if f.open() {
+			f.o.Logger.Warn(openServer+": see configsrc/cluster/README.md", "edge", f.o.Edge)
+		}
 	case err != nil && (before == nil || before.Error() != err.Error()):
 		f.o.Logger.Warn("the edge does not follow the cluster: it goes on with what it has", "cluster", f.o.Cluster, "edge",
 			f.o.Edge, "error", err)
@@ -320,6 +323,9 @@ func (f *Follower) beat(ctx context.Context) {
 		f.mu.Unlock()
 		if b.Problem == "" && f.o.Broken != nil {
 			b.Problem = f.o.Broken()
+		}
+		if b.Problem == "" && f.open() {
+			b.Problem = openServer
 		}
 		if b.Ready {
 			b.Position = f.o.Replica.Position().String()

@@ -193,6 +193,9 @@ func (a *Authority) MayWrite() error {
 		return &catalog.Error{Code: catalog.CodeUnavailable,
 			Message: "another node is the authority of this cluster now; writes go there"}
 	case !a.o.OwnServer && !a.now().Before(a.leaseEnds):
+		if old := (*VersionError)(nil); errors.As(a.problem, &old) {
+			return &catalog.Error{Code: catalog.CodeUnavailable, Message: "writes are refused: " + old.Error()}
+		}
 		return &catalog.Error{Code: catalog.CodeUnavailable,
 			Message: "the lease of this cluster's authority cannot be renewed: writes are refused until NATS can be reached"}
 	}

@@ -82,6 +82,8 @@ func (f *Follower) Status() Status {
 	}
 	if f.problem != nil {
 		s.Problem = f.problem.Error()
+	} else if f.open() {
+		s.Problem = openServer
 	}
 	for key, problem := range f.refused {
 		s.Refused = append(s.Refused, Refused{key, problem})
@@ -93,6 +95,19 @@ func (f *Follower) Status() Status {
 	}
 	s.LastWord, s.Whole = f.heardAt, f.whole
 	return s
+}
+
+// openServer is the problem of an edge whose NATS server asks nobody who he is.
+const openServer = "the NATS server has no users: whoever reaches it can be this edge, and read the files"
+
+// open reports whether the edge is connected to such a server.
+func (f *Follower) open() bool { return f.nc != nil && f.nc.IsConnected() && !f.nc.AuthRequired() }
+
+// Problem is what keeps the edge from following, nil if nothing does.
+func (f *Follower) Problem() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.problem
 }
 
 // Age returns the time since the last word of the authority, or since the start if there was none yet. It takes no
