@@ -11,10 +11,12 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"fingerpost/cmd/testrig"
+	"fingerpost/resolver/catalog"
 )
 
 // plan says which package may import which. An edge that is not here is a design change: it is added here first, with
@@ -144,6 +146,33 @@ func TestTopLevel(t *testing.T) {
 		if !strings.HasPrefix(top, ".") && !slices.Contains(allowed, top) {
 			t.Errorf("%s does not belong to the top level", top)
 		}
+	}
+}
+
+// TestDocumentsNameProjects: an id in an example is that of a project that "fingerpost init" and the example folder have.
+func TestDocumentsNameProjects(t *testing.T) {
+	t.Parallel()
+	ids := map[string]bool{}
+	for _, slug := range []string{"acme", "globex", "initech"} {
+		ids[strconv.FormatInt(catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID(slug)), 10)] = true
+	}
+	seen := 0
+	for _, file := range tracked(t) {
+		if path.Ext(file) != ".md" {
+			continue
+		}
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`projects/(\d{15})\b`).FindAllStringSubmatch(string(text), -1) {
+			if seen++; !ids[m[1]] {
+				t.Errorf("%s has an example with project %s, which there is not", file, m[1])
+			}
+		}
+	}
+	if seen < 3 {
+		t.Errorf("only %d examples name a project", seen)
 	}
 }
 
