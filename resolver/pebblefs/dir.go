@@ -59,14 +59,14 @@ func (d *Dir) Run(f func() error) error {
 }
 
 // Start runs open, which opens the store. It does not hang when the disk refuses. Errors are ErrLocked, ErrNewer,
-// ErrUnavailable and ErrDamaged; the Dir is closed then.
+// ErrOlder, ErrUnavailable and ErrDamaged; the Dir is closed then.
 func (d *Dir) Start(open func() error) error {
 	err := d.Run(open)
 	if err == nil {
 		return nil
 	}
 	d.abandon()
-	if errors.Is(err, ErrLocked) || errors.Is(err, ErrNewer) {
+	if final(err) {
 		return err
 	}
 	return fmt.Errorf("open %s: %w", d.Path, Classify(err, d.Missing()))

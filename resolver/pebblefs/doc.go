@@ -13,7 +13,8 @@
 // an earlier release left.
 //
 // Every failure is one of a few errors: ErrUnavailable (the disk refuses), ErrDamaged (the disk works, the content is
-// no valid store), ErrLocked, ErrNewer, ErrNoStore, ErrClosed. None of them has an absolute path in its text.
+// no valid store), ErrLocked, ErrNewer, ErrOlder, ErrNoStore, ErrClosed. None of them has an absolute path
+// in its text.
 //
 // The package knows neither the content nor Pebble's options. It needs only Pebble's vfs.
 package pebblefs

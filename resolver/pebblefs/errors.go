@@ -20,6 +20,8 @@ var (
 	ErrDamaged = errors.New("the data directory is damaged")
 	// ErrNewer: a later release wrote the directory. Nothing was changed.
 	ErrNewer = errors.New("the data directory was written by a newer fingerpost")
+	// ErrOlder: an earlier release wrote the directory, and it was opened read-only, so that it cannot be upgraded.
+	ErrOlder = errors.New("the data directory was written by an older fingerpost")
 	// ErrNoStore: a directory to be opened read-only holds no store, or does not exist.
 	ErrNoStore = errors.New("there is no store in it")
 	// ErrClosed: Close was called.
@@ -42,11 +44,26 @@ func (e *LockedError) Error() string {
 // Is makes a LockedError an ErrLocked.
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
-// Newer makes the error for a directory of a later release, with advice.
+// Newer makes the error for a directory of a later release. The advice is for the directory of the store, which holds
+// the ledger, and for that of the ledger.
 func Newer(dir, what string, has, knows uint64) error {
-	return fmt.Errorf("open %s: %w (%s %d, this release knows up to %d): start that release again, or move the "+
-		"directory away and the store is rebuilt from the files",
+	return fmt.Errorf("open %s: %w (%s %d, this release knows up to %d); nothing was changed: start that release again. "+
+		"To go back, copy the data folder with \"fingerpost backup\" of that release, then restore a backup that this "+
+		"release made (\"fingerpost restore --force\"), or move the directory away: the files fill a new store, but the "+
+		"ledger (mail log, mail queue, idempotency keys, audit trail, uses of API keys, proposals) goes with it",
 		dir, ErrNewer, what, has, knows)
+}
+
+// Older makes the error for a directory of an earlier release that is opened read-only.
+func Older(dir, what string, has, knows uint64) error {
+	return fmt.Errorf("open %s: %w (%s %d); a start of this release's server makes it %d, for good: first copy it with "+
+		"\"fingerpost backup\" of the release that wrote it, to be able to go back",
+		dir, ErrOlder, what, has, knows)
+}
+
+// final reports whether err says all that there is to say about the directory: it is not one of the disk.
+func final(err error) bool {
+	return errors.Is(err, ErrLocked) || errors.Is(err, ErrNewer) || errors.Is(err, ErrOlder)
 }
 
 // Refused reports whether err is a system error about the disk, its permissions or the process's limits, as opposed to
@@ -66,9 +83,7 @@ func Refused(err error) bool {
 // Classify turns a failure of Pebble into one of these errors. missing says that the directory itself is gone.
 func Classify(err error, missing bool) error {
 	switch {
-	case err == nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrDamaged), errors.Is(err, ErrLocked), errors.Is(err,
-		ErrNewer),
-		errors.Is(err, ErrNoStore):
+	case err == nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrDamaged), errors.Is(err, ErrNoStore), final(err):
 		return err
 	case missing, Refused(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, WithoutPath(err))

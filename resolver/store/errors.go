@@ -8,6 +8,7 @@ var (
 	ErrUnavailable = pebblefs.ErrUnavailable
 	ErrDamaged     = pebblefs.ErrDamaged
 	ErrNewer       = pebblefs.ErrNewer
+	ErrOlder       = pebblefs.ErrOlder
 	ErrNoStore     = pebblefs.ErrNoStore
 	ErrClosed      = pebblefs.ErrClosed
 )

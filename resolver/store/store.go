@@ -64,7 +64,7 @@ type Counts struct {
 }
 
 // Open opens or creates the store in dir; "" makes one in memory. It does not hang when the disk refuses: errors are
-// ErrLocked, ErrNewer, ErrUnavailable or ErrDamaged.
+// ErrLocked, ErrNewer, ErrOlder (read-only), ErrUnavailable or ErrDamaged.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -153,7 +153,7 @@ func (s *Store) checkFormat() error {
 		return pebblefs.Newer(s.dir, "store format", v, formatVersion)
 	case found && v < formatVersion:
 		if s.fs.ReadOnly {
-			return fmt.Errorf("it has store format %d; a start of the server makes it %d", v, formatVersion)
+			return pebblefs.Older(s.dir, "store format", v, formatVersion)
 		}
 		return s.upgrade()
 	case found:
