@@ -2,7 +2,9 @@ package configsrc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 
@@ -11,9 +13,57 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
+// maxBodyInline is the longest body that the API writes into a config file. A body of 480 KB there costs each later
+// write to that file 180 ms of CPU, and each write of the body 400 ms; in a file of its own, 8 ms and 14 ms.
+const maxBodyInline = 64 << 10
+
+// newBody implements Draft.BodyFile: a long body goes to a new file next to the config file, acme.WELCOME.html. A name
+// that something else has gets a number.
+func (s *base) newBody(e *edit, code, attr, text string) (name string, err error) {
+	if len(text) <= maxBodyInline {
+		return "", nil
+	}
+	ending := ".txt"
+	if attr == "body_html" {
+		ending = ".html"
+	}
+	dir, _ := path.Split(e.was.path)
+	for n := 1; n <= 100; n++ {
+		name = dir + e.project.Project.Slug + "." + code
+		if n > 1 {
+			name += fmt.Sprintf("-%d", n)
+		}
+		name += ending
+		if e.created[name] != nil || len(s.usersOf(name)) > 0 {
+			continue
+		}
+		f, err := s.place.create(name)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if e.created == nil {
+			e.created = map[string]*fileSwap{}
+		}
+		e.created[name] = f
+		return name, nil
+	}
+	return "", &catalog.Error{Code: catalog.CodeConflict,
+		Message: fmt.Sprintf("the body is longer than %d KiB and goes to a file next to %s, but %s and 99 names like it are "+
+			"taken; remove those that nothing uses", maxBodyInline>>10, e.was.path, dir+e.project.Project.Slug+"."+code+ending)}
+}
+
 // bodySwaps reads the files that hold the draft's bodies and makes their new contents.
 func (s *base) bodySwaps(t contents, e *edit) (swaps []*fileSwap, err error) {
 	for _, b := range e.draft.Bodies() {
+		if b.Creates {
+			f := e.created[b.Path]
+			f.Content = bodyBytes(nil, b.Text)
+			swaps = append(swaps, f)
+			continue
+		}
 		if err := s.soleUse(e, b); err != nil {
 			return nil, err
 		}

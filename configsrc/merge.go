@@ -47,14 +47,14 @@ func MergeEdit(path string, before, after, theirs []byte, force bool) ([]byte, e
 	}{{&b, before}, {&o, after}, {&t, theirs}} {
 		r, diags := hclfile.Decode(path, f.src, hclfile.Options{ReadFile: func(p string) ([]byte,
 			error) {
-			return []byte("content of " + p), nil
+			return []byte(textOf(p)), nil
 		}})
 		if diags.HasErrors() {
 			return nil, fmt.Errorf("%s has errors: %s", path, diags[0].Summary)
 		}
 		*f.to = r
 	}
-	out, err := m.file(b.Declared, o.Declared, t)
+	out, err := m.file(b.Declared, o, t)
 	switch {
 	case err != nil:
 		return nil, err
@@ -84,8 +84,11 @@ func (m *merge) clash(format string, args ...any) {
 	m.what = append(m.what, fmt.Sprintf(format, args...))
 }
 
-func (m *merge) file(before, after *catalog.Declared, theirs *hclfile.Result) ([]byte, error) {
-	draft := hcledit.NewDraft(theirs)
+// textOf stands for the text of a file that file() names.
+func textOf(path string) string { return "content of " + path }
+
+func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) ([]byte, error) {
+	after, ours, draft := edited.Declared, hcledit.NewDraft(edited), hcledit.NewDraft(theirs)
 	project := func(d *catalog.Declared, uuid catalog.UUID) *catalog.ProjectConfig {
 		for i := range d.Projects {
 			if d.Projects[i].Project.UUID == uuid {
@@ -128,6 +131,12 @@ func (m *merge) file(before, after *catalog.Declared, theirs *hclfile.Result) ([
 			m.clash("project %s, which is gone there", b.Project.Slug)
 		default:
 			if want := m.project(b, o, t); len(m.what) == 0 {
+				draft.BodyFile = func(code, attr, text string) (string, error) { // the file is an edit of its own
+					if path := ours.BodyPath(o.Project.Slug, code, attr); text == textOf(path) {
+						return path, nil
+					}
+					return "", nil
+				}
 				if err := draft.RewriteProject(t, want); err != nil {
 					return nil, err
 				}

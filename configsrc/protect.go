@@ -108,10 +108,11 @@ func (e *edit) normalize(want *catalog.ProjectConfig) {
 	}
 }
 
-// normalBody leaves a body in a file of its own unchanged: it is not parsed as HCL.
+// normalBody leaves a body unchanged that is in a file of its own or goes to one: it is not parsed as HCL.
 func (e *edit) normalBody(text, slug, code, attr string) string {
-	if e.draft.BodyFile(slug, code, attr) != "" {
-		return strings.ToValidUTF8(text, "\ufffd")
+	valid := strings.ToValidUTF8(text, "\ufffd")
+	if len(valid) > maxBodyInline || e.draft.BodyPath(slug, code, attr) != "" {
+		return valid
 	}
-	return hclfile.NormalText(text)
+	return hclfile.NormalText(valid)
 }

@@ -157,6 +157,56 @@ func TestWriteOfSeveralFilesDies(t *testing.T) {
 	}
 }
 
+// A write that moves a body to a new file leaves no file behind if it dies at any step before its end.
+func TestWriteOfNewBodyDies(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	const config = "project \"acme\" {\n  name = \"Acme\"\n  template \"A\" {\n    name             = \"n\"\n" +
+		"    subject_template = \"s\"\n    body_text        = %s\n  }\n}\n"
+	large := strings.Repeat("x", 64<<10) + "\n"
+	before := map[string]string{"acme.hcl": fmt.Sprintf(config, `"old"`)}
+	after := map[string]string{"acme.hcl": fmt.Sprintf(config, `file("acme.A.txt")`), "acme.A.txt": large}
+	whole, none, undone := 0, 0, 0
+	for steps := int64(0); ; steps++ {
+		dir := t.TempDir()
+		put(t, filepath.Join(dir, "acme.hcl"), before["acme.hcl"])
+		left := new(atomic.Int64)
+		left.Store(1 << 40)
+		_, s, end := openDying(t, dir, dyingDisk{left: left})
+		left.Store(steps)
+		err := s.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+			p.Templates[0].BodyText = large
+			return nil
+		})
+		alive := left.Load() >= 0
+		end()
+		if dead := folder(t, dir); dead["acme.A.txt"] != "" && dead["acme.hcl"] == before["acme.hcl"] {
+			undone++
+		}
+		_, _, end = openDying(t, dir, atomicfile.OSDisk{})
+		end()
+		switch got := folder(t, dir); fmt.Sprint(got) {
+		case fmt.Sprint(after):
+			whole++
+		case fmt.Sprint(before):
+			if none++; err == nil {
+				t.Errorf("after %d steps: the write was answered and is not there", steps)
+			}
+		default:
+			t.Errorf("after %d steps (%v): %.300q", steps, err, got)
+		}
+		if alive {
+			if err != nil {
+				t.Errorf("with %d steps: %v", steps, err)
+			}
+			break
+		}
+	}
+	if whole < 2 || none < 5 || undone < 1 {
+		t.Errorf("%d times whole, %d times not, %d times a new file had to be removed: were the steps counted?", whole, none, undone)
+	}
+}
+
 // A person who saves one of the files after the crash wins.
 func TestSavedAfterWriteDied(t *testing.T) {
 	dir := t.TempDir()

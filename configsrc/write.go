@@ -47,6 +47,7 @@ func (s *base) UpdateProject(ctx context.Context, uuid catalog.UUID,
 		}
 		e.normalize(&want)
 		e.want = &want
+		e.draft.BodyFile = func(code, attr, text string) (string, error) { return s.newBody(e, code, attr, text) }
 		return e.draft.RewriteProject(&have, &want)
 	})
 }
@@ -111,6 +112,7 @@ type edit struct {
 	project  *catalog.ProjectConfig // as the file declares it
 	want     *catalog.ProjectConfig // the project after the edit; nil if it is removed
 	moves    *slugMove              // nil: the slug stays
+	created  map[string]*fileSwap   // the new files of bodies, see newBody; nil: none
 }
 
 // edit changes the file of a project. rewrite makes the edits in e.draft, and sets e.want and e.moves. A write that
@@ -128,7 +130,7 @@ func (s *base) edit(ctx context.Context, uuid catalog.UUID, rewrite func(e *edit
 			return err
 		})
 		switch {
-		case errors.Is(err, atomicfile.ErrChanged):
+		case errors.Is(err, atomicfile.ErrChanged), errors.Is(err, fs.ErrExist): // a body's new file has got its name
 			if lost++; lost == 2 {
 				return &catalog.Error{Code: catalog.CodeFileChanged, Message: err.Error()}
 			}

@@ -4,7 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -31,6 +34,8 @@ type undoFile struct {
 	Temp string `json:"temp"` // holds the new content, and the old one after the exchange
 	Old  string `json:"old"`
 	New  string `json:"new"`
+
+	Creates bool `json:"creates,omitempty"` // there is no old content: the way back is to remove the file
 }
 
 // Note writes the note for several staged swaps, in the order in which they will be put, and returns its name.
@@ -38,7 +43,7 @@ func Note(d Disk, swaps []*Swap) (name string, err error) {
 	dir := filepath.Dir(swaps[len(swaps)-1].Target)
 	var note undoNote
 	for _, w := range swaps {
-		f := undoFile{Old: hex.EncodeToString(w.Old[:]), New: hex.EncodeToString(w.hash[:])}
+		f := undoFile{Creates: w.Creates, Old: hex.EncodeToString(w.Old[:]), New: hex.EncodeToString(w.hash[:])}
 		if f.Name, err = filepath.Rel(dir, w.Target); err != nil {
 			return "", err
 		}
@@ -113,10 +118,16 @@ func (f *Folder) undo(name string) (changed []string, err error) {
 	if !last.done(d, dir) {
 		for _, one := range note.Files[:len(note.Files)-1] {
 			target, temp := filepath.Join(dir, one.Name), filepath.Join(dir, one.Temp)
-			if hashOf(d, target) != one.New || hashOf(d, temp) != one.Old {
+			if hashOf(d, target) != one.New || !one.Creates && hashOf(d, temp) != one.Old ||
+				one.Creates && !linked(d, temp, target) {
 				continue // not exchanged; or saved since, and the save wins
 			}
-			if err := d.Exchange(temp, target); err != nil {
+			if one.Creates {
+				err = d.Remove(target)
+			} else {
+				err = d.Exchange(temp, target)
+			}
+			if err != nil {
 				return changed, fmt.Errorf("put %s back: %w", one.Name, err)
 			}
 			changed = append(changed, filepath.ToSlash(one.Name))
@@ -133,6 +144,17 @@ func (f *Folder) undo(name string) (changed []string, err error) {
 func (f *undoFile) done(d Disk, dir string) bool {
 	out := hashOf(d, filepath.Join(dir, f.Temp))
 	return hashOf(d, filepath.Join(dir, f.Name)) != f.Old && (out == "" || out == f.Old)
+}
+
+// linked reports whether a created file has its name: temp was removed since, or is another name of the file. Otherwise
+// the file of this name is somebody else's, with the same content.
+func linked(d Disk, temp, target string) bool {
+	was, err := d.Lstat(temp)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	is, err := d.Lstat(target)
+	return err == nil && os.SameFile(was, is)
 }
 
 // hashOf returns a file's SHA-256 in hexadecimal, "" if it cannot be read.

@@ -1,6 +1,7 @@
 package hcledit
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,8 +13,11 @@ import (
 
 // A BodyEdit is new text for a file that a template uses as body_html or body_text by file().
 type BodyEdit struct {
+	Creates bool // the Draft's BodyFile has named the file; Where, Pos and Shared are not set then
+
 	Path string // slash-separated, below the config folder
 	Text string
+
 	// Where names the attribute, as in `body_html of template "WELCOME"`, and Pos is its position.
 	Where string
 	Pos   hclfile.Pos
@@ -22,7 +26,7 @@ type BodyEdit struct {
 }
 
 // Bodies returns the files that have to change together with the config file, in the order in which the edits were
-// noted. The caller writes them; the config file names the same files before and after.
+// noted. The caller writes them.
 func (d *Draft) Bodies() []BodyEdit { return d.bodies }
 
 // Place returns the position of an attribute's value. ok is false if the block or the attribute does not exist.
@@ -34,8 +38,8 @@ func (d *Draft) Place(at BlockPath, name string) (pos hclfile.Pos, ok bool) {
 	return position(block.Body.Attributes[name].Expr), true
 }
 
-// BodyFile returns the path of the file() that a template's attribute uses, "" if it uses none.
-func (d *Draft) BodyFile(project, code, attr string) string {
+// BodyPath returns the path of the file() that a template's attribute uses, "" if it uses none.
+func (d *Draft) BodyPath(project, code, attr string) string {
 	block, err := d.find(BlockPath{"project", project, "template", code})
 	if err != nil {
 		return ""
@@ -129,29 +133,73 @@ func (r *rewriter) templates(old, want *catalog.ProjectConfig) {
 	}
 	for i := range want.Templates {
 		if t := &want.Templates[i]; left[t.Code] == t {
-			r.insert("template "+Quote(t.Code), templateLines(t, want.Project.UUID))
+			r.insert("template "+Quote(t.Code), r.templateLines(t, want.Project.UUID))
 		}
 	}
 }
 
+// A body is the text of a template's attribute.
+type body struct {
+	attr string
+	text *string
+}
+
+func bodiesOf(t *catalog.Template) []body {
+	return []body{{"body_html", &t.BodyHTML}, {"body_text", &t.BodyText}}
+}
+
+// templateLines returns the attributes of a new template. Bodies that go to files are noted.
+func (r *rewriter) templateLines(t *catalog.Template, project catalog.UUID) []string {
+	short := *t
+	calls := map[string]string{} // by the line that each replaces
+	for _, b := range bodiesOf(&short) {
+		if path := r.newFile(t.Code, b.attr, *b.text); path != "" {
+			*b.text = path
+			calls[b.attr+" = "+Literal(path)] = b.attr + " = " + fileCall(path)
+		}
+	}
+	lines := templateLines(&short, project)
+	for i, line := range lines {
+		lines[i] = cmp.Or(calls[line], line)
+	}
+	return lines
+}
+
+// newFile returns the path of the file to which a new body goes, and notes the file; "" if it goes to none.
+func (r *rewriter) newFile(code, attr, text string) (path string) {
+	if r.d.BodyFile == nil || text == "" {
+		return ""
+	}
+	path, err := r.d.BodyFile(code, attr, text)
+	r.do(err)
+	if path != "" {
+		r.d.bodies = append(r.d.bodies, BodyEdit{Path: path, Text: text, Creates: true})
+	}
+	return path
+}
+
+func fileCall(path string) string { return "file(" + Quote(path) + ")" }
+
 // template changes a template block. A body in a file of its own stays there.
 func (r *rewriter) template(block *hclsyntax.Block, old, want *catalog.Template) {
 	before := *old
-	for _, body := range []struct {
-		attr string
-		was  *string
-		now  string
-	}{
-		{"body_html", &before.BodyHTML, want.BodyHTML},
-		{"body_text", &before.BodyText, want.BodyText},
-	} {
-		path, at := r.d.bodyPath(block, body.attr)
-		if path == "" || body.now == "" || *body.was == body.now {
+	now := bodiesOf(want)
+	for i, was := range bodiesOf(&before) {
+		attr, text := was.attr, *now[i].text
+		if text == "" || *was.text == text {
 			continue
 		}
-		r.d.bodies = append(r.d.bodies, BodyEdit{Path: path, Text: body.now, Pos: at,
-			Where: body.attr + " of template " + hclfile.Quoted(want.Code), Shared: r.d.uses(r.d.Body, path) > 1})
-		*body.was = body.now
+		path, at := r.d.bodyPath(block, attr)
+		if path == "" {
+			if path = r.newFile(want.Code, attr, text); path != "" {
+				r.do(r.d.site(block).set(attr, fileCall(path)))
+				*was.text = text
+			}
+			continue
+		}
+		r.d.bodies = append(r.d.bodies, BodyEdit{Path: path, Text: text, Pos: at,
+			Where: attr + " of template " + hclfile.Quoted(want.Code), Shared: r.d.uses(r.d.Body, path) > 1})
+		*was.text = text
 	}
 	if !catalog.SameFields(before.Fields(), want.Fields()) {
 		r.optional(r.d.site(block), before.Fields(), want.Fields())
