@@ -220,8 +220,8 @@ func checkVersion(nc *nats.Conn) error {
 type VersionError struct{ Server, Have string }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("NATS server %s has version %s, older than %s, the oldest that fingerpost is tested with: update it",
-		e.Server, e.Have, MinServer)
+	return fmt.Sprintf("NATS server %s has version %s, older than %s, the oldest that fingerpost is tested with: "+
+		"update it", e.Server, e.Have, MinServer)
 }
 
 func older(have, min string) bool {
