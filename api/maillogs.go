@@ -38,9 +38,9 @@ func (s *Server) listMailLogs(r *request) error {
 	if err != nil {
 		return err
 	}
-	list := make([]*catalog.MailLog, len(rows))
+	list, stopped := make([]*catalog.MailLog, len(rows)), s.mailWaitsFor(id)
 	for i := range rows {
-		list[i] = s.withWait(&rows[i])
+		list[i] = withWait(&rows[i], stopped)
 	}
 	s.succeedPage(r.ctx, "mail log found", appendRows(list, resolver.AppendMailLog), page, total)
 	return nil
@@ -96,19 +96,23 @@ func (s *Server) getMailLog(r *request) error {
 	case !found:
 		return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such log entry"}
 	}
-	s.withWait(&entry)
+	withWait(&entry, s.mailWaitsFor(project))
 	s.succeedTagged(r.ctx, "mail log entry found", resolver.AppendMailLog(nil, &entry), resolver.MailLogETag(&entry))
 	return nil
 }
 
-// withWait adds to the entry of a queued mail what it waits for, if that is not its next attempt. It returns its
-// argument.
-func (s *Server) withWait(l *catalog.MailLog) *catalog.MailLog {
-	if s.mail == nil || l.NextAttemptAt.IsZero() {
-		return l
+// mailWaitsFor says what the queued mail of a project waits for, "" if only for its next attempt.
+func (s *Server) mailWaitsFor(project int64) string {
+	if s.mail == nil {
+		return ""
 	}
-	if l.WaitingFor = s.mail.WaitingFor(l.ProjectID); l.WaitingFor != "" {
-		l.NextAttemptAt = time.Time{}
+	return s.mail.WaitingFor(project)
+}
+
+// withWait replaces the time of the next attempt of a queued mail by what it waits for. It returns its argument.
+func withWait(l *catalog.MailLog, stopped string) *catalog.MailLog {
+	if stopped != "" && !l.NextAttemptAt.IsZero() {
+		l.WaitingFor, l.NextAttemptAt = stopped, time.Time{}
 	}
 	return l
 }

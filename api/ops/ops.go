@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"container/list"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,9 +133,8 @@ func New(o Options) (*Server, error) {
 	} {
 		mux.Handle(pattern, guard.command(command))
 	}
-	conns := crowd{conns: map[net.Conn]*list.Element{}}
 	ops.http = &http.Server{
-		ConnState: conns.note,
+		ConnState: newConnLimit().track,
 		// A web page in the operator's browser must not be able to send commands.
 		Handler:           http.NewCrossOriginProtection().Handler(mux),
 		ReadHeaderTimeout: 5 * time.Second,

@@ -46,19 +46,12 @@ type verdict struct {
 	Entries int64   `json:"entries"`
 	Head    *bool   `json:"head"` // found; null if none was given
 	Broken  *broken `json:"broken"`
-	Gaps    []gap   `json:"gaps"` // where damage has cut the trail, which is no link that somebody has broken
+	// Gaps are where damage has cut the trail. A link there does not hold, although nobody has changed an entry.
+	Gaps []resolver.AuditGap `json:"gaps"`
 }
 
-// A gap says which entries were lost when a damaged ledger was salvaged.
-type gap struct {
-	Project int64     `json:"projectId"` // 0: of the entries that belong to no project
-	After   int64     `json:"after"`     // the last entry before those that are lost; 0: there is none
-	Any     bool      `json:"any"`       // part of it could not be read at all: any chain may lack entries
-	Found   time.Time `json:"found"`
-	MovedTo string    `json:"movedTo"` // the damaged ledger, in the data folder
-}
-
-func (g *gap) String() string {
+// describeGap says in words where damage has cut the trail.
+func describeGap(g *resolver.AuditGap) string {
 	what := fmt.Sprintf("damage has cut the trail of project %d after entry %d", g.Project, g.After)
 	switch {
 	case g.Any:
@@ -90,10 +83,8 @@ func auditVerify(t terminal, f verifyFlags) error {
 	if err != nil {
 		return fmt.Errorf("read the audit trail in %s: %w", f.data, err)
 	}
-	v := verdict{Valid: check.Broken == nil, Chains: check.Chains, Entries: check.Entries, Gaps: []gap{}}
-	for _, g := range check.Gaps {
-		v.Gaps = append(v.Gaps, gap{g.Project, g.After, g.Any, g.Found, g.MovedTo})
-	}
+	v := verdict{Valid: check.Broken == nil, Chains: check.Chains, Entries: check.Entries,
+		Gaps: append([]resolver.AuditGap{}, check.Gaps...)} // [] in JSON, not null
 	if f.head != "" {
 		v.Head = &check.HeadFound
 		v.Valid = v.Valid && check.HeadFound
@@ -108,7 +99,7 @@ func auditVerify(t terminal, f verifyFlags) error {
 	}
 	for i := range v.Gaps {
 		if !f.json {
-			fmt.Fprintln(t.out, &v.Gaps[i])
+			fmt.Fprintln(t.out, describeGap(&v.Gaps[i]))
 		}
 	}
 	return errors.Join(err, v.failure())

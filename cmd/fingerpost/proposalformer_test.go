@@ -8,7 +8,7 @@ import (
 	"fingerpost/cmd/testrig"
 )
 
-// TestProposalBeforeAPull: a proposal that left the branch at a commit which a pull then made anew changes what it
+// TestProposalBeforeAPull: a proposal that left the branch at a commit which a pull then rebased changes what it
 // changed before, for those who reached it before, and brings no former copy of that commit back.
 func TestProposalBeforeAPull(t *testing.T) {
 	testrig.Thorough(t)
@@ -20,7 +20,7 @@ func TestProposalBeforeAPull(t *testing.T) {
 	g.add("first", "later", http.MethodPut, acme, `{"name":"Acme proposed"}`)
 	g.add("full", "fresh", http.MethodPut, other, `{"description":"fresh"}`)
 
-	// The remote is ahead as well: the pull makes the commit anew.
+	// The remote is ahead as well: the pull rebases the commit.
 	g.push("pat.hcl", "project \"pat\" {\n  name = \"Pat\"\n}\n")
 	testrig.Eventually(t, "the pull is live", func() bool {
 		return strings.Contains(g.get("/api/platform/projects/by-slug/pat").body, "Pat")
@@ -30,7 +30,7 @@ func TestProposalBeforeAPull(t *testing.T) {
 		return err == nil
 	}
 	if inMain() {
-		t.Fatal("the commit was not made anew")
+		t.Fatal("the commit was not rebased")
 	}
 	for round := range 2 { // a further move of the branch changes nothing
 		list := g.must(g.as("first", "", http.MethodGet, proposalsPath, ""), http.StatusOK)

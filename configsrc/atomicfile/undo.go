@@ -35,7 +35,7 @@ type undoFile struct {
 	Old  string `json:"old"`
 	New  string `json:"new"`
 
-	Creates bool `json:"creates,omitempty"` // there is no old content: the way back is to remove the file
+	Creates bool `json:"creates,omitempty"` // the write made the file: undoing it removes the file
 }
 
 // Note writes the note for several staged swaps, in the order in which they will be put, and returns its name.

@@ -98,7 +98,7 @@ func (f *Follower) Status() Status {
 }
 
 // openServer is the problem of an edge whose NATS server asks nobody who he is.
-const openServer = "the NATS server has no users: whoever reaches it can be this edge, and read the files"
+const openServer = "the NATS server has no users: anybody who reaches it can be this edge, and read the files"
 
 // open reports whether the edge is connected to such a server.
 func (f *Follower) open() bool { return f.nc != nil && f.nc.IsConnected() && !f.nc.AuthRequired() }

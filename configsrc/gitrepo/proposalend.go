@@ -57,7 +57,7 @@ func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author
 func formerRef(name string) string { return "refs/fingerpost/former/" + name }
 
 // keepFormer notes for each proposal the commit at which it has left the branch, if a move of the branch from one
-// commit to another takes it away: it is made anew, or the upstream was rewritten. Otherwise the proposal would seem to
+// commit to another takes it away: it is rebased, or the upstream was rewritten. Otherwise the proposal would seem to
 // have made what came before it, and would bring it back. The caller holds work.
 func (r *Repo) keepFormer(ctx context.Context, from, to string) error {
 	names, err := r.proposalNames(ctx)

@@ -3,7 +3,7 @@
 // An edit splices bytes by source range: SetAttribute, RenameLabel, AppendBlock and RemoveBlock make one edit each; a
 // Draft collects many for one parse (RewriteProject, RemoveProject, ReplaceInKeys). Everything else stays byte for
 // byte: comments, order, blank lines, line endings, byte order mark. The lines around an edit are then laid out as
-// Format does it: a formatted file stays formatted; in any other file only the lines of the edited block change.
+// Format does it: lines that were formatted stay formatted, all others keep their bytes.
 //
 // Each edit is proved once, by a model of the whole file:
 //   - The functions for one edit parse their result and compare all values, blocks and comments with the intended ones.

@@ -11,12 +11,13 @@ import (
 
 // An AuditGap is a place at which damage has cut the audit trail: entries that followed one could not be read when a
 // damaged ledger was salvaged. It stays until retention has passed the place.
+// Its JSON is part of /status and of "audit verify --json".
 type AuditGap struct {
-	Found   time.Time
-	MovedTo string // name of the damaged ledger in the data directory
-	Project int64  // 0: of the entries that belong to no project
-	After   int64  // the last entry before the gap, 0 if there is none
-	Any     bool   // some of it could not be read at all, so any chain may lack entries; Project and After are 0
+	Project int64     `json:"projectId"` // 0: of the entries that belong to no project
+	After   int64     `json:"after"`     // the last entry before the gap, 0 if there is none
+	Any     bool      `json:"any"`       // some of it is unreadable: any chain may lack entries; Project and After are 0
+	Found   time.Time `json:"found"`
+	MovedTo string    `json:"movedTo"` // name of the damaged ledger in the data directory
 }
 
 func appendAuditGapKey(dst []byte, project, after int64) []byte {
