@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -69,10 +68,7 @@ func (s *Server) createKey(r *request) error {
 	}
 	text := k.Renew()
 	permit := s.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error { return beyond(key, k, expiry) })
-	if err := s.write(r, func(ctx context.Context) error {
-		return s.keyFiles.CreateKey(ctx, k,
-			permit)
-	}); err != nil {
+	if err := s.write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: k.Name, Create: k, Permit: permit}}); err != nil {
 		return err
 	}
 	s.succeedCreated(r.ctx, "key created", s.newKeyRow(k, text, nil), keysPath+"/"+k.Name)
@@ -125,11 +121,9 @@ func (s *Server) rotateKey(r *request) error {
 		return made, nil
 	}
 	permit := s.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error {
-		return beyond(key, &made.New,
-			"expiresAt")
+		return beyond(key, &made.New, "expiresAt")
 	})
-	err = s.write(r, func(ctx context.Context) error { return s.keyFiles.RotateKey(ctx, k.Name, rotate, permit) })
-	if err != nil {
+	if err := s.write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: k.Name, Rotate: rotate, Permit: permit}}); err != nil {
 		return err
 	}
 	row := s.newKeyRow(&made.New, made.Text, &made.Old)
@@ -171,7 +165,7 @@ func (s *Server) revokeKey(r *request) error {
 			}
 			return nil
 		})
-		err := s.write(r, func(ctx context.Context) error { return s.keyFiles.RevokeKey(ctx, name, permit) })
+		err := s.write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: name, Permit: permit}})
 		if err != nil && !(all && isNotFound(err)) {
 			return err
 		}

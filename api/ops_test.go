@@ -14,6 +14,7 @@ import (
 	"fingerpost/api"
 	"fingerpost/api/ops"
 	"fingerpost/configsrc"
+	"fingerpost/resolver/catalog"
 )
 
 // config implements ops.Config.
@@ -23,9 +24,9 @@ type config struct {
 	reloadErr, confirmErr error
 }
 
-func (c *config) Status() configsrc.Status      { return c.status }
-func (c *config) Reload(context.Context) error  { c.reloads++; return c.reloadErr }
-func (c *config) Confirm(context.Context) error { c.confirms++; return c.confirmErr }
+func (c *config) Status() configsrc.Status                      { return c.status }
+func (c *config) Reload(context.Context) error                  { c.reloads++; return c.reloadErr }
+func (c *config) Confirm(context.Context, catalog.Author) error { c.confirms++; return c.confirmErr }
 
 func TestOps(t *testing.T) {
 	h := start(t)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"strings"
 
 	"fingerpost/configsrc"
@@ -161,7 +160,7 @@ func (s *Server) createProject(r *request) error {
 		return err
 	}
 	p.ID = catalog.DeriveID(catalog.KindProject, p.UUID)
-	err = s.write(r, func(ctx context.Context) error { return s.files.CreateProject(ctx, &p) })
+	err = s.write(r, &catalog.Edit{NewProject: &p})
 	if err != nil {
 		return err
 	}
@@ -239,11 +238,8 @@ func (s *Server) deleteProject(r *request, project *catalog.Project) error {
 	if err := r.matches(resolver.ProjectETag(project)); err != nil {
 		return err
 	}
-	err := s.write(r, func(ctx context.Context) error {
-		return s.files.DeleteProject(ctx, project.UUID, func(p *catalog.ProjectConfig) error {
-			return r.matches(resolver.ProjectETag(&p.Project))
-		})
-	})
+	unchanged := func(p *catalog.ProjectConfig) error { return r.matches(resolver.ProjectETag(&p.Project)) }
+	err := s.write(r, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: project.UUID, Change: unchanged, Remove: true}})
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func ProposalTaken(name string) error {
 // A ProposedState is what the files of a proposal's branch declare. It is valid until the function returns that got it.
 type ProposedState struct {
 	Projects  ProjectReader
-	Files     ProjectFiles
+	Files     Files
 	Explainer Explainer
 	Broken    []string // files that do not load
 }
@@ -318,7 +318,7 @@ func (s *Server) applyProposal(r *request) error {
 		return err
 	}
 	defer cancel()
-	by := catalog.Author{Door: catalog.DoorAPI, Actor: r.actor, Key: r.key.Name, RequestID: requestID(r.ctx)}
+	by := r.author()
 	commit, err := s.proposals.ApplyProposal(ctx, name, by, sees(r.key), s.mayApply(r))
 	if err != nil {
 		return err
@@ -387,9 +387,7 @@ func (s *Server) dropProposal(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.resolver.Note(catalog.AuditDrop, catalog.Author{Door: catalog.DoorAPI, Actor: r.actor, Key: r.key.Name,
-		RequestID: requestID(r.ctx)},
-		catalog.FieldChange{Field: "proposal", After: name})
+	s.resolver.Note(catalog.AuditDrop, r.author(), catalog.FieldChange{Field: "proposal", After: name})
 	s.succeed(r.ctx, "proposal dropped", []byte("null"))
 	return nil
 }

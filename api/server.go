@@ -127,8 +127,7 @@ func (l Limits) withDefaults() Limits {
 type Server struct {
 	resolver      *resolver.Resolver
 	projects      ProjectReader // that of resolver, but for calls on the state of a proposal
-	files         ProjectFiles
-	keyFiles      KeyFiles
+	files         Files
 	git           Git       // nil: nothing is committed
 	proposals     Proposals // nil: none
 	onGitHook     func()    // nil: none
@@ -187,7 +186,6 @@ func New(o Options) (*Server, error) {
 		resolver:         o.Resolver,
 		projects:         o.Resolver,
 		files:            o.Files,
-		keyFiles:         o.Files,
 		git:              o.Git,
 		proposals:        o.Proposals,
 		onGitHook:        o.OnGitHook,

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -23,25 +24,10 @@ import (
 //     is synced and the resolver answers from the new state.
 //  5. Read the resource back and answer.
 
-// Files is the config folder, which takes the writes; *configsrc.Source implements it.
+// Files is the config folder, which takes the writes; *configsrc.Source implements it, and *configsrc.Overlay for the
+// state of a proposal.
 type Files interface {
-	ProjectFiles
-	KeyFiles
-}
-
-// ProjectFiles take the writes of projects.
-type ProjectFiles interface {
-	CreateProject(ctx context.Context, p *catalog.Project) error
-	UpdateProject(ctx context.Context, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error
-	DeleteProject(ctx context.Context, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error
-}
-
-// KeyFiles take the writes of keys.
-type KeyFiles interface {
-	CreateKey(ctx context.Context, k *catalog.Key, permit func() error) error
-	RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error),
-		permit func() error) error
-	RevokeKey(ctx context.Context, name string, permit func() error) error
+	Write(ctx context.Context, e *catalog.Edit) (configsrc.Outcome, error)
 }
 
 // writeTime is how long a write may wait for its turn at the file.
@@ -58,9 +44,9 @@ var (
 		Message: "the store has failed; writes are refused until it is back"}
 )
 
-// write runs f, which changes the files, with the request's key as author. A dry run that succeeds returns a *dryRun,
-// with which the handler ends.
-func (s *Server) write(r *request, f func(ctx context.Context) error) error {
+// write makes an edit in the name of the request's key. A dry run that succeeds returns a *dryRun, with which the handler
+// ends.
+func (s *Server) write(r *request, e *catalog.Edit) error {
 	switch {
 	case s.files == nil:
 		return refuseWriting
@@ -69,27 +55,25 @@ func (s *Server) write(r *request, f func(ctx context.Context) error) error {
 	case !s.resolver.Auditable():
 		return catalog.ErrUnaudited
 	}
-	var covers configsrc.Coverage // nil: every project
-	if !r.key.EveryProject() {
-		covers = r.key.Covers
-	}
+	e.By, e.Message, e.Covers, e.DryRun = r.author(), r.message, coverageOf(r.key), r.dry
 	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
-	var noted int64
-	by := configsrc.Author{Key: r.key.Name, RequestID: requestID(r.ctx), Actor: r.actor, Message: r.message,
-		Noted: func(id int64) { noted = id }}
-	ctx = configsrc.WithAuthor(ctx, by, covers)
-	if r.dry {
-		ctx, preview := configsrc.WithPreview(ctx)
-		if err := f(ctx); err != nil {
-			return err
-		}
-		return &dryRun{preview}
-	}
-	if err := f(ctx); err != nil || s.git == nil || noted == 0 {
+	out, err := s.files.Write(ctx, e)
+	switch {
+	case err != nil:
 		return err
+	case e.DryRun:
+		return &dryRun{out.Preview}
+	case s.git == nil || out.ID == 0:
+		return nil
 	}
-	return s.tellCommit(r, noted)
+	return s.tellCommit(r, out.ID)
+}
+
+// author names the request's key, and whom it acts for, as the author of a change.
+func (r *request) author() catalog.Author {
+	return catalog.Author{Door: catalog.DoorAPI, Actor: cmp.Or(r.actor, r.key.Name), Key: r.key.Name,
+		RequestID: requestID(r.ctx)}
 }
 
 // A Git tells what has become of a write in the git history; *gitrepo.Repo is behind it.
@@ -128,7 +112,7 @@ func (s *Server) tellCommit(r *request, write int64) error {
 
 // update changes a project's block: change gets what the file says now. It may run more than once.
 func (s *Server) update(r *request, p *catalog.Project, change func(p *catalog.ProjectConfig) error) error {
-	return s.write(r, func(ctx context.Context) error { return s.files.UpdateProject(ctx, p.UUID, change) })
+	return s.write(r, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: p.UUID, Change: change}})
 }
 
 // matches returns an error if the request has an If-Match that does not name etag, the resource's (RFC 9110, 13.1.1).

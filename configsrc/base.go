@@ -9,11 +9,11 @@ import (
 )
 
 // A base is a state that writes are made on: what is accepted, or that with a proposal over it. The writes in write.go
-// read the files of its place, find and judge names in its table, and leave the result to its place.
+// read the files of its workspace, find and judge names in its table, and leave the result to the workspace.
 type base struct {
 	o     Options
 	facts Facts
-	place place
+	ws    workspace
 
 	// committing is held from before a change is served until table has it.
 	committing *sync.RWMutex
@@ -35,31 +35,33 @@ type Facts interface {
 	LastGood(path string) ([]byte, error)
 	// KeysNaming lists the names of the keys that list a slug.
 	KeysNaming(slug string) []string
+	KeyNames() []string          // of all keys
 	Sealing() *catalog.Sealing   // nil: no such block
 	Defaults() *catalog.Defaults // nil: no such block
 }
 
-// A place is where the files of a base are, and where writes put them.
-type place interface {
+// A workspace is where the files of a base are, and where writes put them.
+type workspace interface {
 	// ready refuses all writes if nothing can be written now.
 	ready() error
 	// patient runs a write when nobody else is at work on the files.
-	patient(ctx context.Context, write func() error) error
+	patient(ctx context.Context, write func(context.Context) error) error
 	open() (contents, error)
 	// swap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present content
 	// and its stamp.
 	swap(t contents, path string) (*fileSwap, []byte, error)
 	// create is swap for a new file; fs.ErrExist if something has its name.
 	create(path string) (*fileSwap, error)
-	// makeFolder makes a folder for new files. drop removes it if no file has come into it.
-	makeFolder(name string) (drop func(), err error)
+	// makeFolder makes a folder for new files, if there is none, and dropFolder removes it if it is empty.
+	makeFolder(name string) error
+	dropFolder(name string)
 	// isLink reports whether a config file is a link, which a person has made and which stays.
 	isLink(path string) bool
-	// submit makes an update, or refuses it.
+	// submit judges an update, and makes it or refuses it.
 	submit(ctx context.Context, u *update) error
 }
 
-// contents are the files of a place at one time.
+// contents are the files of a workspace at one time.
 type contents interface {
 	namedReader
 	// read returns a config file and its stamp.
@@ -83,4 +85,24 @@ func (s *base) fileAt(path string) *file {
 	s.known.RLock()
 	defer s.known.RUnlock()
 	return s.table.file(path)
+}
+
+// fileOf returns the file that declares the object of the claim.
+func (s *base) fileOf(c claim) (path string, ok bool) {
+	if path, ok = s.ownerOf(c); ok {
+		return path, true
+	}
+	s.committing.RLock() // it may be served already, and not be in the table yet
+	defer s.committing.RUnlock()
+	return s.ownerOf(c)
+}
+
+func (s *base) ownerOf(c claim) (path string, ok bool) {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	f := s.table.owner(c)
+	if f == nil {
+		return "", false
+	}
+	return f.path, true
 }

@@ -19,7 +19,7 @@ const maxBodyInline = 64 << 10
 
 // newBody implements Draft.BodyFile: a long body goes to a new file next to the config file, acme.WELCOME.html. A name
 // that something else has gets a number.
-func (s *base) newBody(e *edit, code, attr, text string) (name string, err error) {
+func (p *projectTarget) newBody(w *write, code, attr, text string) (name string, err error) {
 	if len(text) <= maxBodyInline {
 		return "", nil
 	}
@@ -27,65 +27,66 @@ func (s *base) newBody(e *edit, code, attr, text string) (name string, err error
 	if attr == "body_html" {
 		ending = ".html"
 	}
-	dir, _ := path.Split(e.was.path)
+	dir, _ := path.Split(w.path)
 	for n := 1; n <= 100; n++ {
-		name = dir + e.project.Project.Slug + "." + code
+		name = dir + p.project.Project.Slug + "." + code
 		if n > 1 {
 			name += fmt.Sprintf("-%d", n)
 		}
 		name += ending
-		if e.created[name] != nil || len(s.usersOf(name)) > 0 {
+		if p.created[name] != nil || len(w.usersOf(name)) > 0 {
 			continue
 		}
-		f, err := s.place.create(name)
+		f, err := w.ws.create(name)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err != nil {
 			return "", err
 		}
-		if e.created == nil {
-			e.created = map[string]*fileSwap{}
+		if p.created == nil {
+			p.created = map[string]*fileSwap{}
 		}
-		e.created[name] = f
+		p.created[name] = f
 		return name, nil
 	}
 	return "", &catalog.Error{Code: catalog.CodeConflict,
 		Message: fmt.Sprintf("the body is longer than %d KiB and goes to a file next to %s, but %s and 99 names like it are "+
-			"taken; remove those that nothing uses", maxBodyInline>>10, e.was.path, dir+e.project.Project.Slug+"."+code+ending)}
+			"taken; remove those that nothing uses", maxBodyInline>>10, w.path, dir+p.project.Project.Slug+"."+code+ending)}
 }
 
-// bodySwaps reads the files that hold the draft's bodies and makes their new contents.
-func (s *base) bodySwaps(t contents, e *edit) (swaps []*fileSwap, err error) {
-	for _, b := range e.draft.Bodies() {
+// bodies adds the files that hold the draft's bodies to the update, with their new contents.
+func (p *projectTarget) bodies(w *write) error {
+	u := w.update
+	for _, b := range p.draft.Bodies() {
 		if b.Creates {
-			f := e.created[b.Path]
+			f := p.created[b.Path]
 			f.Content = bodyBytes(nil, b.Text)
-			swaps = append(swaps, f)
+			u.files = append(u.files, f)
 			continue
 		}
-		if err := s.soleUse(e, b); err != nil {
-			return nil, err
+		if err := w.soleUse(b); err != nil {
+			return err
 		}
-		f, now, err := s.place.swap(t, b.Path)
+		f, now, err := w.ws.swap(w.tree, b.Path)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if !e.read(b.Path, f.Old) {
-			return nil, atomicfile.ErrChanged // since the config file was decoded
+		if !w.decodedWith(b.Path, f.Old) {
+			return atomicfile.ErrChanged // since the config file was decoded
 		}
 		f.Content = bodyBytes(now, b.Text)
-		swaps = append(swaps, f)
+		u.files = append(u.files, f)
 	}
-	return swaps, nil
+	return nil
 }
 
 // soleUse refuses to write a file that other templates use too: they would change with it. It also refuses to write a
 // config file as text.
-func (s *base) soleUse(e *edit, b hcledit.BodyEdit) error {
-	s.known.RLock()
-	elsewhere := slices.ContainsFunc(s.table.usersOf(b.Path), func(f *file) bool { return f.path != e.was.path })
-	s.known.RUnlock()
+func (w *write) soleUse(b hcledit.BodyEdit) error {
+	w.known.RLock()
+	elsewhere := slices.ContainsFunc(w.table.usersOf(b.Path), func(f *file) bool { return f.path != w.path })
+	w.known.RUnlock()
 	why := ""
 	switch {
 	case isConfigName(path.Base(b.Path)):
@@ -97,12 +98,12 @@ func (s *base) soleUse(e *edit, b hcledit.BodyEdit) error {
 	}
 	return &catalog.Error{Code: catalog.CodeExpression,
 		Message: fmt.Sprintf("%s:%d:%d: %s is file(%q), %s; give it a file or a text of its own first",
-			e.was.path, b.Pos.Line, b.Pos.Column, b.Where, b.Path, why)}
+			w.path, b.Pos.Line, b.Pos.Column, b.Where, b.Path, why)}
 }
 
-// read reports whether the file at path had this hash when the config file was decoded.
-func (e *edit) read(path string, hash [32]byte) bool {
-	for _, d := range e.was.deps {
+// decodedWith reports whether the file at path had this hash when the config file was decoded.
+func (w *write) decodedWith(path string, hash [32]byte) bool {
+	for _, d := range w.was.deps {
 		if d.Path == path {
 			return d.Stamp.Hash == hash
 		}

@@ -23,7 +23,7 @@ func BenchmarkLargeBody(b *testing.B) {
 			}
 			source := benchSource(b, dir, resolver.Options{})
 			update := func(change func(p *catalog.ProjectConfig)) {
-				err := source.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"),
+				err := updateProject(context.Background(), source, catalog.DeriveProjectUUID("acme"),
 					func(p *catalog.ProjectConfig) error { change(p); return nil })
 				if err != nil {
 					b.Fatal(err)

@@ -141,7 +141,7 @@ func (s *Source) settled(all bool) {
 	if !all {
 		return
 	}
-	s.confirmed, s.confirmer = false, Author{}
+	s.confirmed, s.confirmer = false, catalog.Author{}
 	s.mu.Lock()
 	was := s.status.Held
 	s.status.Held = nil

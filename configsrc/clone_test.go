@@ -95,26 +95,26 @@ var calls = map[string]func(c *cloneRig) error{
 		return err
 	},
 	"update": func(c *cloneRig) error {
-		return c.source.UpdateProject(c.t.Context(), catalog.DeriveProjectUUID("other"), func(p *catalog.ProjectConfig) error {
+		return updateProject(c.t.Context(), c.source, catalog.DeriveProjectUUID("other"), func(p *catalog.ProjectConfig) error {
 			p.Project.Name += "x"
 			return nil
 		})
 	},
 	"update of a body": func(c *cloneRig) error {
-		return c.source.UpdateProject(c.t.Context(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+		return updateProject(c.t.Context(), c.source, catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
 			p.Templates[0].BodyHTML = "<p>new\n"
 			return nil
 		})
 	},
 	"delete": func(c *cloneRig) error {
-		return c.source.DeleteProject(c.t.Context(), catalog.DeriveProjectUUID("other"), func(*catalog.ProjectConfig) error { return nil })
+		return deleteProject(c.t.Context(), c.source, catalog.DeriveProjectUUID("other"), func(*catalog.ProjectConfig) error { return nil })
 	},
 	"create": func(c *cloneRig) error {
 		p := &catalog.Project{Name: "New", Slug: "new", Status: catalog.StatusDraft, UUID: catalog.NewUUID()}
-		return c.source.CreateProject(c.t.Context(), p)
+		return createProject(c.t.Context(), c.source, p)
 	},
 	"create a key": func(c *cloneRig) error {
-		return c.source.CreateKey(c.t.Context(), newKey("ci"), allowed)
+		return createKey(c.t.Context(), c.source, newKey("ci"), allowed)
 	},
 }
 

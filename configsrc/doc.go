@@ -8,11 +8,13 @@
 // (states.go has every state of a path), and a look that would remove too much is held back as a whole until someone
 // confirms it (brake.go).
 //
-// A write (write.go) edits the present content on disk, decodes the result as a look does, proves that it contains the
-// intended change and no other, and stages it. The goroutine that looks judges the staged files of all waiting writes
-// and puts them in place (update.go), with one sync of each folder and one Apply for all of them. The exchange of the
-// file is the commit; the Sink follows. Package atomicfile does the exchange, restores a save that came in between, and
-// cleans up after a crash. While git is at work in the folder, writes wait up to two seconds (gitlock.go).
+// A write (write.go) is a value that passes seven steps: lock, read, change, prove, judge, place, publish. It edits the
+// present content on disk, decodes the result as a look does, proves that it contains the intended change and no other,
+// and stages it. The goroutine that looks judges the staged files of all waiting writes and puts them in place
+// (round.go), with one sync of each folder and one Apply for all of them. The exchange of the file is the commit; the
+// Sink follows. A proposal passes the same steps on the files of its branch (overlay.go). Package atomicfile does the
+// exchange, restores a save that came in between, and cleans up after a crash. While git is at work in the folder,
+// writes wait up to two seconds (gitlock.go).
 //
 // In a look and in a write everything that can fail comes first and changes nothing that is served. One goroutine looks
 // and commits: Load, then Run. All other methods may be called from any goroutine.

@@ -196,7 +196,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("after a restart: %+v", st)
 	}
 	var refused *catalog.Error
-	if err := e.source.CreateProject(e.ctx, &catalog.Project{Slug: "x", Name: "X", UUID: catalog.NewUUID()}); !errors.As(err, &refused) || refused.Code != catalog.CodeReadOnly {
+	if err := createProject(e.ctx, e.source, &catalog.Project{Slug: "x", Name: "X", UUID: catalog.NewUUID()}); !errors.As(err, &refused) || refused.Code != catalog.CodeReadOnly {
 		t.Errorf("a write at an edge: %v", err)
 	}
 }
@@ -389,7 +389,7 @@ func TestFollowBrake(t *testing.T) {
 	if st := e.source.Status(); st.State != configsrc.StateHeld || st.Projects != 20 || e.name("p03.example") != "P" || e.resolver.Position() != first.Position {
 		t.Errorf("%+v", st)
 	}
-	must(t, e.source.Confirm(e.ctx))
+	must(t, e.source.Confirm(e.ctx, catalog.Author{}))
 	must(t, e.apply(less))
 	if st := e.source.Status(); st.State != configsrc.StateOK || st.Projects != 5 || st.Held != nil || e.resolver.Position() != less.Position {
 		t.Errorf("%+v", st)

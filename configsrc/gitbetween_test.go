@@ -55,9 +55,9 @@ func TestWriteAsGitBegins(t *testing.T) {
 		{"update", func(ctx context.Context, s *configsrc.Source) error { return rename(ctx, s, "a", "v2") },
 			strings.Replace(gits, "git's", "v2", 1), false},
 		{"delete", func(ctx context.Context, s *configsrc.Source) error {
-			return s.DeleteProject(ctx, catalog.DeriveProjectUUID("a"), func(*catalog.ProjectConfig) error { return nil })
+			return deleteProject(ctx, s, catalog.DeriveProjectUUID("a"), func(*catalog.ProjectConfig) error { return nil })
 		}, "", false},
-		{"create", func(ctx context.Context, s *configsrc.Source) error { return s.CreateProject(ctx, newProject) }, gits, true},
+		{"create", func(ctx context.Context, s *configsrc.Source) error { return createProject(ctx, s, newProject) }, gits, true},
 	}
 	for _, linked := range []bool{false, true} {
 		for _, w := range writes {

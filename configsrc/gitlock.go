@@ -24,12 +24,12 @@ var errGitBusy = busy("git is at work in the config folder")
 // patient waits until git is not at work, makes a write, and repeats it from the start if git came in between. It holds
 // no locks while it waits, so that writes to the same file do not queue up. The write is refused if git does not finish
 // in time, or waits for a person itself.
-func (s *Source) patient(ctx context.Context, write func() error) error {
+func (s *Source) patient(ctx context.Context, write func(context.Context) error) error {
 	for until := time.Now().Add(gitPatience); ; {
 		git, late := s.gitNow(), time.Now().After(until)
 		switch {
 		case !git.working():
-			if err := write(); !errors.Is(err, errGitBusy) || late {
+			if err := write(ctx); !errors.Is(err, errGitBusy) || late {
 				return err
 			}
 		case git.stopped(), late, ctx.Err() != nil:

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,12 +13,11 @@ import (
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
 func rename(ctx context.Context, s *configsrc.Source, slug, name string) error {
-	return s.UpdateProject(ctx, catalog.DeriveProjectUUID(slug), func(p *catalog.ProjectConfig) error {
+	return updateProject(ctx, s, catalog.DeriveProjectUUID(slug), func(p *catalog.ProjectConfig) error {
 		p.Project.Name = name
 		return nil
 	})
@@ -41,7 +38,7 @@ func TestWriteWaitsForGit(t *testing.T) {
 	go func() { first <- rename(t.Context(), n.source, "a", "v2") }()
 	created := make(chan error, 1)
 	go func() {
-		created <- n.source.CreateProject(t.Context(), &catalog.Project{UUID: catalog.NewUUID(), Slug: "new", Name: "New", Status: catalog.StatusDraft})
+		created <- createProject(t.Context(), n.source, &catalog.Project{UUID: catalog.NewUUID(), Slug: "new", Name: "New", Status: catalog.StatusDraft})
 	}()
 	// A client with less patience: when it gives up, the others are waiting already.
 	hasty, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -96,36 +93,32 @@ func TestWriteWaitsForGit(t *testing.T) {
 	onlyFiles(t, dir, "a.hcl", "new.hcl")
 }
 
-func TestOnWrite(t *testing.T) {
+func TestOutcomePaths(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, ".deep/a.hcl"), named("a", "v1", "a.example")) // only the link is config
 	must(t, os.Symlink(".deep/a.hcl", filepath.Join(dir, "link.hcl")))
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
-	must(t, err)
-	var told []configsrc.Written
-	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnWrite: func(w []configsrc.Written) { told = append(told, w...) }})
-	must(t, s.Load(t.Context()))
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = s.Run(ctx) })
-	as := func(key, id string) context.Context {
-		return configsrc.WithAuthor(t.Context(), configsrc.Author{Key: key, RequestID: id}, nil)
-	}
+	n := newNode(t, dir, nodeOptions{})
+	name := func(p *catalog.ProjectConfig) error { p.Project.Name = "v2"; return nil }
 	p := catalog.Project{UUID: catalog.NewUUID(), Slug: "new", Name: "New", Status: catalog.StatusDraft}
-	must(t, rename(as("ci", "1"), s, "a", "v2"))
-	must(t, rename(as("ci", "2"), s, "a", "v2")) // unchanged: nothing is written
-	must(t, s.CreateProject(as("desk", "3"), &p))
-	must(t, s.DeleteProject(as("desk", "4"), p.UUID, func(*catalog.ProjectConfig) error { return nil }))
-	if err := rename(as("ci", "5"), s, "nobody", "x"); err == nil {
-		t.Error("a project that is not there was renamed")
+	a := &catalog.ProjectEdit{UUID: catalog.DeriveProjectUUID("a"), Change: name}
+	for i, w := range []struct {
+		edit catalog.Edit
+		want string
+	}{
+		{catalog.Edit{Project: a, DryRun: true}, "[]"},
+		{catalog.Edit{Project: a}, "[.deep/a.hcl]"},
+		{catalog.Edit{Project: a}, "[]"}, // nothing changes
+		{catalog.Edit{NewProject: &p}, "[new.hcl]"},
+		{catalog.Edit{Project: &catalog.ProjectEdit{UUID: p.UUID, Remove: true}}, "[new.hcl]"},
+	} {
+		out, err := n.source.Write(t.Context(), &w.edit)
+		must(t, err)
+		if got := fmt.Sprint(out.Paths); got != w.want || (out.Preview != nil) != w.edit.DryRun {
+			t.Errorf("edit %d: %s, preview %v, want %s", i, got, out.Preview, w.want)
+		}
 	}
-	cancel()
-	running.Wait()
-	must(t, r.Close())
-	want := "[{.deep/a.hcl {ci 1   <nil>}} {new.hcl {desk 3   <nil>}} {new.hcl {desk 4   <nil>}}]"
-	if got := fmt.Sprint(told); got != want {
-		t.Errorf("told %s, want %s", got, want)
+	if _, err := n.source.Write(t.Context(), &catalog.Edit{Project: &catalog.ProjectEdit{UUID: catalog.NewUUID(), Change: name}}); err == nil {
+		t.Error("a project that does not exist was changed")
 	}
 }
 

@@ -1,10 +1,14 @@
 package configsrc_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fingerpost/configsrc"
+	"fingerpost/resolver/catalog"
 )
 
 func write(t *testing.T, name, content string) string {
@@ -45,4 +49,39 @@ func onlyFiles(t *testing.T, dir string, names ...string) {
 
 func appendText(text string) func([]byte) ([]byte, error) {
 	return func(src []byte) ([]byte, error) { return append(src, text...), nil }
+}
+
+// A writer makes edits: a Source or an Overlay.
+type writer interface {
+	Write(ctx context.Context, e *catalog.Edit) (configsrc.Outcome, error)
+}
+
+func edit(ctx context.Context, w writer, e *catalog.Edit) error {
+	e.By.Door = catalog.DoorAPI
+	_, err := w.Write(ctx, e)
+	return err
+}
+
+func createProject(ctx context.Context, w writer, p *catalog.Project) error {
+	return edit(ctx, w, &catalog.Edit{NewProject: p})
+}
+
+func updateProject(ctx context.Context, w writer, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error {
+	return edit(ctx, w, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: uuid, Change: change}})
+}
+
+func deleteProject(ctx context.Context, w writer, uuid catalog.UUID, check func(p *catalog.ProjectConfig) error) error {
+	return edit(ctx, w, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: uuid, Change: check, Remove: true}})
+}
+
+func createKey(ctx context.Context, w writer, k *catalog.Key, permit func() error) error {
+	return edit(ctx, w, &catalog.Edit{Key: &catalog.KeyEdit{Name: k.Name, Create: k, Permit: permit}})
+}
+
+func rotateKey(ctx context.Context, w writer, name string, rotate func(k catalog.Key) (*catalog.Rotation, error), permit func() error) error {
+	return edit(ctx, w, &catalog.Edit{Key: &catalog.KeyEdit{Name: name, Rotate: rotate, Permit: permit}})
+}
+
+func revokeKey(ctx context.Context, w writer, name string, permit func() error) error {
+	return edit(ctx, w, &catalog.Edit{Key: &catalog.KeyEdit{Name: name, Permit: permit}})
 }

@@ -104,7 +104,7 @@ func TestBrake(t *testing.T) {
 	n.stop()
 	n = newNode(t, dir, nodeOptions{data: data})
 	n.untilState(configsrc.StateHeld)
-	must(t, n.source.Confirm(context.Background()))
+	must(t, n.source.Confirm(context.Background(), catalog.Author{}))
 	n.untilName("p10.example", "NOT_FOUND")
 	n.untilName("new.example", "new")
 	n.untilState(configsrc.StateOK)

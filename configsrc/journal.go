@@ -2,7 +2,6 @@ package configsrc
 
 import (
 	"cmp"
-	"path/filepath"
 
 	"fingerpost/resolver/catalog"
 )
@@ -16,37 +15,31 @@ type Journal interface {
 	End(w *catalog.FileWrite, made bool)
 }
 
-// keep notes an update in the Journal, while the caller stages its files: both wait for a disk. The channel gives the
+// note puts an update into the Journal, while the caller stages its files: both wait for a disk. The channel gives the
 // result, once.
-func (s *Source) keep(u *update) (kept chan error) {
-	kept = make(chan error, 1)
+func (s *Source) note(u *update) (noted chan error) {
+	noted = make(chan error, 1)
 	if s.o.Journal == nil || u.dry != nil {
-		close(kept)
-		return kept
+		close(noted)
+		return noted
 	}
-	root, err := s.realDir()
-	w := u.fileWrite(func(f *fileSwap) string {
-		if rel, relErr := filepath.Rel(root, f.Target); err == nil && relErr == nil {
-			return filepath.ToSlash(rel)
-		}
-		return f.Name
-	})
+	w := u.fileWrite()
 	go func() {
 		err := s.o.Journal.Begin(w)
 		if err == nil {
-			u.note = w
+			u.journaled = w
 		}
-		kept <- err
-		close(kept)
+		noted <- err
+		close(noted)
 	}()
-	return kept
+	return noted
 }
 
-// fileWrite describes an update. pathOf returns the path of a file without links.
-func (u *update) fileWrite(pathOf func(f *fileSwap) string) *catalog.FileWrite {
-	w := &catalog.FileWrite{Author: *u.by.author.audited(), Message: u.by.author.Message, Subject: u.subject()}
+// fileWrite describes an update.
+func (u *update) fileWrite() *catalog.FileWrite {
+	w := &catalog.FileWrite{Author: u.edit.By, Message: u.edit.Message, Subject: u.subject()}
 	for _, f := range u.files {
-		edit := catalog.FileEdit{Path: pathOf(f), Before: f.had, After: f.Content}
+		edit := catalog.FileEdit{Path: f.path, Before: f.had, After: f.Content}
 		switch {
 		case f.Removes:
 			edit.After = nil
@@ -58,16 +51,51 @@ func (u *update) fileWrite(pathOf func(f *fileSwap) string) *catalog.FileWrite {
 	return w
 }
 
-// release ends what keep has begun.
-func (s *Source) release(u *update, kept chan error) {
-	for range kept { // waits for Begin
+// made returns the id of an update in the Journal, and its paths. Dry runs have neither.
+func (u *update) made() (id int64, paths []string) {
+	if u.dry != nil {
+		return 0, nil
 	}
-	switch {
-	case u.note == nil:
-	case !u.noted:
-		s.o.Journal.End(u.note, false)
-	case u.by.author.Noted != nil:
-		u.by.author.Noted(u.note.ID)
+	if u.journaled != nil {
+		id = u.journaled.ID
+	}
+	for _, f := range u.files {
+		paths = append(paths, f.path)
+	}
+	return id, paths
+}
+
+// dropNote takes an update that was not made out of the Journal.
+func (s *Source) dropNote(u *update, noted chan error) {
+	for range noted { // waits for Begin
+	}
+	if u.journaled != nil && !u.published {
+		s.o.Journal.End(u.journaled, false)
+	}
+}
+
+// A Written is one file that a write has changed, created or removed.
+type Written struct {
+	Path string // slash-separated below the config folder, links resolved
+	By   catalog.Author
+}
+
+// tell reports to OnWrite and the Journal that a round of writes is made. It does so even if the Sink refused them: the
+// files are changed.
+func (s *Source) tell(round []*update) {
+	var written []Written
+	for _, u := range round {
+		if u.journaled != nil {
+			u.journaled.Generation = s.o.Sink.Generation()
+			u.published = true
+			s.o.Journal.End(u.journaled, true)
+		}
+		for _, f := range u.files {
+			written = append(written, Written{Path: f.path, By: u.edit.By})
+		}
+	}
+	if s.o.OnWrite != nil {
+		s.o.OnWrite(written)
 	}
 }
 

@@ -29,32 +29,40 @@ func (s *base) keyFiles(slug, except string) (paths []string) {
 	return slices.Compact(paths)
 }
 
-// moveKeys rewrites the key lists for e.moves: those in the project's own file in e's draft, the others as swaps.
-func (s *base) moveKeys(t contents, e *edit) (swaps []*fileSwap, err error) {
-	if _, err := e.draft.ReplaceInKeys(e.moves.from, e.moves.to); err != nil {
-		return nil, fmt.Errorf("edit %s: %w", e.was.path, err)
+// keyLists rewrites the key lists that name the slug: those in the project's own file in the draft, the others in
+// their files, which must be locked by now.
+func (p *projectTarget) keyLists(w *write) error {
+	p.moves.files = w.keyFiles(p.moves.from, w.path)
+	for _, path := range p.moves.files {
+		if !slices.Contains(w.also, path) {
+			w.also = p.moves.files
+			return errMoreFiles
+		}
 	}
-	for _, path := range e.moves.files {
-		swap, err := s.keySwap(t, path, e.moves, e.covers)
+	if _, err := p.draft.ReplaceInKeys(p.moves.from, p.moves.to); err != nil {
+		return fmt.Errorf("edit %s: %w", w.path, err)
+	}
+	for _, path := range p.moves.files {
+		swap, err := w.keySwap(path, p.moves)
 		if err != nil {
 			var refusal *catalog.Error
 			if errors.As(err, &refusal) {
 				why := *refusal
-				why.Message = fmt.Sprintf("the key lists that name %q are part of this write: %s", e.moves.from, refusal.Message)
+				why.Message = fmt.Sprintf("the key lists that name %q are part of this write: %s", p.moves.from, refusal.Message)
 				err = &why
 			}
-			return nil, err
+			return err
 		}
 		if swap != nil {
-			swaps = append(swaps, swap)
+			w.update.files = append(w.update.files, swap)
 		}
 	}
-	return swaps, nil
+	return nil
 }
 
 // keySwap makes the new content of one file with keys; nil if no key on disk names the slug any more.
-func (s *base) keySwap(t contents, path string, m *slugMove, covers Coverage) (*fileSwap, error) {
-	f, was, decoded, err := s.openFile(t, path, covers)
+func (w *write) keySwap(path string, m *slugMove) (*fileSwap, error) {
+	f, was, decoded, err := w.openFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +76,8 @@ func (s *base) keySwap(t contents, path string, m *slugMove, covers Coverage) (*
 		return nil, fmt.Errorf("edit %s: %w", path, err)
 	}
 	f.c = &candidate{path: path, bytes: f.Content, stamp: was.stamp}
-	if f.c.decode(s.display(path), t); f.c.declared == nil {
-		return nil, s.wouldBreak(f.c.diags, covers)
+	if f.c.decode(w.display(path), w.tree); f.c.declared == nil {
+		return nil, w.wouldBreak(f.c.diags, w.edit.Covers)
 	}
 	want := *was.declared
 	want.Keys = m.keys(want.Keys)

@@ -38,7 +38,7 @@ func TestSlugMoveDies(t *testing.T) {
 	uuid := catalog.DeriveProjectUUID
 	rename := func(slug string) func(*configsrc.Source) error {
 		return func(s *configsrc.Source) error {
-			return s.UpdateProject(context.Background(), uuid(slug), func(p *catalog.ProjectConfig) error {
+			return updateProject(context.Background(), s, uuid(slug), func(p *catalog.ProjectConfig) error {
 				p.Project.Slug = "shop"
 				return nil
 			})
@@ -46,7 +46,7 @@ func TestSlugMoveDies(t *testing.T) {
 	}
 	remove := func(slug string) func(*configsrc.Source) error {
 		return func(s *configsrc.Source) error {
-			return s.DeleteProject(context.Background(), uuid(slug), func(*catalog.ProjectConfig) error { return nil })
+			return deleteProject(context.Background(), s, uuid(slug), func(*catalog.ProjectConfig) error { return nil })
 		}
 	}
 	with := func(changed map[string]string) map[string]string {
@@ -228,7 +228,7 @@ func TestKeyFileSavedDuringRename(t *testing.T) {
 		mu.Lock()
 		armed = true
 		mu.Unlock()
-		err := s.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+		err := updateProject(context.Background(), s, catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
 			p.Project.Slug = "shop"
 			return nil
 		})

@@ -38,7 +38,7 @@ func TestKeysCreatedAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 2 * names {
 		wg.Go(func() {
-			err := n.source.CreateKey(context.Background(), newKey(fmt.Sprintf("key-%d", i%names)), allowed)
+			err := createKey(context.Background(), n.source, newKey(fmt.Sprintf("key-%d", i%names)), allowed)
 			switch e := (*catalog.Error)(nil); {
 			case err == nil:
 				made.Add(1)
@@ -77,7 +77,7 @@ func TestKeysRevokedAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i, name := range names {
 			wg.Go(func() {
-				errs[i] = n.source.RevokeKey(context.Background(), name, func() error {
+				errs[i] = revokeKey(context.Background(), n.source, name, func() error {
 					if n.resolver.Keys().Len() == 1 {
 						return last
 					}
@@ -108,11 +108,11 @@ func TestKeyChangeDies(t *testing.T) {
 		path   string
 		after  string // of the file, "" if it goes
 	}{
-		"create": {func(s *configsrc.Source) error { return s.CreateKey(ctx, comes, allowed) },
+		"create": {func(s *configsrc.Source) error { return createKey(ctx, s, comes, allowed) },
 			"a/goes.hcl", before["a/goes.hcl"] + "\n" + hcledit.KeyBlock(comes)},
-		"revoke": {func(s *configsrc.Source) error { return s.RevokeKey(ctx, "goes", allowed) }, "a/goes.hcl", ""},
+		"revoke": {func(s *configsrc.Source) error { return revokeKey(ctx, s, "goes", allowed) }, "a/goes.hcl", ""},
 		"rotate": {func(s *configsrc.Source) error {
-			return s.RotateKey(ctx, "stays", func(catalog.Key) (*catalog.Rotation, error) { return &rotation, nil }, allowed)
+			return rotateKey(ctx, s, "stays", func(catalog.Key) (*catalog.Rotation, error) { return &rotation, nil }, allowed)
 		}, "keys.hcl", string(rotated)},
 	} {
 		t.Run(name, func(t *testing.T) {

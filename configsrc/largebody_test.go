@@ -23,7 +23,7 @@ func TestLargeBodies(t *testing.T) {
 	large := func(letter string) string { return strings.Repeat(letter, limit-1) + "\r\n" }
 	put := func(change func(p *catalog.ProjectConfig)) {
 		t.Helper()
-		must(t, n.source.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"),
+		must(t, updateProject(context.Background(), n.source, catalog.DeriveProjectUUID("acme"),
 			func(p *catalog.ProjectConfig) error { change(p); return nil }))
 	}
 	bodies := func(files map[string]string, lines ...string) {
@@ -67,11 +67,13 @@ func TestLargeBodies(t *testing.T) {
 	}
 	n.untilState(configsrc.StateOK)
 	// A dry run leaves no file.
-	ctx, preview := configsrc.WithPreview(context.Background())
-	must(t, n.source.UpdateProject(ctx, catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+	dry := func(p *catalog.ProjectConfig) error {
 		create(p, "DRY", large("e"), "")
 		return nil
-	}))
+	}
+	out, err := n.source.Write(t.Context(), &catalog.Edit{DryRun: true, Project: &catalog.ProjectEdit{UUID: catalog.DeriveProjectUUID("acme"), Change: dry}})
+	must(t, err)
+	preview := out.Preview
 	if len(preview.Files) != 2 || preview.Files[0].Path != "shops/acme.DRY.html" || preview.Files[0].Before != nil {
 		t.Errorf("the preview has %d files", len(preview.Files))
 	}

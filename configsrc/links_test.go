@@ -65,7 +65,7 @@ func TestAbsoluteLinks(t *testing.T) {
 	must(t, os.Remove(filepath.Join(real, "out.hcl")))
 	_, source, end := openDying(t, dir, atomicfile.OSDisk{})
 	defer end()
-	must(t, source.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+	must(t, updateProject(context.Background(), source, catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
 		p.Project.Name, p.Templates[0].BodyHTML, p.Templates[0].BodyText = "new", "<p>new\n", "new\n"
 		return nil
 	}))

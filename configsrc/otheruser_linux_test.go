@@ -109,7 +109,7 @@ func TestAsService(t *testing.T) {
 	defer end()
 	lines := bufio.NewScanner(os.Stdin)
 	for n := 0; lines.Scan(); n++ {
-		err := s.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+		err := updateProject(context.Background(), s, catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
 			text := fmt.Sprintf("write %d", n)
 			p.Project.Description = &text
 			return nil

@@ -39,7 +39,7 @@ func (s *Source) Overlay(d *Difference, layer Layer) (*Overlay, error) {
 	s.known.RLock()
 	under := s.table
 	s.known.RUnlock()
-	o.base = base{o: s.o, facts: layer, place: o, committing: s.committing, known: s.known, table: newTable(),
+	o.base = base{o: s.o, facts: layer, ws: o, committing: s.committing, known: s.known, table: newTable(),
 		quarantine: map[string]*quarantined{}}
 	o.table.under, o.table.hidden = under, map[string]bool{}
 	files, err := o.candidatesOf(d, o.branch)
@@ -124,7 +124,9 @@ func (o *Overlay) Writes() []*catalog.FileWrite { return o.writes }
 
 func (o *Overlay) ready() error { return nil }
 
-func (o *Overlay) patient(_ context.Context, write func() error) error { return write() }
+func (o *Overlay) patient(ctx context.Context, write func(context.Context) error) error {
+	return write(ctx)
+}
 
 func (o *Overlay) open() (contents, error) { return o.branch, nil }
 
@@ -151,20 +153,25 @@ func (o *Overlay) create(path string) (*fileSwap, error) {
 	return &fileSwap{Swap: atomicfile.Swap{Name: path, Creates: true}}, nil
 }
 
-func (o *Overlay) makeFolder(string) (drop func(), err error) { return func() {}, nil }
+func (o *Overlay) makeFolder(string) error { return nil }
+
+func (o *Overlay) dropFolder(string) {}
 
 func (o *Overlay) isLink(string) bool { return false }
 
 // submit judges an update, and notes it.
-func (o *Overlay) submit(ctx context.Context, u *update) error {
-	u.prepare(ctx)
+func (o *Overlay) submit(_ context.Context, u *update) error {
+	u.prepare()
 	if u.dry != nil {
 		return o.preview(u)
 	}
 	if err := o.admit(u); err != nil {
 		return err
 	}
-	o.writes = append(o.writes, u.fileWrite(func(f *fileSwap) string { return f.Name }))
+	for _, f := range u.files {
+		f.path = f.Name
+	}
+	o.writes = append(o.writes, u.fileWrite())
 	for _, f := range u.files {
 		o.branch.changed[f.Name] = f.Content
 		if f.Removes {

@@ -351,7 +351,7 @@ func TestOverlayReadsFewFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = over.UpdateProject(context.Background(), p.UUID, func(p *catalog.ProjectConfig) error {
+	err = updateProject(context.Background(), over, p.UUID, func(p *catalog.ProjectConfig) error {
 		p.Project.Name = "Changed"
 		return nil
 	})
@@ -400,7 +400,7 @@ func TestOverlayOfUncommittedSaves(t *testing.T) {
 	if w, err := layer.OwnTemplate(p.ID, "welcome"); err != nil || w.BodyText != "Welcome!\n" {
 		t.Errorf("%+v, %v", w, err)
 	}
-	err = over.UpdateProject(context.Background(), p.UUID, func(c *catalog.ProjectConfig) error {
+	err = updateProject(context.Background(), over, p.UUID, func(c *catalog.ProjectConfig) error {
 		if c.Project.Name != "Alpha" {
 			t.Errorf("the write sees %q", c.Project.Name)
 		}
@@ -418,14 +418,14 @@ func TestOverlayOfUncommittedSaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = over.UpdateProject(context.Background(), own.UUID, func(c *catalog.ProjectConfig) error {
+	err = updateProject(context.Background(), over, own.UUID, func(c *catalog.ProjectConfig) error {
 		c.Project.Name = "No"
 		return nil
 	})
 	if e, is := errors.AsType[*catalog.Error](err); !is || e.Code != catalog.CodeFileChanged || !strings.Contains(e.Message, "commit it first") {
 		t.Errorf("%v", err)
 	}
-	if err := over.CreateProject(context.Background(), &catalog.Project{UUID: catalog.NewUUID(), Name: "New", Slug: "new", Status: catalog.StatusDraft}); err != nil {
+	if err := createProject(context.Background(), over, &catalog.Project{UUID: catalog.NewUUID(), Name: "New", Slug: "new", Status: catalog.StatusDraft}); err != nil {
 		t.Fatal(err)
 	}
 	if w := over.Writes(); w[len(w)-1].Files[0].Path != "new-2.hcl" {

@@ -2,7 +2,6 @@ package configsrc
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -38,20 +37,6 @@ type PreviewedFile struct {
 	shared, hidden bool
 }
 
-type previewKey struct{}
-
-// WithPreview makes the writes under the context dry runs: they do everything that a write does before the first file
-// is exchanged, with the same errors, change nothing, and fill in the Preview. It holds the last write's result.
-func WithPreview(ctx context.Context) (context.Context, *Preview) {
-	p := &Preview{Problems: hclfile.Diagnostics{}}
-	return context.WithValue(ctx, previewKey{}, p), p
-}
-
-func previewOf(ctx context.Context) *Preview {
-	p, _ := ctx.Value(previewKey{}).(*Preview)
-	return p
-}
-
 // previewed answers an update that is a dry run, unless somebody has saved a file of it meanwhile.
 func (s *Source) previewed(u *update) error {
 	for _, f := range u.files {
@@ -73,13 +58,13 @@ func (s *base) preview(u *update) error {
 	if err := s.admit(u); err != nil {
 		return err
 	}
-	t, err := s.place.open()
+	t, err := s.ws.open()
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
 	defer t.close()
 	p := Preview{Problems: hclfile.Diagnostics{}}
-	limited := u.by.covers != nil
+	limited := u.edit.Covers != nil
 	for _, f := range u.files {
 		if limited && f.c != nil && f != u.file {
 			continue // with keys that lose the project: that they do is nothing for this one

@@ -245,16 +245,16 @@ func (w *world) edit() bool {
 			return false
 		}
 		u.what = fmt.Sprintf("create %+v", *p)
-		err = w.source.CreateProject(context.Background(), p)
+		err = createProject(context.Background(), w.source, p)
 		w.uuids = append(w.uuids, p.UUID)
 	case w.sometimes(14):
-		err = w.source.DeleteProject(context.Background(), uuid, func(p *catalog.ProjectConfig) error {
+		err = deleteProject(context.Background(), w.source, uuid, func(p *catalog.ProjectConfig) error {
 			u = deed{what: "delete project " + p.Project.Slug, removed: `project\s+(/\*.*?\*/\s*)?"` + p.Project.Slug + `"`}
 			return nil
 		})
 		w.uuids = slices.Delete(w.uuids, i, i+1)
 	default:
-		err = w.source.UpdateProject(context.Background(), uuid, func(p *catalog.ProjectConfig) error {
+		err = updateProject(context.Background(), w.source, uuid, func(p *catalog.ProjectConfig) error {
 			u, want = w.change(p), p
 			ps := p.Project.Validate()
 			if p.SMTP != nil {

@@ -14,7 +14,7 @@ import (
 // protect turns a new password, which a change passes in clear text, into its form in the file. An unchanged password
 // is left alone. An expression written by a person stays: a different password, or none, is FIELD_IS_EXPRESSION there
 // (configsrc/README.md, Write-back).
-func (s *base) protect(e *edit, have, want *catalog.ProjectConfig) error {
+func (p *projectTarget) protect(w *write, have, want *catalog.ProjectConfig) error {
 	var old catalog.Secret
 	if have.SMTP != nil {
 		old = have.SMTP.Password
@@ -27,21 +27,21 @@ func (s *base) protect(e *edit, have, want *catalog.ProjectConfig) error {
 	switch given.Source {
 	case catalog.SecretNone:
 		if written(old) {
-			return s.isExpression(e, have, old, "it cannot be removed")
+			return p.isExpression(w, have, old, "it cannot be removed")
 		}
 		return nil
 	case catalog.SecretPlain:
 	default:
 		return fmt.Errorf("save a password given by %v: impossible, the API gives clear text only", *given)
 	}
-	if s.says(old, context, given.Ref) {
+	if w.says(old, context, given.Ref) {
 		*given = old
 		return nil
 	}
 	if written(old) {
-		return s.isExpression(e, have, old, "another password cannot be saved over it")
+		return p.isExpression(w, have, old, "another password cannot be saved over it")
 	}
-	sealing := s.facts.Sealing()
+	sealing := w.facts.Sealing()
 	if sealing == nil || len(sealing.Recipients) == 0 {
 		return &catalog.Error{Code: catalog.CodeSecretsMissing,
 			Message: "secrets are written sealed only, and no sealing block names recipients; run \"fingerpost secrets " +
@@ -72,18 +72,18 @@ func (s *base) says(secret catalog.Secret, context, plain string) bool {
 	return err == nil && now == plain
 }
 
-func (s *base) isExpression(e *edit, have *catalog.ProjectConfig, old catalog.Secret, why string) error {
-	pos, _ := e.draft.Place(hcledit.BlockPath{"project", have.Project.Slug, "smtp_config"}, "password")
+func (p *projectTarget) isExpression(w *write, have *catalog.ProjectConfig, old catalog.Secret, why string) error {
+	pos, _ := p.draft.Place(hcledit.BlockPath{"project", have.Project.Slug, "smtp_config"}, "password")
 	err := &catalog.Error{Code: catalog.CodeExpression,
 		Message: fmt.Sprintf("%s:%d:%d: password is given by %v: %s; change it there, or write a plain line in its place "+
 			"first",
-			e.was.path, pos.Line, pos.Column, old, why)}
+			w.path, pos.Line, pos.Column, old, why)}
 	err.Problems.Addf("password", "is an expression in the file")
 	return err
 }
 
 // normalize brings the texts of a project into the form in which a file returns them. Bodies keep their line ends.
-func (e *edit) normalize(want *catalog.ProjectConfig) {
+func (p *projectTarget) normalize(want *catalog.ProjectConfig) {
 	want.Project.Name = hclfile.NormalText(want.Project.Name)
 	if d := want.Project.Description; d != nil {
 		text := hclfile.NormalText(*d)
@@ -99,19 +99,19 @@ func (e *edit) normalize(want *catalog.ProjectConfig) {
 			*text = hclfile.NormalText(*text)
 		}
 	}
-	slug := e.project.Project.Slug
+	slug := p.project.Project.Slug
 	for i := range want.Templates {
 		t := &want.Templates[i]
 		t.Name, t.SubjectTemplate = hclfile.NormalText(t.Name), hclfile.NormalText(t.SubjectTemplate)
-		t.BodyHTML = e.normalBody(t.BodyHTML, slug, t.Code, "body_html")
-		t.BodyText = e.normalBody(t.BodyText, slug, t.Code, "body_text")
+		t.BodyHTML = p.normalBody(t.BodyHTML, slug, t.Code, "body_html")
+		t.BodyText = p.normalBody(t.BodyText, slug, t.Code, "body_text")
 	}
 }
 
 // normalBody leaves a body unchanged that is in a file of its own or goes to one: it is not parsed as HCL.
-func (e *edit) normalBody(text, slug, code, attr string) string {
+func (p *projectTarget) normalBody(text, slug, code, attr string) string {
 	valid := strings.ToValidUTF8(text, "\ufffd")
-	if len(valid) > maxBodyInline || e.draft.BodyPath(slug, code, attr) != "" {
+	if len(valid) > maxBodyInline || p.draft.BodyPath(slug, code, attr) != "" {
 		return valid
 	}
 	return hclfile.NormalText(valid)

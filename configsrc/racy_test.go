@@ -93,7 +93,7 @@ func TestRecheckWaits(t *testing.T) {
 	must(t, err)
 	n.until("stamps can be trusted", func() bool { return time.Since(info.ModTime()) > 100*time.Millisecond })
 	must(t, n.source.StatSweep(n.ctx))
-	must(t, n.source.Confirm(n.ctx))
+	must(t, n.source.Confirm(n.ctx, catalog.Author{}))
 	if _, declared := sink.count(); len(declared) != 6 {
 		t.Errorf("decoded anew: %v, want the six that are left", declared)
 	}

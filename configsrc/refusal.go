@@ -34,38 +34,38 @@ func (s *base) refusal(u *update, j *judge, refused *candidate) error {
 		var conflict *catalog.Error
 		eachClaim(ref, func(what string, cl claim) {
 			if path, lost := j.keeper(u.c, cl); lost && !u.had[cl] && conflict == nil {
-				conflict = conflictWith(u.by.covers, what, j.conflictText(what, ref, path))
+				conflict = conflictWith(u.edit.Covers, what, j.conflictText(what, ref, path))
 			}
 		})
 		if conflict != nil {
 			return conflict
 		}
 	}
-	return s.invalidFile(append(refused.diags, refused.cross...), u.by.covers)
+	return s.invalidFile(append(refused.diags, refused.cross...), u.edit.Covers)
 }
 
-// clash returns the CONFLICT of an edit with another project of the same file, nil if there is none.
-func (e *edit) clash() error {
-	if e.want == nil {
+// clash returns the CONFLICT of a change with another project of the same file, nil if there is none.
+func (p *projectTarget) clash(w *write) error {
+	if p.want == nil {
 		return nil
 	}
 	taken := map[claim]catalog.Ref{}
-	for i := range e.was.declared.Projects {
-		if i == e.at {
+	for i := range w.was.declared.Projects {
+		if i == p.at {
 			continue
 		}
-		other := catalog.Declared{Projects: e.was.declared.Projects[i : i+1]}
+		other := catalog.Declared{Projects: w.was.declared.Projects[i : i+1]}
 		other.EachRef(func(ref catalog.Ref) {
 			eachClaim(ref, func(_ string, cl claim) { taken[cl] = ref })
 		})
 	}
 	var conflict *catalog.Error
-	wanted := catalog.Declared{Projects: []catalog.ProjectConfig{*e.want}}
+	wanted := catalog.Declared{Projects: []catalog.ProjectConfig{*p.want}}
 	wanted.EachRef(func(ref catalog.Ref) {
 		eachClaim(ref, func(what string, cl claim) {
 			if other, clashes := taken[cl]; clashes && conflict == nil {
-				place := fmt.Sprintf("%s:%d", e.was.path, e.decoded.Position(other).Line)
-				conflict = conflictWith(e.covers, what, conflictText(what, ref, place))
+				place := fmt.Sprintf("%s:%d", w.path, w.decoded.Position(other).Line)
+				conflict = conflictWith(w.edit.Covers, what, conflictText(what, ref, place))
 			}
 		})
 	})

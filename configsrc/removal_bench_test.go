@@ -47,7 +47,7 @@ func BenchmarkWriters(b *testing.B) {
 		b.Run(fmt.Sprintf("change/clients=%d", clients), func(b *testing.B) {
 			source := folder(b, clients)
 			each(b, func(n int) error {
-				return source.UpdateProject(context.Background(), catalog.DeriveProjectUUID(slug(n%clients)), func(p *catalog.ProjectConfig) error {
+				return updateProject(context.Background(), source, catalog.DeriveProjectUUID(slug(n%clients)), func(p *catalog.ProjectConfig) error {
 					p.Project.Name = fmt.Sprint("P ", n)
 					return nil
 				})
@@ -56,7 +56,7 @@ func BenchmarkWriters(b *testing.B) {
 		b.Run(fmt.Sprintf("remove/clients=%d", clients), func(b *testing.B) {
 			source := folder(b, b.N)
 			each(b, func(n int) error {
-				return source.DeleteProject(context.Background(), catalog.DeriveProjectUUID(slug(n)), func(*catalog.ProjectConfig) error { return nil })
+				return deleteProject(context.Background(), source, catalog.DeriveProjectUUID(slug(n)), func(*catalog.ProjectConfig) error { return nil })
 			})
 		})
 	}

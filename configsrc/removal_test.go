@@ -40,11 +40,11 @@ func TestRemovalNotes(t *testing.T) {
 	ctx, acme := context.Background(), catalog.DeriveProjectUUID("acme")
 	update := func(change func(p *catalog.ProjectConfig)) func() error {
 		return func() error {
-			return n.source.UpdateProject(ctx, acme, func(p *catalog.ProjectConfig) error { change(p); return nil })
+			return updateProject(ctx, n.source, acme, func(p *catalog.ProjectConfig) error { change(p); return nil })
 		}
 	}
 	remove := func() error {
-		return n.source.DeleteProject(ctx, acme, func(*catalog.ProjectConfig) error { return nil })
+		return deleteProject(ctx, n.source, acme, func(*catalog.ProjectConfig) error { return nil })
 	}
 	f := func(what string, notes int, do func() error) {
 		t.Helper()
@@ -58,7 +58,7 @@ func TestRemovalNotes(t *testing.T) {
 	f("another slug", 0, update(func(p *catalog.ProjectConfig) { p.Project.Slug = "other" }))
 	f("a domain less", 2, update(func(p *catalog.ProjectConfig) { p.Domains = p.Domains[:1] }))
 	f("a new project", 0, func() error {
-		return n.source.CreateProject(ctx, &catalog.Project{Slug: "new", Name: "New", UUID: catalog.NewUUID(), Status: "DRAFT"})
+		return createProject(ctx, n.source, &catalog.Project{Slug: "new", Name: "New", UUID: catalog.NewUUID(), Status: "DRAFT"})
 	})
 
 	sink.refuses = &catalog.Error{Code: catalog.CodeUnavailable, Message: "the store has failed"}
@@ -88,7 +88,7 @@ func TestRemovalsOfACrash(t *testing.T) {
 	n = newNode(t, manyProjects(t, 20), nodeOptions{resolver: other.Resolver, sink: other})
 	for i := range 8 {
 		uuid := catalog.DeriveProjectUUID(fmt.Sprintf("p%02d", i))
-		must(t, n.source.DeleteProject(context.Background(), uuid, func(*catalog.ProjectConfig) error { return nil }))
+		must(t, deleteProject(context.Background(), n.source, uuid, func(*catalog.ProjectConfig) error { return nil }))
 	}
 	r := openResolver(t, data)
 	must(t, r.NoteRemovals(bytes.Join(other.notes, nil)))

@@ -86,7 +86,7 @@ func TestReplacedInTheMiddleOfAWrite(t *testing.T) {
 				d.meddle = func() { must(t, c.replace(file)) }
 				_, s, end := openDying(t, dir, d)
 				defer end()
-				err := s.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+				err := updateProject(context.Background(), s, catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
 					p.Project.Name = "new"
 					return nil
 				})
@@ -139,7 +139,7 @@ func TestChangedFileIsNotSwappedOut(t *testing.T) {
 			}
 			_, s, end := openDying(t, dir, d)
 			defer end()
-			_ = s.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+			_ = updateProject(context.Background(), s, catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
 				p.Project.Name = "new"
 				return nil
 			})

@@ -67,8 +67,8 @@ func TestRoom(t *testing.T) {
 		p := catalog.Project{UUID: catalog.NewUUID(), Slug: "new", Name: "New", Status: catalog.StatusDraft}
 		for what, err := range map[string]error{
 			"update": rename(t.Context(), s, "a", "never"),
-			"create": s.CreateProject(t.Context(), &p),
-			"delete": s.DeleteProject(t.Context(), catalog.DeriveProjectUUID("a"), func(*catalog.ProjectConfig) error { return nil }),
+			"create": createProject(t.Context(), s, &p),
+			"delete": deleteProject(t.Context(), s, catalog.DeriveProjectUUID("a"), func(*catalog.ProjectConfig) error { return nil }),
 		} {
 			var e *catalog.Error
 			if !errors.As(err, &e) || e.Code != catalog.CodeUnavailable || !strings.Contains(e.Message, says) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 // An ask is a request to the goroutine that looks.
@@ -164,9 +166,8 @@ func (s *Source) Reload(ctx context.Context) error {
 	})
 }
 
-// Confirm lets a held reload through, once. On an edge that is the next ApplyTree.
-func (s *Source) Confirm(ctx context.Context) error {
-	by := writerOf(ctx).author
+// Confirm lets a held reload through, once. by is who has confirmed it; zero: the operator. On an edge that is the next ApplyTree.
+func (s *Source) Confirm(ctx context.Context, by catalog.Author) error {
 	return s.ask(ctx, func(ctx context.Context) error {
 		s.confirmed, s.confirmer = true, by
 		if s.o.Follow {

@@ -102,7 +102,7 @@ func TestReloadsAreLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = source.UpdateProject(t.Context(), p.UUID, func(p *catalog.ProjectConfig) error {
+	err = updateProject(t.Context(), source, p.UUID, func(p *catalog.ProjectConfig) error {
 		p.Project.Name = "New"
 		return nil
 	})

@@ -82,7 +82,7 @@ func TestNewFileIsAppliedOnce(t *testing.T) {
 	write(t, filepath.Join(dir, "a.hcl"), project("acme", "acme.example"))
 	n, sink := countingNode(t, dir, memoryResolver(t))
 	before, _ := sink.count()
-	must(t, n.source.CreateProject(n.ctx, &catalog.Project{UUID: catalog.NewUUID(), Slug: "other", Name: "Other", Status: catalog.StatusDraft}))
+	must(t, createProject(n.ctx, n.source, &catalog.Project{UUID: catalog.NewUUID(), Slug: "other", Name: "Other", Status: catalog.StatusDraft}))
 	must(t, n.source.Reload(n.ctx))
 	n.until("the stamp can be trusted", func() bool {
 		must(t, n.source.StatSweep(n.ctx))

@@ -34,8 +34,6 @@ type Sink interface {
 	Files(yield func(path string, row *catalog.FileRow) bool) error
 	// Pace says whether clients read the Sink, so that background work is paced.
 	Pace(on bool)
-	// KeyNames lists the names of all keys.
-	KeyNames() []string
 	// UnknownSlugs lists the slugs in key lists that no project has. The list must not be changed.
 	UnknownSlugs() []catalog.UnknownSlug
 	DecoderRevision() (uint64, error)
@@ -81,7 +79,7 @@ type Options struct {
 	// OnReload, if set, is called after each look that changed something or failed, without any lock held.
 	OnReload func(Status)
 	// OnConfirm, if set, is called with what the brake would have held back, once a look that someone has confirmed is
-	// committed. It is called like OnWrite.
+	// committed. It is called by the goroutine that looks, without any lock held, and must return at once.
 	OnConfirm func(Held)
 	// AuthorOf, if set, says who has brought a file's content, nil content for its absence; nil means that somebody has
 	// saved it here. It is called by the goroutine that looks, and must return at once.
@@ -130,7 +128,7 @@ type Source struct {
 	redecode    bool // the decoder has changed: decode every file again, even with the same bytes
 	byHash      bool // this look trusts no stamp
 	confirmed   bool
-	confirmer   Author         // who has; zero: the operator
+	confirmer   catalog.Author // who has; zero: the operator
 	removing    map[claim]bool // projects and domains that the Sink's note names, see removal.go
 
 	// mu guards status. Only the goroutine that looks writes status.Held, so it reads it without the lock.
@@ -154,7 +152,7 @@ func New(o Options) *Source {
 	}
 	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.dir(o.Dir), Disk: o.Disk, Log: o.Logger},
 		asks: make(chan ask), updates: make(chan *update)}
-	s.base = base{o: o, facts: o.Sink, place: s, committing: new(sync.RWMutex), known: new(sync.RWMutex),
+	s.base = base{o: o, facts: o.Sink, ws: s, committing: new(sync.RWMutex), known: new(sync.RWMutex),
 		table: newTable()}
 	s.forget()
 	s.status.State = StateLoading

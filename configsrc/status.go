@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
 )
 
 // The values of Status.State.
@@ -47,7 +48,7 @@ type Held struct {
 	Removes []string  `json:"removes,omitempty"`
 	Since   time.Time `json:"since"`
 	// who has confirmed it, for OnConfirm; zero: the operator, at the ops listener or a start
-	By Author `json:"-"`
+	By catalog.Author `json:"-"`
 }
 
 // Status returns the present state.

@@ -110,7 +110,7 @@ func TestWriteOfSeveralFilesDies(t *testing.T) {
 			left.Store(1 << 40)
 			_, s, end := openDying(t, dir, dyingDisk{left: left})
 			left.Store(steps)
-			err := s.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+			err := updateProject(context.Background(), s, catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
 				a := &p.Templates[0]
 				if a.BodyHTML, a.BodyText = "<p>new\n", "new\n"; !bodiesOnly {
 					a.Name = "new"
@@ -174,7 +174,7 @@ func TestWriteOfNewBodyDies(t *testing.T) {
 		left.Store(1 << 40)
 		_, s, end := openDying(t, dir, dyingDisk{left: left})
 		left.Store(steps)
-		err := s.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+		err := updateProject(context.Background(), s, catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
 			p.Templates[0].BodyText = large
 			return nil
 		})
@@ -220,7 +220,7 @@ func TestSavedAfterWriteDied(t *testing.T) {
 		left.Store(1 << 40)
 		_, s, end := openDying(t, dir, dyingDisk{left: left})
 		left.Store(steps)
-		_ = s.UpdateProject(context.Background(), catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
+		_ = updateProject(context.Background(), s, catalog.DeriveProjectUUID("acme"), func(p *catalog.ProjectConfig) error {
 			p.Templates[0].Name, p.Templates[0].BodyText = "new", "new\n"
 			return nil
 		})

@@ -34,16 +34,16 @@ func TestFailedUnlink(t *testing.T) {
 	acme := catalog.DeriveProjectUUID("acme")
 	for name, f := range map[string]func(s *configsrc.Source) error{
 		"create": func(s *configsrc.Source) error {
-			return s.CreateProject(t.Context(), &catalog.Project{UUID: catalog.NewUUID(), Slug: "second", Name: "S", Status: catalog.StatusDraft})
+			return createProject(t.Context(), s, &catalog.Project{UUID: catalog.NewUUID(), Slug: "second", Name: "S", Status: catalog.StatusDraft})
 		},
 		"update": func(s *configsrc.Source) error {
-			return s.UpdateProject(t.Context(), acme, func(p *catalog.ProjectConfig) error { p.Project.Name = "B"; return nil })
+			return updateProject(t.Context(), s, acme, func(p *catalog.ProjectConfig) error { p.Project.Name = "B"; return nil })
 		},
 		"delete": func(s *configsrc.Source) error {
-			return s.DeleteProject(t.Context(), acme, func(*catalog.ProjectConfig) error { return nil })
+			return deleteProject(t.Context(), s, acme, func(*catalog.ProjectConfig) error { return nil })
 		},
 		"rename": func(s *configsrc.Source) error {
-			return s.UpdateProject(t.Context(), acme, func(p *catalog.ProjectConfig) error { p.Project.Slug = "shop"; return nil })
+			return updateProject(t.Context(), s, acme, func(p *catalog.ProjectConfig) error { p.Project.Slug = "shop"; return nil })
 		},
 	} {
 		for fails := range int32(2) {

@@ -48,7 +48,7 @@ func BenchmarkUpdate(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				n++
-				err := source.UpdateProject(context.Background(), catalog.DeriveProjectUUID(file.slug), func(p *catalog.ProjectConfig) error {
+				err := updateProject(context.Background(), source, catalog.DeriveProjectUUID(file.slug), func(p *catalog.ProjectConfig) error {
 					p.Project.Name = fmt.Sprint("Shop ", n)
 					return nil
 				})

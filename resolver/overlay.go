@@ -406,3 +406,16 @@ func (o *Overlay) LastGood(path string) ([]byte, error) {
 	}
 	return f.content, nil
 }
+
+// KeyNames is that of a Resolver.
+func (o *Overlay) KeyNames() []string {
+	names := slices.DeleteFunc(o.live.KeyNames(), func(name string) bool {
+		return o.hidden[hiddenObject{kind: catalog.KindKey, name: name}]
+	})
+	for _, f := range o.files {
+		for i := range f.declared.Keys {
+			names = append(names, f.declared.Keys[i].Name)
+		}
+	}
+	return names
+}

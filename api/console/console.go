@@ -42,7 +42,7 @@ type Keys interface {
 // Config is the state of the config files; *configsrc.Source has it.
 type Config interface {
 	Status() configsrc.Status
-	Confirm(ctx context.Context) error
+	Confirm(ctx context.Context, by catalog.Author) error
 }
 
 // Mail is the state of the mail queue; *mailer.Mailer has it.

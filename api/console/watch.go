@@ -3,6 +3,7 @@ package console
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,8 +64,8 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) {
 		v.Error = "Type the word " + confirmWord + " to confirm. Nothing was done."
 	default:
 		c.o.Logger.Info("held reload confirmed in the console", "key", s.Key().ID, "actor", s.actor)
-		if err := c.o.Config.Confirm(configsrc.WithAuthor(r.Context(), configsrc.Author{Key: s.Key().Name, Actor: s.actor},
-			nil)); err != nil {
+		if err := c.o.Config.Confirm(r.Context(), catalog.Author{Door: catalog.DoorAPI,
+			Actor: cmp.Or(s.actor, s.Key().Name), Key: s.Key().Name}); err != nil {
 			v.Error = err.Error()
 			break
 		}

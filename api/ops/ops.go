@@ -18,6 +18,7 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/mailer"
 	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 // Figures is what the ops listener asks of the HTTP server; *api.Server has them.
@@ -42,8 +43,8 @@ type Streams interface {
 type Config interface {
 	Status() configsrc.Status
 	Reload(ctx context.Context) error
-	// Confirm applies the mass deletion that is held back.
-	Confirm(ctx context.Context) error
+	// Confirm applies the mass deletion that is held back, for the audit trail in the name of by.
+	Confirm(ctx context.Context, by catalog.Author) error
 }
 
 // Mail is what the ops listener asks of the mailer; *mailer.Mailer is one.
@@ -119,8 +120,10 @@ func New(o Options) (*Server, error) {
 	}
 	locks := new(lockProfiles)
 	for pattern, command := range map[string]http.HandlerFunc{
-		"POST /reload":         ops.command(reload),
-		"POST /reload/confirm": ops.command(o.Config.Confirm),
+		"POST /reload": ops.command(reload),
+		"POST /reload/confirm": ops.command(func(ctx context.Context) error {
+			return o.Config.Confirm(ctx, catalog.Author{Door: catalog.DoorCLI})
+		}),
 		"POST /backup":         ops.backup,
 		"POST /hooks/git":      ops.gitHook,
 		"/debug/pprof/":        pprof.Index,

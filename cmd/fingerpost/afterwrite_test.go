@@ -19,6 +19,7 @@ import (
 	"fingerpost/api/ops"
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
+	"fingerpost/resolver/catalog"
 )
 
 // An afterRig runs a command in a folder of its own.
@@ -69,7 +70,7 @@ func (r *afterRig) touch(name string) {
 }
 
 func wrote(path, key, id string) []configsrc.Written {
-	return []configsrc.Written{{Path: path, By: configsrc.Author{Key: key, RequestID: id}}}
+	return []configsrc.Written{{Path: path, By: catalog.Author{Key: key, RequestID: id}}}
 }
 
 // record writes one run's variables as a line, and checks that no other run is active.
@@ -216,7 +217,7 @@ func TestNewestOfEach(t *testing.T) {
 	}
 	all = append(all, wrote("p0", "desk", "9")...)
 	got := fmt.Sprint(newestOfEach(all))
-	if want := "[{p0 {ci 6   <nil>}} {p1 {ci 7   <nil>}} {p2 {ci 8   <nil>}} {p0 {desk 9   <nil>}}]"; got != want {
+	if want := "[{p0 {  ci 6 }} {p1 {  ci 7 }} {p2 {  ci 8 }} {p0 {  desk 9 }}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

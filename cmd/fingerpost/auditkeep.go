@@ -59,10 +59,8 @@ func logHeads(r *resolver.Resolver, log *slog.Logger, last int64) int64 {
 
 // noteConfirm adds to the audit trail that removals were let through which the brake would have held back.
 func noteConfirm(r *resolver.Resolver, h configsrc.Held) {
-	by := catalog.Author{Door: catalog.DoorCLI}
-	if h.By.Key != "" { // in the console
-		by = catalog.Author{Door: catalog.DoorAPI, Actor: cmp.Or(h.By.Actor, h.By.Key), Key: h.By.Key}
-	}
+	by := h.By
+	by.Door = cmp.Or(by.Door, catalog.DoorCLI)
 	r.Note(catalog.AuditConfirm, by,
 		catalog.FieldChange{Field: "reason", After: h.Reason},
 		catalog.FieldChange{Field: "projects", After: int64(h.Projects)},

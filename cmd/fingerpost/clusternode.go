@@ -302,42 +302,10 @@ type gatedFiles struct {
 	mayWrite func() error
 }
 
-// CreateProject implements api.Files.
-func (g gatedFiles) CreateProject(ctx context.Context, p *catalog.Project) error {
-	return g.then(func() error { return g.Files.CreateProject(ctx, p) })
-}
-
-// UpdateProject implements api.Files.
-func (g gatedFiles) UpdateProject(ctx context.Context, uuid catalog.UUID,
-	change func(p *catalog.ProjectConfig) error) error {
-	return g.then(func() error { return g.Files.UpdateProject(ctx, uuid, change) })
-}
-
-// DeleteProject implements api.Files.
-func (g gatedFiles) DeleteProject(ctx context.Context, uuid catalog.UUID,
-	check func(p *catalog.ProjectConfig) error) error {
-	return g.then(func() error { return g.Files.DeleteProject(ctx, uuid, check) })
-}
-
-// CreateKey implements api.Files.
-func (g gatedFiles) CreateKey(ctx context.Context, k *catalog.Key, permit func() error) error {
-	return g.then(func() error { return g.Files.CreateKey(ctx, k, permit) })
-}
-
-// RotateKey implements api.Files.
-func (g gatedFiles) RotateKey(ctx context.Context, name string, rotate func(k catalog.Key) (*catalog.Rotation, error),
-	permit func() error) error {
-	return g.then(func() error { return g.Files.RotateKey(ctx, name, rotate, permit) })
-}
-
-// RevokeKey implements api.Files.
-func (g gatedFiles) RevokeKey(ctx context.Context, name string, permit func() error) error {
-	return g.then(func() error { return g.Files.RevokeKey(ctx, name, permit) })
-}
-
-func (g gatedFiles) then(write func() error) error {
+// Write implements api.Files.
+func (g gatedFiles) Write(ctx context.Context, e *catalog.Edit) (configsrc.Outcome, error) {
 	if err := g.mayWrite(); err != nil {
-		return err
+		return configsrc.Outcome{}, err
 	}
-	return write()
+	return g.Files.Write(ctx, e)
 }

@@ -91,12 +91,7 @@ func (t terminal) renameInFiles(ctx context.Context, dir, from, to string) (uuid
 	defer r.Close()
 	shown := t.progress("files read")
 	defer shown.end()
-	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnProgress: shown.set,
-		OnWrite: func(written []configsrc.Written) {
-			for _, w := range written {
-				changed = append(changed, w.Path)
-			}
-		}})
+	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnProgress: shown.set})
 	if err := s.Load(ctx); err != nil {
 		return uuid, nil, err
 	}
@@ -107,10 +102,12 @@ func (t terminal) renameInFiles(ctx context.Context, dir, from, to string) (uuid
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	err = s.UpdateProject(ctx, project.UUID, func(p *catalog.ProjectConfig) error {
+	change := func(p *catalog.ProjectConfig) error {
 		p.Project.Slug = to
 		return nil
-	})
+	}
+	out, err := s.Write(ctx, &catalog.Edit{By: catalog.Author{Door: catalog.DoorCLI},
+		Project: &catalog.ProjectEdit{UUID: project.UUID, Change: change}})
 	cancel()
-	return project.UUID, changed, errors.Join(err, <-ended)
+	return project.UUID, out.Paths, errors.Join(err, <-ended)
 }

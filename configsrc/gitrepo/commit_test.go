@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver/catalog"
 )
@@ -51,7 +50,7 @@ Fingerpost-Generation: 2
 	}
 	// A project comes and goes, with its file.
 	p := &catalog.Project{Name: "New", Slug: "new", Status: catalog.StatusDraft, UUID: catalog.NewUUID()}
-	if err := r.source.CreateProject(configsrc.WithAuthor(t.Context(), key("ci", "req-3"), nil), p); err != nil {
+	if _, err := r.source.Write(t.Context(), &catalog.Edit{By: key("ci", "req-3").Author, NewProject: p}); err != nil {
 		t.Fatal(err)
 	}
 	subject := func(want string) {
@@ -61,7 +60,7 @@ Fingerpost-Generation: 2
 		r.clean()
 	}
 	subject("+ project new")
-	if err := r.source.DeleteProject(configsrc.WithAuthor(t.Context(), key("ci", "req-4"), nil), p.UUID, func(*catalog.ProjectConfig) error { return nil }); err != nil {
+	if _, err := r.source.Write(t.Context(), &catalog.Edit{By: key("ci", "req-4").Author, Project: &catalog.ProjectEdit{UUID: p.UUID, Remove: true}}); err != nil {
 		t.Fatal(err)
 	}
 	subject("- project new")
@@ -159,7 +158,7 @@ func TestUnbornDetachedAndSwitched(t *testing.T) {
 	save(t, clone, "projects.d/acme.hcl", acme)
 	r := start(t, clone, nil)
 	p := &catalog.Project{Name: "New", Slug: "new", Status: catalog.StatusDraft, UUID: catalog.NewUUID()}
-	if err := r.source.CreateProject(configsrc.WithAuthor(t.Context(), key("ci", "r1"), nil), p); err != nil {
+	if _, err := r.source.Write(t.Context(), &catalog.Edit{By: key("ci", "r1").Author, NewProject: p}); err != nil {
 		t.Fatal(err)
 	}
 	testrig.Eventually(t, "the first commit is ours", func() bool {

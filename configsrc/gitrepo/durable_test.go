@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
 
@@ -28,7 +27,7 @@ func TestTracedChild(t *testing.T) {
 	r.mustWrite(key("ci", "r1"), "acme", "One")
 	r.mustWrite(key("ci", "r2"), "other", "Two")
 	p := &catalog.Project{Name: "New", Slug: "new", Status: catalog.StatusDraft, UUID: catalog.NewUUID()}
-	if err := r.source.CreateProject(configsrc.WithAuthor(t.Context(), key("ci", "r3"), nil), p); err != nil {
+	if _, err := r.source.Write(t.Context(), &catalog.Edit{By: key("ci", "r3").Author, NewProject: p}); err != nil {
 		t.Fatal(err)
 	}
 	testrig.Eventually(t, "all is committed", func() bool { return r.repo.Status().Commits == 3 })

@@ -133,17 +133,17 @@ func startIn(t testing.TB, clone, folder string, change func(o *gitrepo.Options)
 }
 
 // write changes a project by slug and returns what became of it.
-func (r *rig) write(by configsrc.Author, slug string, change func(p *catalog.ProjectConfig)) (gitrepo.Result, error) {
+func (r *rig) write(by author, slug string, change func(p *catalog.ProjectConfig)) (gitrepo.Result, error) {
 	p, err := r.resolver.ProjectBySlug(slug)
 	if err != nil {
 		return gitrepo.Result{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), testrig.Patience)
 	defer cancel()
-	var id int64
-	by.Noted = func(n int64) { id = n }
+	edit := func(p *catalog.ProjectConfig) error { change(p); return nil }
+	var out configsrc.Outcome
 	for {
-		err = r.source.UpdateProject(configsrc.WithAuthor(ctx, by, nil), p.UUID, func(p *catalog.ProjectConfig) error { change(p); return nil })
+		out, err = r.source.Write(ctx, &catalog.Edit{By: by.Author, Message: by.Message, Project: &catalog.ProjectEdit{UUID: p.UUID, Change: edit}})
 		var e *catalog.Error
 		if !errors.As(err, &e) || e.Code != catalog.CodeUnavailable || ctx.Err() != nil {
 			break
@@ -152,11 +152,11 @@ func (r *rig) write(by configsrc.Author, slug string, change func(p *catalog.Pro
 	if err != nil {
 		return gitrepo.Result{}, err
 	}
-	return r.repo.Wait(ctx, id), nil
+	return r.repo.Wait(ctx, out.ID), nil
 }
 
 // mustWrite is write for a change of the name.
-func (r *rig) mustWrite(by configsrc.Author, slug, name string) gitrepo.Result {
+func (r *rig) mustWrite(by author, slug, name string) gitrepo.Result {
 	r.t.Helper()
 	got, err := r.write(by, slug, func(p *catalog.ProjectConfig) { p.Project.Name = name })
 	if err != nil {
@@ -175,8 +175,14 @@ func (r *rig) audited(request string) string {
 	return page.Entries[0].Commit
 }
 
-func key(name, request string) configsrc.Author {
-	return configsrc.Author{Key: name, RequestID: request}
+// An author is who makes a write, and what they say about it.
+type author struct {
+	catalog.Author
+	Message string
+}
+
+func key(name, request string) author {
+	return author{Author: catalog.Author{Door: catalog.DoorAPI, Actor: name, Key: name, RequestID: request}}
 }
 
 // clean fails unless git finds nothing to commit and nothing broken.

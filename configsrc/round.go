@@ -27,29 +27,31 @@ type update struct {
 	removes catalog.UUID // the project to be removed, zero for none
 	project int64        // id of the written project, zero for a new one
 	moves   *slugMove    // nil: the project's slug stays
-	permit  func() error // of a change of keys, see keys.go; nil: it changes no key
-	by      writer
-	dry     *Preview // of a dry run, see WithPreview; nil: a write
+	permit  func() error // of a change of keys; nil: it changes no key
+	edit    *catalog.Edit
+	dry     *Preview // of a dry run, filled in once it is judged; nil: a write
 	done    chan error
 
 	// set by submit
-	changed []*candidate       // the config files of the update, in path order
-	had     map[claim]bool     // claims of the replaced content
-	domains []string           // the domains that the replaced content does not declare
-	undo    string             // of a running write to several files, see atomicfile.Note
-	note    *catalog.FileWrite // for the Journal; nil: there is none
-	noted   bool               // the Journal knows that the write was made
+	changed []*candidate   // the config files of the update, in path order
+	had     map[claim]bool // claims of the replaced content
+	domains []string       // the domains that the replaced content does not declare
+	undo    string         // of a running write to several files, see atomicfile.Note
+	// in the Journal; nil: there is none
+	journaled *catalog.FileWrite
+	published bool // the Journal knows that the write was made
 }
 
 // A fileSwap is new content for one file of an update.
 type fileSwap struct {
 	atomicfile.Swap
+	path  string     // of the target, links resolved, slash-separated below the config folder
 	c     *candidate // what a config file then declares; nil for text that a template takes by file()
 	had   []byte     // the replaced content; nil for a new file
 	stamp catalog.Stamp
 }
 
-// submit implements place: it stages an update, passes it to the goroutine that looks, and waits until it is committed or refused.
+// submit implements workspace: it stages an update, passes it to the goroutine that looks, and waits until it is committed or refused.
 func (s *Source) submit(ctx context.Context, u *update) error {
 	defer func() { // removes what was staged, or what put has replaced
 		if u.undo != "" {
@@ -59,9 +61,12 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 			f.Discard()
 		}
 	}()
-	u.prepare(ctx)
-	kept := s.keep(u)
-	defer s.release(u, kept)
+	u.prepare()
+	if err := s.resolveLinks(u.files); err != nil {
+		return err
+	}
+	noted := s.note(u)
+	defer s.dropNote(u, noted)
 	for _, f := range u.files {
 		if err := f.Stage(); errors.Is(err, atomicfile.ErrLocked) {
 			return busy(err.Error())
@@ -71,7 +76,7 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 		f.stamp = statOf(f.Info)
 		f.stamp.Hash = sha256.Sum256(f.Content)
 	}
-	if err := <-kept; err != nil {
+	if err := <-noted; err != nil {
 		return err
 	}
 	select {
@@ -82,9 +87,23 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 	}
 }
 
+// resolveLinks fills in the paths of the targets.
+func (s *Source) resolveLinks(files []*fileSwap) error {
+	root, err := s.realDir()
+	if err != nil {
+		return writeFault("open the config folder", err)
+	}
+	for _, f := range files {
+		f.path = f.Name
+		if rel, err := filepath.Rel(root, f.Target); err == nil {
+			f.path = filepath.ToSlash(rel)
+		}
+	}
+	return nil
+}
+
 // prepare fills in what is to be judged.
-func (u *update) prepare(ctx context.Context) {
-	u.by, u.dry = writerOf(ctx), previewOf(ctx)
+func (u *update) prepare() {
 	u.had = setOf(u.was.claims)
 	for _, ref := range u.c.refs {
 		if ref.Kind == catalog.KindDomain && !u.had[claimOf("domain", ref.Name)] {
@@ -97,9 +116,8 @@ func (u *update) prepare(ctx context.Context) {
 			u.changed = append(u.changed, f.c)
 		}
 	}
-	by := u.by.author.audited()
 	for _, c := range u.changed {
-		c.by = by
+		c.by = &u.edit.By
 	}
 	slices.SortFunc(u.changed, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
 }
@@ -255,9 +273,9 @@ func (s *base) admit(u *update) error {
 	}
 	// A key that is limited to projects may not declare every domain. No other update is committed before this one, so the
 	// result stays valid.
-	if u.by.covers != nil {
+	if u.edit.Covers != nil {
 		for _, name := range u.domains {
-			if err := MayClaim(s.facts, u.by.covers, u.project, name); err != nil {
+			if err := MayClaim(s.facts, u.edit.Covers, u.project, name); err != nil {
 				return err
 			}
 		}
@@ -286,7 +304,7 @@ func (s *base) judged(u *update) error {
 }
 
 func (s *base) locate(path string) (*hclfile.Result, error) {
-	t, err := s.place.open()
+	t, err := s.ws.open()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,74 @@
+package configsrc
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"fingerpost/configsrc/atomicfile"
+)
+
+// The files of the config folder, for writes: Source is the workspace of its own base.
+
+// swap implements workspace.
+func (s *Source) swap(t contents, path string) (f *fileSwap, src []byte, err error) {
+	target, err := atomicfile.Target(s.folder.Dir, path)
+	if err != nil {
+		return nil, nil, writeFault("edit "+path, err)
+	}
+	src, stamp, err := t.read(path, MaxFileBytes)
+	if err != nil {
+		return nil, nil, writeFault("read "+path, err)
+	}
+	info, err := s.o.Disk.Stat(target)
+	if err != nil {
+		return nil, nil, writeFault("edit "+path, err)
+	}
+	return &fileSwap{stamp: stamp, had: src, Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target,
+		Like: info, Old: stamp.Hash}}, src, nil
+}
+
+// create implements workspace.
+func (s *Source) create(path string) (*fileSwap, error) {
+	name := filepath.FromSlash(path)
+	if _, err := os.Lstat(filepath.Join(s.folder.Dir, name)); err == nil {
+		return nil, fs.ErrExist
+	}
+	root, err := s.realDir()
+	if err != nil {
+		return nil, writeFault("open the config folder", err)
+	}
+	return &fileSwap{Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: filepath.Join(root, name),
+		Creates: true}}, nil
+}
+
+// isLink implements workspace.
+func (s *Source) isLink(path string) bool {
+	info, err := os.Lstat(filepath.Join(s.folder.Dir, filepath.FromSlash(path)))
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// makeFolder implements workspace, durably.
+func (s *Source) makeFolder(name string) error {
+	root, err := s.o.Clone.open(s.o.Dir)
+	if err != nil {
+		return writeFault("open the config folder", err)
+	}
+	defer root.Close()
+	switch err := root.Mkdir(name, 0o777); {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return writeFault("make the folder "+name, err)
+	}
+	return atomicfile.SyncFolder(s.o.Disk, s.folder.Dir)
+}
+
+// dropFolder implements workspace.
+func (s *Source) dropFolder(name string) {
+	if root, err := s.o.Clone.open(s.o.Dir); err == nil {
+		_ = atomicfile.RemoveFolder(root, name)
+		root.Close()
+	}
+}

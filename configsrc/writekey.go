@@ -1,0 +1,124 @@
+package configsrc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"slices"
+
+	"fingerpost/configsrc/hcledit"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// KeysFile is the file of the first key. Every other key goes to the first file, by path, that declares one.
+const KeysFile = "keys.hcl"
+
+// EdgesFile is the file of the first edge. Every other edge goes to the last file, by path, that declares one.
+const EdgesFile = "edges.hcl"
+
+// A keyTarget is the block of a key.
+type keyTarget struct {
+	edit *catalog.KeyEdit
+	want []catalog.Key // the keys of the file after the edit
+}
+
+func (k *keyTarget) find(w *write) (path string, err error) {
+	path, exists := w.fileOf(claimOf("key", k.edit.Name))
+	switch {
+	case k.edit.Create == nil && !exists:
+		return "", &catalog.Error{Code: catalog.CodeNotFound, Message: "no such key"}
+	case k.edit.Create == nil:
+		return path, nil
+	case exists:
+		return "", KeyTaken(k.edit.Name)
+	}
+	path = KeysFile
+	if files := w.filesOfKeys(w.facts.KeyNames()); len(files) > 0 {
+		path = files[0]
+	}
+	return path, nil
+}
+
+func (k *keyTarget) read(w *write) (err error) {
+	if k.edit.Create != nil && w.path == KeysFile { // may not exist yet
+		if w.file, err = w.ws.create(w.path); !errors.Is(err, fs.ErrExist) {
+			w.was = &candidate{declared: new(catalog.Declared)}
+			return err
+		}
+	}
+	w.file, w.was, w.decoded, err = w.openFile(w.path)
+	return err
+}
+
+func (k *keyTarget) change(w *write) ([]byte, error) {
+	w.update.permit = k.edit.Permit
+	src, keys := w.was.bytes, slices.Clone(w.was.declared.Keys)
+	at := findKey(keys, k.edit.Name)
+	switch {
+	case k.edit.Create != nil && at >= 0:
+		return nil, KeyTaken(k.edit.Name)
+	case k.edit.Create != nil:
+		k.want = append(keys, *k.edit.Create)
+		return hcledit.AddKey(src, k.edit.Create)
+	case at < 0:
+		return nil, &catalog.Error{Code: catalog.CodeFileChanged, Message: "the key is no longer in " + w.path +
+			", where it was; try again when the files have been reloaded"}
+	case k.edit.Rotate == nil:
+		k.want = slices.Delete(keys, at, at+1)
+		return hcledit.RemoveKey(src, k.edit.Name)
+	}
+	r, err := k.edit.Rotate(keys[at])
+	if err != nil {
+		return nil, err
+	}
+	keys[at] = r.Old
+	k.want = append(keys, r.New)
+	content, err := hcledit.RotateKey(src, k.edit.Name, r)
+	if errors.Is(err, hcledit.ErrExists) { // a person has given another key the name that the rotation gives
+		e := &catalog.Error{Code: catalog.CodeConflict, Message: "the name that the change gives is taken"}
+		e.Problems.Addf("name", "%v", err)
+		return nil, e
+	}
+	return content, err
+}
+
+func (k *keyTarget) prove(w *write, result *candidate) error {
+	if result.declared == nil {
+		return w.wouldBreak(result.diags, w.edit.Covers)
+	}
+	want := *w.was.declared
+	if want.Keys = k.want; len(want.Keys) == 0 {
+		want.Keys = nil
+	}
+	if !reflect.DeepEqual(&want, result.declared) {
+		return fmt.Errorf("edit %s: %w", w.path, hcledit.ErrVerify)
+	}
+	return nil
+}
+
+func findKey(keys []catalog.Key, name string) int {
+	return slices.IndexFunc(keys, func(k catalog.Key) bool { return k.Name == name })
+}
+
+// KeyTaken is the CONFLICT with a key that exists.
+func KeyTaken(name string) error {
+	e := &catalog.Error{Code: catalog.CodeConflict, Message: fmt.Sprintf("there is a key %q already", name)}
+	e.Problems.Addf("name", "is taken by another key: revoke or rotate that one, or choose another name")
+	return e
+}
+
+// NearestWord returns the option that got was probably meant to be, "" if none is near.
+func NearestWord(got string, options []string) string { return hclfile.Nearest(got, options) }
+
+// filesOfKeys lists the files that declare the keys with these names, in path order.
+func (s *base) filesOfKeys(names []string) (paths []string) {
+	for _, name := range names {
+		if path, ok := s.fileOf(claimOf("key", name)); ok {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}

@@ -1,0 +1,231 @@
+package configsrc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"slices"
+
+	"fingerpost/configsrc/hcledit"
+	"fingerpost/resolver/catalog"
+)
+
+// newProject declares a project in a file of its own, named after the slug.
+type newProject struct{ project *catalog.Project }
+
+// find implements target. A project of another file may have the name: read chooses a free one.
+func (n newProject) find(*write) (path string, err error) { return n.project.Slug + ".hcl", nil }
+
+// read implements target: a name that another file has is no reason to refuse the slug.
+func (n newProject) read(w *write) (err error) {
+	w.was, w.decoded = new(candidate), nil
+	for number := 1; number <= 100; number++ {
+		w.path = n.project.Slug + ".hcl"
+		if number > 1 {
+			w.path = fmt.Sprintf("%s-%d.hcl", n.project.Slug, number)
+		}
+		if w.o.Fanout {
+			w.folder = n.project.Slug[:min(2, len(n.project.Slug))]
+			if err := w.ws.makeFolder(w.folder); err != nil {
+				return err
+			}
+			w.path = w.folder + "/" + w.path
+		}
+		if w.file, err = w.ws.create(w.path); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if broken := w.brokenFile(w.path); broken != nil {
+			return broken
+		}
+	}
+	return err
+}
+
+// brokenFile returns why no file of this name can be created: a quarantined file has it.
+func (w *write) brokenFile(path string) error {
+	w.known.RLock()
+	defer w.known.RUnlock()
+	if bad := w.quarantine[path]; bad != nil {
+		return w.invalidFile(bad.diags, w.edit.Covers)
+	}
+	return nil
+}
+
+func (n newProject) change(*write) ([]byte, error) { return hcledit.NewProject(n.project) }
+
+func (n newProject) prove(w *write, result *candidate) error {
+	if result.declared == nil {
+		return fmt.Errorf("write %s: the new content is invalid: %s", w.path, result.diags[0].Summary)
+	}
+	return nil
+}
+
+// A projectTarget is the block of a project.
+type projectTarget struct {
+	edit     *catalog.ProjectEdit
+	defaults *catalog.Defaults // in force
+	draft    *hcledit.Draft    // of the new content
+	at       int               // index of the project in the file
+	project  *catalog.ProjectConfig
+	want     *catalog.ProjectConfig // the project after the edit; nil if it is removed
+	moves    *slugMove              // nil: the slug stays
+	created  map[string]*fileSwap   // new files of long bodies, see newBody; nil: none
+}
+
+func (p *projectTarget) find(w *write) (path string, err error) {
+	path, ok := w.fileOf(projectClaim(p.edit.UUID))
+	if !ok {
+		return "", &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
+	}
+	return path, nil
+}
+
+func (p *projectTarget) read(w *write) (err error) {
+	if w.file, w.was, w.decoded, err = w.openFile(w.path); err != nil {
+		return err
+	}
+	projects := w.was.declared.Projects
+	p.at = slices.IndexFunc(projects, func(c catalog.ProjectConfig) bool { return c.Project.UUID == p.edit.UUID })
+	if p.at < 0 {
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: "the project is no longer in " + w.path +
+			", where it was; try again when the files have been reloaded"}
+	}
+	p.project, p.defaults, p.draft = &projects[p.at], w.facts.Defaults(), hcledit.NewDraft(w.decoded)
+	return nil
+}
+
+// change implements target: it notes the edits of the block, of key lists that name its slug, and of mail bodies in
+// files of their own.
+func (p *projectTarget) change(w *write) ([]byte, error) {
+	note := p.rewrite
+	if p.edit.Remove {
+		note = p.remove
+	}
+	if err := note(w); errors.Is(err, hcledit.ErrLimit) {
+		return nil, &catalog.Error{Code: catalog.CodeFileInvalid, Message: w.path + ": " + tooMuch}
+	} else if err != nil {
+		return nil, err
+	}
+	w.update.project, w.update.moves = p.project.Project.ID, p.moves
+	if err := p.bodies(w); err != nil {
+		return nil, err
+	}
+	if p.moves != nil {
+		if err := p.keyLists(w); err != nil {
+			return nil, err
+		}
+	}
+	content, err := p.draft.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("edit %s: %w", w.path, err)
+	}
+	return content, nil
+}
+
+// rewrite notes the edits that make the block declare what the edit wants.
+func (p *projectTarget) rewrite(w *write) error {
+	have := inForce(p.project, p.defaults)
+	want := have
+	want.Domains, want.Templates = slices.Clone(have.Domains), slices.Clone(have.Templates)
+	if have.SMTP != nil {
+		smtp := *have.SMTP
+		want.SMTP = &smtp
+	}
+	if err := p.edit.Change(&want); err != nil {
+		return err
+	}
+	if from, to := have.Project.Slug, want.Project.Slug; from != to {
+		p.moves = &slugMove{from: from, to: to}
+	}
+	if err := p.protect(w, &have, &want); err != nil {
+		return err
+	}
+	p.normalize(&want)
+	p.want = &want
+	p.draft.BodyFile = func(code, attr, text string) (string, error) { return p.newBody(w, code, attr, text) }
+	return p.draft.RewriteProject(&have, &want)
+}
+
+// remove notes that the block goes.
+func (p *projectTarget) remove(w *write) error {
+	have := inForce(p.project, p.defaults)
+	if p.edit.Change != nil {
+		if err := p.edit.Change(&have); err != nil {
+			return err
+		}
+	}
+	p.moves = &slugMove{from: p.project.Project.Slug}
+	w.update.removes = p.project.Project.UUID
+	return p.draft.RemoveProject(p.project.Project.Slug)
+}
+
+// prove implements target.
+func (p *projectTarget) prove(w *write, result *candidate) error {
+	if result.declared == nil {
+		if err := p.clash(w); err != nil {
+			return err
+		}
+		return w.wouldBreak(result.diags, w.edit.Covers)
+	}
+	want, is := *w.was.declared, *result.declared
+	if p.moves != nil {
+		want.Keys = p.moves.keys(want.Keys)
+	}
+	wrong := fmt.Errorf("edit %s: %w", w.path, hcledit.ErrVerify)
+	want.Projects = slices.Delete(slices.Clone(want.Projects), p.at, p.at+1)
+	if p.want != nil {
+		if p.at >= len(is.Projects) || !sayEqual(inForce(&is.Projects[p.at], p.defaults), p.want) {
+			return wrong
+		}
+		is.Projects = slices.Delete(slices.Clone(is.Projects), p.at, p.at+1)
+	}
+	if len(want.Projects) == 0 && len(is.Projects) == 0 {
+		want.Projects, is.Projects = nil, nil
+	}
+	if !reflect.DeepEqual(want, is) {
+		return wrong
+	}
+	return nil
+}
+
+// sayEqual reports whether a decoded project equals want; the settings of both are those in force. The order of domains
+// and templates does not count, and a new domain in want has no id yet.
+func sayEqual(got catalog.ProjectConfig, want *catalog.ProjectConfig) bool {
+	if !reflect.DeepEqual(got.Project, want.Project) || !got.Service.Same(&want.Service) || !got.Auth.Same(&want.Auth) ||
+		!reflect.DeepEqual(got.SMTP, want.SMTP) || len(got.Domains) != len(want.Domains) ||
+		len(got.Templates) != len(want.Templates) {
+		return false
+	}
+	domains := make(map[catalog.UUID]catalog.Domain, len(got.Domains))
+	for _, d := range got.Domains {
+		domains[d.UUID] = d
+	}
+	for _, d := range want.Domains {
+		have, ok := domains[d.UUID]
+		if !ok || have.Name != d.Name || !catalog.SameFields(have.Fields(), d.Fields()) || d.ID != 0 && have.ID != d.ID {
+			return false
+		}
+		delete(domains, d.UUID)
+	}
+	templates := make(map[string]catalog.Template, len(got.Templates))
+	for _, t := range got.Templates {
+		templates[t.Code] = t
+	}
+	for _, t := range want.Templates {
+		if have, ok := templates[t.Code]; !ok || have != t {
+			return false
+		}
+		delete(templates, t.Code)
+	}
+	return true
+}
+
+// inForce returns a project with its settings as they are served.
+func inForce(p *catalog.ProjectConfig, defaults *catalog.Defaults) catalog.ProjectConfig {
+	out := *p
+	if defaults != nil {
+		out.Service, out.Auth = p.Service.Over(defaults.Service), p.Auth.Over(defaults.Auth)
+	}
+	return out
+}

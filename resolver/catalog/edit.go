@@ -1,0 +1,36 @@
+package catalog
+
+// An Edit is one change that a client asks for: of a project, or of a key. configsrc makes it, in the files and then in
+// what is served, or describes it. Exactly one of NewProject, Project and Key is set.
+type Edit struct {
+	By      Author
+	Message string   // what the client says about the change (X-Change-Message); "": nothing
+	Covers  Coverage // of the client's key
+	DryRun  bool     // the change is checked and described, and not made
+
+	NewProject *Project // needs a UUID
+	Project    *ProjectEdit
+	Key        *KeyEdit
+}
+
+// A Coverage reports whether an API key reaches the project with the id; nil: the key reaches every project. Only such a
+// key may declare any domain, and learns which project has a domain that it wants.
+type Coverage func(project int64) bool
+
+// A ProjectEdit changes or removes the block of one project.
+type ProjectEdit struct {
+	UUID UUID
+	// Change gets the project as its file declares it now, with its settings in force, and makes the change, or refuses
+	// it with an error that the client gets as it is. It may run again, on newer content, if somebody saves the file at
+	// the same time. It must not keep the project.
+	Change func(p *ProjectConfig) error
+	Remove bool // the block is removed; Change, if it is set, may refuse that
+}
+
+// A KeyEdit creates, rotates or revokes a key.
+type KeyEdit struct {
+	Name   string
+	Create *Key                           // nil: the key exists
+	Rotate func(k Key) (*Rotation, error) // nil, if Create is, too: the key is revoked. It may run again, on newer content
+	Permit func() error                   // decides directly before the files change, while no other key changes
+}
