@@ -323,7 +323,7 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 		case c.touched:
 			f.Row = &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: c.prev.warned}
 		default:
-			warned := len(c.diags)+len(c.cross)+s.overlapping[c.path] > 0
+			warned := len(c.diags)+len(c.cross)+s.warnings.overlapping[c.path] > 0
 			f.Row = &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned}
 			f.Declared, f.Bytes, f.Times = c.declared, c.bytes, c.times
 		}
@@ -332,7 +332,7 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 		}
 		change.Files = append(change.Files, f)
 	}
-	gone := s.goneNames(accepted)
+	gone := s.warnings.goneNames(accepted)
 	err := s.serve(&change, accepted, judged, fill)
 	if errors.Is(err, catalog.ErrUnaudited) {
 		return err // the caller takes the files back
@@ -342,7 +342,7 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 		s.fail(err)
 		return err
 	}
-	s.noteOverlaps(accepted, gone)
+	s.warnings.noteOverlaps(accepted, gone, s.redecode)
 	return nil
 }
 

@@ -23,7 +23,7 @@ type overlap struct {
 
 // An overlapLook updates the warnings for the names that a commit has changed.
 type overlapLook struct {
-	s       *Source
+	*warnings
 	stale   map[string]bool // wildcards that may have another line, project, or none any more: search below them
 	changed map[string]bool // wildcards whose list of names may have changed
 	touched map[string]bool // files that gained or lost such a warning
@@ -32,15 +32,15 @@ type overlapLook struct {
 }
 
 // goneNames lists the domains that files have until the commit of accepted, if it changes their claims.
-func (s *Source) goneNames(accepted []*candidate) (names []string) {
-	if len(s.overlaps) == 0 {
+func (w *warnings) goneNames(accepted []*candidate) (names []string) {
+	if len(w.overlaps) == 0 {
 		return nil
 	}
 	for _, c := range accepted {
 		if c.touched || !c.gone && (c.prev == nil || slices.Equal(c.claims, c.prev.claims)) {
 			continue
 		}
-		if row, err := s.o.Sink.File(c.path); err == nil {
+		if row, err := w.o.Sink.File(c.path); err == nil {
 			for _, ref := range row.Refs {
 				if ref.Kind == catalog.KindDomain {
 					names = append(names, ref.Name)
@@ -52,15 +52,15 @@ func (s *Source) goneNames(accepted []*candidate) (names []string) {
 }
 
 // noteOverlaps updates the warnings after a commit to table and Sink. gone is the result of goneNames before it.
-func (s *Source) noteOverlaps(accepted []*candidate, gone []string) {
-	l := overlapLook{s: s, stale: map[string]bool{}, changed: map[string]bool{}, touched: map[string]bool{}}
-	some := len(s.overlaps) > 0
+func (w *warnings) noteOverlaps(accepted []*candidate, gone []string, redecode bool) {
+	l := overlapLook{warnings: w, stale: map[string]bool{}, changed: map[string]bool{}, touched: map[string]bool{}}
+	some := len(w.overlaps) > 0
 	for _, name := range gone { // before what the files have now: a name may have moved
-		if _, known := s.overlaps[name]; known {
+		if _, known := w.overlaps[name]; known {
 			l.stale[name] = true
 		}
 		for wildcard := range wildcardsAbove(name) {
-			if o, known := s.overlaps[wildcard]; known {
+			if o, known := w.overlaps[wildcard]; known {
 				delete(o.lower, name)
 				l.changed[wildcard] = true
 			}
@@ -68,8 +68,8 @@ func (s *Source) noteOverlaps(accepted []*candidate, gone []string) {
 	}
 	for _, c := range accepted {
 		// A row from the Sink has no hash if the file had warnings, which must be found again.
-		anew := c.prev == nil || s.redecode || c.prev.stamp.Hash == [32]byte{}
-		if c.gone || c.touched || !anew && s.overlapping[c.path] == 0 && slices.Equal(c.claims, c.prev.claims) {
+		anew := c.prev == nil || redecode || c.prev.stamp.Hash == [32]byte{}
+		if c.gone || c.touched || !anew && w.overlapping[c.path] == 0 && slices.Equal(c.claims, c.prev.claims) {
 			continue
 		}
 		var had map[claim]bool
@@ -85,7 +85,7 @@ func (s *Source) noteOverlaps(accepted []*candidate, gone []string) {
 			if isNew || some {
 				l.above(c, ref)
 			}
-			if _, known := s.overlaps[ref.Name]; known || isNew && strings.HasPrefix(ref.Name, "*.") {
+			if _, known := w.overlaps[ref.Name]; known || isNew && strings.HasPrefix(ref.Name, "*.") {
 				l.stale[ref.Name] = true
 			}
 		}
@@ -103,23 +103,22 @@ func (s *Source) noteOverlaps(accepted []*candidate, gone []string) {
 
 // above checks the wildcards above a name that a file declares.
 func (l *overlapLook) above(c *candidate, ref catalog.Ref) {
-	s := l.s
 	for wildcard := range wildcardsAbove(ref.Name) {
-		owner := s.table.owner(claimOf("domain", wildcard))
+		owner := l.table.owner(claimOf("domain", wildcard))
 		if owner == nil {
 			continue
 		}
-		o, known := s.overlaps[wildcard]
+		o, known := l.overlaps[wildcard]
 		if !known {
 			if owner.path == c.path && c.counts.projects == 1 {
 				continue
 			}
-			upper, err := s.o.Sink.DomainNamed(wildcard)
+			upper, err := l.o.Sink.DomainNamed(wildcard)
 			if err != nil || upper.ProjectID == ref.ProjectID {
 				continue
 			}
 			o = &overlap{project: upper.ProjectID, lower: map[string]int64{}}
-			s.overlaps[wildcard] = o
+			l.overlaps[wildcard] = o
 		}
 		delete(o.lower, ref.Name)
 		if ref.ProjectID != o.project {
@@ -132,62 +131,61 @@ func (l *overlapLook) above(c *candidate, ref catalog.Ref) {
 // lookBelow searches below a wildcard for the names of other projects.
 func (l *overlapLook) lookBelow(wildcard string) {
 	now := &overlap{lower: map[string]int64{}}
-	if was, known := l.s.overlaps[wildcard]; known {
+	if was, known := l.overlaps[wildcard]; known {
 		now.path, now.diag = was.path, was.diag
 	}
-	if upper, err := l.s.o.Sink.DomainNamed(wildcard); err == nil {
+	if upper, err := l.o.Sink.DomainNamed(wildcard); err == nil {
 		now.project = upper.ProjectID
-		_ = l.s.o.Sink.DomainsBelow(strings.TrimPrefix(wildcard, "*."), func(d *catalog.Domain) bool {
+		_ = l.o.Sink.DomainsBelow(strings.TrimPrefix(wildcard, "*."), func(d *catalog.Domain) bool {
 			if d.ProjectID != upper.ProjectID {
 				now.lower[strings.Clone(d.Name)] = d.ProjectID
 			}
 			return true
 		})
 	}
-	l.s.overlaps[wildcard] = now
+	l.overlaps[wildcard] = now
 	l.changed[wildcard] = true
 }
 
 // warn writes the warning about a wildcard, or takes it back.
 func (l *overlapLook) warn(wildcard string) {
-	s, o := l.s, l.s.overlaps[wildcard]
+	o := l.overlaps[wildcard]
 	if o.path != "" {
-		if s.overlapping[o.path]--; s.overlapping[o.path] == 0 {
-			delete(s.overlapping, o.path)
+		if l.overlapping[o.path]--; l.overlapping[o.path] == 0 {
+			delete(l.overlapping, o.path)
 		}
 		l.touched[o.path] = true
 	}
 	var names []lowerName
 	for name, project := range o.lower {
-		there := s.table.owner(claimOf("domain", name))
-		if p, err := s.o.Sink.ProjectByID(project); err == nil && there != nil {
-			names = append(names, lowerName{name, p.Slug, s.display(there.path)})
+		there := l.table.owner(claimOf("domain", name))
+		if p, err := l.o.Sink.ProjectByID(project); err == nil && there != nil {
+			names = append(names, lowerName{name, p.Slug, l.display(there.path)})
 		}
 	}
-	at := s.table.owner(claimOf("domain", wildcard))
+	at := l.table.owner(claimOf("domain", wildcard))
 	if len(names) == 0 || at == nil || !l.decode(at.path) {
-		delete(s.overlaps, wildcard)
+		delete(l.overlaps, wildcard)
 		return
 	}
 	was := o.diag.Summary
 	o.path, o.diag = at.path, overlapWarning(l.decoded, wildcard, o.project, names)
-	s.overlapping[o.path]++
+	l.overlapping[o.path]++
 	l.touched[o.path] = true
 	if o.diag.Summary != was {
-		s.o.Logger.Warn("config warning", "problem", o.diag.Summary, "hint", o.diag.Detail, "file", o.diag.File, "line",
-			o.diag.Start.Line)
+		l.log(o.diag)
 	}
 }
 
 // decode reads the last good bytes of a file into l.decoded.
 func (l *overlapLook) decode(path string) bool {
 	if l.path != path {
-		content, err := l.s.o.Sink.LastGood(path)
+		content, err := l.o.Sink.LastGood(path)
 		if err != nil {
 			return false
 		}
 		l.path = path
-		l.decoded, _ = hclfile.Decode(l.s.display(path), content, hclfile.Options{})
+		l.decoded, _ = hclfile.Decode(l.display(path), content, hclfile.Options{})
 	}
 	return true
 }
@@ -220,21 +218,21 @@ func overlapWarning(in *hclfile.Result, wildcard string, project int64, names []
 // warnings. If it fails, the next start lacks a warning; the commit is not affected.
 func (l *overlapLook) mark() {
 	var change catalog.Change
-	l.s.known.Lock()
+	l.known.Lock()
 	for path := range l.touched {
-		f := l.s.table.files[path]
+		f := l.table.files[path]
 		if f == nil {
 			continue
 		}
-		if warned := len(l.s.warnings[path]) > 0 || l.s.overlapping[path] > 0; warned != f.warned {
+		if warned := len(l.files[path]) > 0 || l.overlapping[path] > 0; warned != f.warned {
 			f.warned = warned
 			change.Files = append(change.Files, catalog.FileChange{Path: path, Row: &catalog.FileRow{Stamp: f.stamp,
 				Deps: f.deps, Warned: warned}})
 		}
 	}
-	l.s.known.Unlock()
+	l.known.Unlock()
 	if len(change.Files) > 0 {
-		_ = l.s.o.Sink.Fill(&change)
+		_ = l.o.Sink.Fill(&change)
 	}
 }
 

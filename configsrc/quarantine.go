@@ -58,18 +58,7 @@ func (s *Source) accept(c *candidate) {
 		s.o.Logger.Info("config file is good again", "file", s.display(c.path))
 	}
 	delete(s.quarantine, c.path)
-	diags := append(append(hclfile.Diagnostics{}, c.diags...), c.cross...)
-	if len(diags) == 0 || c.gone {
-		delete(s.warnings, c.path)
-		return
-	}
-	diags.Sort()
-	if !sameDiagnostics(s.warnings[c.path], diags) {
-		for _, d := range diags {
-			s.o.Logger.Warn("config warning", "problem", d.Summary, "hint", d.Detail, "file", d.File, "line", d.Start.Line)
-		}
-	}
-	s.warnings[c.path] = diags
+	s.warnings.note(c)
 }
 
 func sameDiagnostics(a, b hclfile.Diagnostics) bool {

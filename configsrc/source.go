@@ -115,25 +115,25 @@ type Source struct {
 
 	watch *watch // nil: only the timer triggers looks; guarded by known
 
-	// The fields below belong to the goroutine that looks.
-	lookNo   uint64
-	told     uint64                         // the generation that was logged last
-	blind    bool                           // there is no watch, which was logged
-	warnings map[string]hclfile.Diagnostics // of accepted files
-	overlaps map[string]*overlap            // by wildcard
-
-	overlapping map[string]int           // number of overlaps by file
-	unknown     map[string]*unknownSlugs // by file
-	suspects    map[string]suspect
-	redecode    bool // the decoder has changed: decode every file again, even with the same bytes
-	byHash      bool // this look trusts no stamp
-	confirmed   bool
-	confirmer   catalog.Author // who has; zero: the operator
-	removing    map[claim]bool // projects and domains that the Sink's note names, see removal.go
+	lookState
+	warnings *warnings
 
 	// mu guards status. Only the goroutine that looks writes status.Held, so it reads it without the lock.
 	mu     sync.Mutex
 	status Status
+}
+
+// A lookState belongs to the goroutine that looks.
+type lookState struct {
+	lookNo    uint64
+	told      uint64 // the generation that was logged last
+	blind     bool   // there is no watch, which was logged
+	suspects  map[string]suspect
+	redecode  bool // the decoder has changed: decode every file again, even with the same bytes
+	byHash    bool // this look trusts no stamp
+	confirmed bool
+	confirmer catalog.Author // who has; zero: the operator
+	removing  map[claim]bool // projects and domains that the Sink's note names, see removal.go
 }
 
 // settleAtMost is how long a load or a reload waits for suspect files.
@@ -188,9 +188,7 @@ func (s *Source) Load(ctx context.Context) error {
 func (s *Source) forget() {
 	s.known.Lock()
 	defer s.known.Unlock()
-	s.quarantine, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{},
-		map[string]hclfile.Diagnostics{}
-	s.overlaps, s.overlapping = map[string]*overlap{}, map[string]int{}
+	s.quarantine, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{}, newWarnings(&s.base)
 }
 
 // rebuild fills a Sink that has lost its content.

@@ -72,20 +72,11 @@ func (s *Source) setWatching(on bool) {
 
 // report updates the status after a look that succeeded.
 func (s *Source) report(start time.Time, word string) {
-	s.noteUnknown()
 	problems := append(hclfile.Diagnostics{}, s.o.Problems...) // [] in JSON, not null
 	for _, q := range s.quarantine {
 		problems = append(problems, q.diags...)
 	}
-	for _, diags := range s.warnings {
-		problems = append(problems, diags...)
-	}
-	for _, u := range s.unknown {
-		problems = append(problems, u.diags...)
-	}
-	for _, o := range s.overlaps {
-		problems = append(problems, o.diag)
-	}
+	problems = s.warnings.add(problems)
 	errors := 0
 	for _, d := range problems {
 		if d.Severity == hclfile.Error {

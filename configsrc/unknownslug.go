@@ -18,37 +18,37 @@ type unknownSlugs struct {
 
 // noteUnknown updates those warnings from the Sink. They are no reason to refuse a file: the project may come with
 // another branch, and the key keeps its other projects.
-func (s *Source) noteUnknown() {
-	list := s.o.Sink.UnknownSlugs()
-	if len(list) == 0 && len(s.unknown) == 0 {
+func (w *warnings) noteUnknown() {
+	list := w.o.Sink.UnknownSlugs()
+	if len(list) == 0 && len(w.unknown) == 0 {
 		return
 	}
 	byFile := map[string][]catalog.UnknownSlug{}
 	for _, u := range list {
-		if path, ok := s.fileOf(claimOf("key", u.Key)); ok {
+		if path, ok := w.fileOf(claimOf("key", u.Key)); ok {
 			byFile[path] = append(byFile[path], u)
 		}
 	}
 	now := make(map[string]*unknownSlugs, len(byFile))
 	for path, slugs := range byFile {
-		was, hash := s.unknown[path], s.table.files[path].stamp.Hash
+		was, hash := w.unknown[path], w.table.files[path].stamp.Hash
 		if was != nil && was.hash == hash && slices.Equal(was.slugs, slugs) {
 			now[path] = was
 			continue
 		}
-		src, _ := s.o.Sink.LastGood(path) // without it, the warning names only the file
-		r, _ := hclfile.Decode(s.display(path), src, hclfile.Options{})
+		src, _ := w.o.Sink.LastGood(path) // without it, the warning names only the file
+		r, _ := hclfile.Decode(w.display(path), src, hclfile.Options{})
 		is := &unknownSlugs{hash: hash, slugs: slugs}
 		for _, u := range slugs {
-			d := unknownSlug(r, u, func(slug string) bool { return s.table.owner(claimOf("slug", slug)) != nil })
+			d := unknownSlug(r, u, func(slug string) bool { return w.table.owner(claimOf("slug", slug)) != nil })
 			is.diags = append(is.diags, d)
 			if was == nil || !slices.Contains(was.slugs, u) {
-				s.o.Logger.Warn("config warning", "problem", d.Summary, "hint", d.Detail, "file", d.File, "line", d.Start.Line)
+				w.log(d)
 			}
 		}
 		now[path] = is
 	}
-	s.unknown = now
+	w.unknown = now
 }
 
 // unknownSlug makes the warning about a slug in a key of the file r. there reports whether a project has a slug.
