@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -51,15 +52,15 @@ func (s *Source) ApplyTurn(ctx context.Context, d *Difference, permit func(w *We
 
 // A changedTree is the config folder with some files as they are to be; nil: none.
 type changedTree struct {
-	*tree
+	*folder.Tree
 	files map[string][]byte
 }
 
-func (t changedTree) readNamed(path string, limit int64) ([]byte, catalog.Stamp, error) {
+func (t changedTree) ReadNamed(path string, limit int64) ([]byte, catalog.Stamp, error) {
 	b, is := t.files[path]
 	switch {
 	case !is:
-		return t.tree.readNamed(path, limit)
+		return t.Tree.ReadNamed(path, limit)
 	case b == nil:
 		return nil, catalog.Stamp{}, fs.ErrNotExist
 	case int64(len(b)) > limit:
@@ -74,7 +75,7 @@ func (s *Source) judgeDifference(d *Difference, w *Weight, limits []Coverage) er
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
-	defer t.root.Close()
+	defer t.Close()
 	plain := func(path string) string { return path } // the message goes to the client
 	j := &judge{table: s.table, require: s.sealed, row: s.o.Sink.File, display: plain, locate: s.locate}
 	in := changedTree{t, map[string][]byte{}}
@@ -115,9 +116,9 @@ func (s *base) candidatesOf(d *Difference, in contents) (list []*candidate, err 
 		switch {
 		case c.gone && c.prev == nil:
 			return
-		case len(content) > MaxFileBytes:
+		case len(content) > folder.MaxFileBytes:
 			c.diags = hclfile.Diagnostics{hclfile.FileProblem(path,
-				fmt.Sprintf("the file would have %d bytes, %d are allowed", len(content), MaxFileBytes), "")}
+				fmt.Sprintf("the file would have %d bytes, %d are allowed", len(content), folder.MaxFileBytes), "")}
 		case !c.gone:
 			c.decode(path, in)
 		}
@@ -136,7 +137,7 @@ func (s *base) candidatesOf(d *Difference, in contents) (list []*candidate, err 
 		}
 	}
 	for path := range users {
-		b, _, err := in.read(path, MaxFileBytes)
+		b, _, err := in.Read(path, folder.MaxFileBytes)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it is in no commit yet, or has just gone
 		}

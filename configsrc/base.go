@@ -64,9 +64,9 @@ type workspace interface {
 // contents are the files of a workspace at one time.
 type contents interface {
 	namedReader
-	// read returns a config file and its stamp.
-	read(path string, limit int64) ([]byte, catalog.Stamp, error)
-	close()
+	// Read returns a config file and its stamp.
+	Read(path string, limit int64) ([]byte, catalog.Stamp, error)
+	Close()
 }
 
 // usersOf lists the accepted config files that take text from a file.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
@@ -89,7 +90,7 @@ func (w *write) soleUse(b hcledit.BodyEdit) error {
 	w.known.RUnlock()
 	why := ""
 	switch {
-	case isConfigName(path.Base(b.Path)):
+	case folder.IsConfigName(path.Base(b.Path)):
 		why = "which is a config file"
 	case b.Shared, elsewhere:
 		why = "from which something else takes its text, too"

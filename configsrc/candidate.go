@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
@@ -44,7 +45,7 @@ func (c *candidate) out() bool { return c.rejected || c.suspect }
 
 // A namedReader reads the files that config files name: a tree, or what an edge has received.
 type namedReader interface {
-	readNamed(path string, limit int64) ([]byte, catalog.Stamp, error)
+	ReadNamed(path string, limit int64) ([]byte, catalog.Stamp, error)
 }
 
 // decode decodes the bytes and fills in the results. The Result is for callers that edit the bytes or point into them;
@@ -63,7 +64,7 @@ func (c *candidate) decode(display string, t namedReader) *hclfile.Result {
 			named(p, b)
 			return b, nil
 		}
-		b, stamp, err := t.readNamed(p, maxBodyFileBytes)
+		b, stamp, err := t.ReadNamed(p, folder.MaxTextBytes)
 		if err != nil {
 			c.failed(err)
 			return nil, linkOrCause(err)
@@ -79,7 +80,7 @@ func (c *candidate) decode(display string, t namedReader) *hclfile.Result {
 		if !ok && !asked[p] { // a ca_file, which was not read yet
 			var b []byte
 			var err error
-			if b, stamp, err = t.readNamed(p, maxBodyFileBytes); err != nil {
+			if b, stamp, err = t.ReadNamed(p, folder.MaxTextBytes); err != nil {
 				c.failed(err)
 				c.diags = append(c.diags, hclfile.FileProblem(display, "ca_file "+p+": "+linkOrCause(err).Error(), ""))
 			} else {
@@ -122,7 +123,7 @@ func (c *candidate) positions(display string) *hclfile.Result {
 
 // locate decodes a file as it is on disk now.
 func locate(t contents, display, path string) (*hclfile.Result, error) {
-	b, _, err := t.read(path, MaxFileBytes)
+	b, _, err := t.Read(path, folder.MaxFileBytes)
 	if err != nil {
 		return nil, err
 	}

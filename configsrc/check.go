@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -95,14 +96,14 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("open config folder %s: it is no folder", dir)
 	}
-	t, err := openTree(dir)
+	t, err := folder.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	}
-	defer t.root.Close()
-	var entries []entry
-	err = t.list(nil, func(e entry) {
-		if _, replaced := written[e.path]; !replaced {
+	defer t.Close()
+	var entries []folder.Entry
+	err = t.List(nil, func(e folder.Entry) {
+		if _, replaced := written[e.Path]; !replaced {
 			entries = append(entries, e)
 		}
 	})
@@ -110,9 +111,9 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 		return nil, err
 	}
 	for path := range written {
-		entries = append(entries, entry{path: path})
+		entries = append(entries, folder.Entry{Path: path})
 	}
-	sort.Slice(entries, func(i, j int) bool { return entries[i].path < entries[j].path })
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Path < entries[j].Path })
 	candidates := make([]*candidate, len(entries))
 	s := New(Options{Dir: dir})
 	var read atomic.Int64
@@ -120,8 +121,8 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 		if progress != nil {
 			defer func() { progress(int(read.Add(1)), len(entries)) }()
 		}
-		if content, ok := written[entries[i].path]; ok {
-			candidates[i] = s.imagine(t, entries[i].path, content)
+		if content, ok := written[entries[i].Path]; ok {
+			candidates[i] = s.imagine(t, entries[i].Path, content)
 		} else {
 			candidates[i] = s.examineOne(t, entries[i], nil)
 		}
@@ -202,11 +203,11 @@ func (s *Source) compare(candidates []*candidate, known Known) ([]*candidate, er
 }
 
 // imagine decodes a file that does not exist yet.
-func (s *Source) imagine(t *tree, path string, content []byte) *candidate {
+func (s *Source) imagine(t *folder.Tree, path string, content []byte) *candidate {
 	c := &candidate{path: path, bytes: content}
-	if len(content) > MaxFileBytes {
+	if len(content) > folder.MaxFileBytes {
 		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(path),
-			fmt.Sprintf("the file would have %d bytes, %d are allowed", len(content), MaxFileBytes), "")}
+			fmt.Sprintf("the file would have %d bytes, %d are allowed", len(content), folder.MaxFileBytes), "")}
 		return c
 	}
 	c.decode(s.display(path), t)

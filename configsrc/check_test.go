@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 )
 
@@ -167,7 +168,7 @@ func TestCheckWith(t *testing.T) {
 	c, err := configsrc.CheckWith(dir, map[string][]byte{
 		"b.hcl": []byte(project("bold", "b.example")),
 		"c.hcl": []byte(project("copy", "shop.example")),
-		"d.hcl": []byte("# " + strings.Repeat("x", configsrc.MaxFileBytes)),
+		"d.hcl": []byte("# " + strings.Repeat("x", folder.MaxFileBytes)),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func TestCloneWithFlippingLink(t *testing.T) {
 		t.Run(strings.ReplaceAll(replaced, "/", "-"), func(t *testing.T) {
 			t.Parallel()
 			c := newCloneRig(t, true)
-			before := folder(t, c.outside)
+			before := filesIn(t, c.outside)
 			at, link := filepath.Join(c.top, replaced), filepath.Join(c.top, "link")
 			must(t, os.Symlink(c.outside, link))
 			stop := make(chan struct{})

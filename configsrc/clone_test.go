@@ -14,6 +14,7 @@ import (
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/folder"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -54,7 +55,7 @@ func newCloneRig(t *testing.T, fanout bool) *cloneRig {
 	}
 	write(t, filepath.Join(c.dir, "seal.key"), "<p>mail\n")
 	must(t, os.Remove(filepath.Join(c.dir, ".fingerpost-1.tmp")))
-	clone, err := configsrc.FindClone(c.dir)
+	clone, err := folder.FindClone(c.dir)
 	must(t, err)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	c.resolver, err = resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
@@ -121,7 +122,7 @@ var calls = map[string]func(c *cloneRig) error{
 // intact fails if anything outside has changed, or anything from there is served.
 func (c *cloneRig) intact(before map[string]string) {
 	c.t.Helper()
-	if after := folder(c.t, c.outside); !reflect.DeepEqual(after, before) {
+	if after := filesIn(c.t, c.outside); !reflect.DeepEqual(after, before) {
 		c.t.Errorf("outside the clone there is now\n%v", after)
 	}
 	p, err := c.resolver.ProjectBySlug("acme")
@@ -148,7 +149,7 @@ func TestCloneFollowsNoLink(t *testing.T) {
 				t.Run(strings.ReplaceAll(replaced, "/", "-")+" "+name, func(t *testing.T) {
 					t.Parallel()
 					c := newCloneRig(t, fanout)
-					before := folder(t, c.outside)
+					before := filesIn(t, c.outside)
 					at := filepath.Join(c.top, replaced)
 					must(t, os.Rename(at, at+".away"))
 					must(t, os.Symlink(c.outside, at))
@@ -176,7 +177,7 @@ func TestFindClone(t *testing.T) {
 	must(t, os.Symlink("clone/conf", filepath.Join(at, "config")))
 	f := func(dir string, ok bool) {
 		t.Helper()
-		if _, err := configsrc.FindClone(filepath.Join(at, dir)); (err == nil) != ok {
+		if _, err := folder.FindClone(filepath.Join(at, dir)); (err == nil) != ok {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
@@ -187,7 +188,7 @@ func TestFindClone(t *testing.T) {
 	f("clone/link", false)
 	f("current/link", false)
 	f("clone/none", false)
-	if _, err := configsrc.FindClone(filepath.Join(at, "clone/none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := folder.FindClone(filepath.Join(at, "clone/none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

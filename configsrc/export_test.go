@@ -1,9 +1,8 @@
 package configsrc
 
-import "context"
-
-// StatOf is a stamp without the hash.
-var StatOf = statOf
+import (
+	"context"
+)
 
 // Noted reports whether the watch has recorded a path that no look has handled yet.
 func (s *Source) Noted(path string) bool {

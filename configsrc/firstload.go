@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"fingerpost/configsrc/folder"
 	"fingerpost/resolver/catalog"
 )
 
@@ -15,23 +16,23 @@ const chunk = 1024
 
 // firstLoad fills an empty Sink: nothing is served yet, so files are applied in chunks, in path order, which is also
 // the order of precedence when two claim the same.
-func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error {
-	var entries []entry
+func (s *Source) firstLoad(ctx context.Context, t *folder.Tree, start time.Time) error {
+	var entries []folder.Entry
 	list := func() error {
 		entries = entries[:0]
-		return t.list(s.watchFolder, func(e entry) { entries = append(entries, e) })
+		return t.List(s.watchFolder, func(e folder.Entry) { entries = append(entries, e) })
 	}
 	err := list()
-	if err == nil && len(s.clearLeftovers(t.temps())) > 0 {
+	if err == nil && len(s.clearLeftovers(t.Temps())) > 0 {
 		err = list()
 	}
 	if err != nil {
 		return s.holdTree(err.Error())
 	}
-	sort.Slice(entries, func(i, j int) bool { return entries[i].path < entries[j].path })
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Path < entries[j].Path })
 	done, total := 0, len(entries)
-	var plain []entry // files with clear-text secrets
-	examine := func(part []entry) []*candidate { return s.examineNew(t, part) }
+	var plain []folder.Entry // files with clear-text secrets
+	examine := func(part []folder.Entry) []*candidate { return s.examineNew(t, part) }
 	if err := inChunks(ctx, entries, examine, func(candidates []*candidate) error {
 		found := finding{candidates: candidates}
 		s.nameNew(t, found.candidates)
@@ -45,7 +46,7 @@ func (s *Source) firstLoad(ctx context.Context, t *tree, start time.Time) error 
 		}
 		for _, c := range candidates {
 			if c.plain && !c.out() {
-				plain = append(plain, entry{path: c.path})
+				plain = append(plain, folder.Entry{Path: c.path})
 			}
 		}
 		return nil
@@ -104,7 +105,7 @@ func inChunks[F any](ctx context.Context, files []F, decode func([]F) []*candida
 }
 
 // examineNew decodes files that were never accepted, on all cores.
-func (s *Source) examineNew(t *tree, part []entry) []*candidate {
+func (s *Source) examineNew(t *folder.Tree, part []folder.Entry) []*candidate {
 	cs := make([]*candidate, len(part))
 	s.parallel(len(part), func(i int) { cs[i] = s.examineOne(t, part[i], nil) })
 	return slices.DeleteFunc(cs, func(c *candidate) bool { return c == nil })
@@ -112,7 +113,7 @@ func (s *Source) examineNew(t *tree, part []entry) []*candidate {
 
 // refusePlain removes files with clear-text secrets again if a later file has sealing { require = true }; that may be
 // the last file.
-func (s *Source) refusePlain(t *tree, plain []entry) error {
+func (s *Source) refusePlain(t *folder.Tree, plain []folder.Entry) error {
 	if !s.sealed || len(plain) == 0 {
 		return nil
 	}

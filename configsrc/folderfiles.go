@@ -7,9 +7,19 @@ import (
 	"path/filepath"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 )
 
 // The files of the config folder, for writes: Source is the workspace of its own base.
+
+// open implements workspace.
+func (s *Source) open() (contents, error) {
+	t, err := s.openTree()
+	if errors.Is(err, fs.ErrNotExist) { // such as during a checkout
+		return nil, busy("the config folder is not there")
+	}
+	return t, err
+}
 
 // swap implements workspace.
 func (s *Source) swap(t contents, path string) (f *fileSwap, src []byte, err error) {
@@ -17,7 +27,7 @@ func (s *Source) swap(t contents, path string) (f *fileSwap, src []byte, err err
 	if err != nil {
 		return nil, nil, writeFault("edit "+path, err)
 	}
-	src, stamp, err := t.read(path, MaxFileBytes)
+	src, stamp, err := t.Read(path, folder.MaxFileBytes)
 	if err != nil {
 		return nil, nil, writeFault("read "+path, err)
 	}
@@ -51,7 +61,7 @@ func (s *Source) isLink(path string) bool {
 
 // makeFolder implements workspace, durably.
 func (s *Source) makeFolder(name string) error {
-	root, err := s.o.Clone.open(s.o.Dir)
+	root, err := s.o.Clone.Open(s.o.Dir)
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
@@ -67,7 +77,7 @@ func (s *Source) makeFolder(name string) error {
 
 // dropFolder implements workspace.
 func (s *Source) dropFolder(name string) {
-	if root, err := s.o.Clone.open(s.o.Dir); err == nil {
+	if root, err := s.o.Clone.Open(s.o.Dir); err == nil {
 		_ = atomicfile.RemoveFolder(root, name)
 		root.Close()
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -32,7 +33,7 @@ type received struct {
 }
 
 // readNamed reads a file that config files name: as it was received, or as the Sink has it.
-func (r *received) readNamed(name string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
+func (r *received) ReadNamed(name string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
 	b, replaced := r.texts[name]
 	if !replaced {
 		b, err = r.s.o.Sink.Text(name)
@@ -73,7 +74,7 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 			content = []byte{}
 		}
 		switch {
-		case isConfigName(path.Base(f.Path)):
+		case folder.IsConfigName(path.Base(f.Path)):
 			candidates[f.Path] = &candidate{path: f.Path, bytes: content, stamp: stampOf(content), times: f.Times}
 		default:
 			in.texts[f.Path] = content
@@ -82,7 +83,7 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 	}
 	for _, name := range c.Removed {
 		switch {
-		case isConfigName(path.Base(name)):
+		case folder.IsConfigName(path.Base(name)):
 			candidates[name] = &candidate{path: name, gone: true}
 		default:
 			in.texts[name] = nil
@@ -203,9 +204,10 @@ func (s *Source) decodeReceived(ctx context.Context, in *received, candidates []
 		c := candidates[i]
 		switch {
 		case ctx.Err() != nil || c.gone:
-		case int64(len(c.bytes)) > MaxFileBytes:
+		case int64(len(c.bytes)) > folder.MaxFileBytes:
 			c.diags = hclfile.Diagnostics{hclfile.FileProblem(c.path,
-				fmt.Sprintf("the file is %d bytes long; a config file has at most 1 MiB (%d bytes)", len(c.bytes), MaxFileBytes),
+				fmt.Sprintf("the file is %d bytes long; a config file has at most 1 MiB (%d bytes)", len(c.bytes),
+					folder.MaxFileBytes),
 				"")}
 		default:
 			c.decode(c.path, in)

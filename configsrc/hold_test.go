@@ -14,6 +14,7 @@ import (
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/folder"
 	"fingerpost/resolver/catalog"
 )
 
@@ -61,7 +62,7 @@ func TestBrake(t *testing.T) {
 	t.Parallel()
 	dir, data := manyProjects(t, 20), filepath.Join(t.TempDir(), "store")
 	// What goes at once is a folder, so that no look sees a part of it.
-	folder := func(name string, from, to int) (goes func()) {
+	of := func(name string, from, to int) (goes func()) {
 		must(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 		for i := from; i < to; i++ {
 			file := fmt.Sprintf("p%02d.hcl", i)
@@ -69,7 +70,7 @@ func TestBrake(t *testing.T) {
 		}
 		return func() { must(t, os.Rename(filepath.Join(dir, name), filepath.Join(t.TempDir(), name))) }
 	}
-	fiveGo, nineGo := folder("five", 6, 11), folder("nine", 11, 20)
+	fiveGo, nineGo := of("five", 6, 11), of("nine", 11, 20)
 	n := newNode(t, dir, nodeOptions{data: data})
 
 	// Six of twenty is 30 %, which is not more than 30 %.
@@ -303,7 +304,7 @@ func (b blindSink) Files(yield func(path string, row *catalog.FileRow) bool) err
 func (b blindSink) blind(path string, s *catalog.Stamp) {
 	if info, err := os.Stat(filepath.Join(b.dir, path)); err == nil {
 		hash := s.Hash
-		*s = configsrc.StatOf(info)
+		*s = folder.StatOf(info)
 		s.Hash = hash
 	}
 }

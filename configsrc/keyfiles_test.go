@@ -88,7 +88,7 @@ func TestSlugMoveDies(t *testing.T) {
 				end()
 
 				r, s, end := openDying(t, dir, atomicfile.OSDisk{})
-				got := folder(t, dir)
+				got := filesIn(t, dir)
 				switch fmt.Sprint(got) {
 				case fmt.Sprint(c.after):
 					whole++
@@ -233,7 +233,7 @@ func TestKeyFileSavedDuringRename(t *testing.T) {
 			return nil
 		})
 		end()
-		got := folder(t, dir)
+		got := filesIn(t, dir)
 		saved, renamed := "# by hand\n"+keyOf("second", `["acme"]`), "# by hand\n"+keyOf("second", `["shop"]`)
 		switch is := got["b/keys.hcl"]; {
 		case steps <= at: // the rename is over without the save

@@ -130,7 +130,7 @@ func TestKeyChangeDies(t *testing.T) {
 				alive := left.Load() >= 0
 				end()
 				_, _, end = openDying(t, dir, atomicfile.OSDisk{})
-				got := folder(t, dir)
+				got := filesIn(t, dir)
 				end()
 				if is := got[c.path]; is != c.after && (is != before[c.path] || err == nil) {
 					t.Errorf("after %d steps (%v): %q", steps, err, is)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -52,7 +53,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	if err != nil {
 		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", atomicfile.Cause(err)))
 	}
-	defer t.root.Close()
+	defer t.Close()
 	if len(s.table.files) == 0 && sc.all && !s.live.Load() {
 		return s.firstLoad(ctx, t, start)
 	}
@@ -60,7 +61,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		sc.all = true // otherwise a held change would be accepted piece by piece
 	}
 	found, err := s.gather(ctx, t, sc)
-	if err == nil && sc.all && len(s.clearLeftovers(t.temps())) > 0 {
+	if err == nil && sc.all && len(s.clearLeftovers(t.Temps())) > 0 {
 		found, err = s.gather(ctx, t, sc)
 	}
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 }
 
 // judge makes the judge of a reload.
-func (s *Source) judge(t *tree, candidates []*candidate, now time.Time) *judge {
+func (s *Source) judge(t *folder.Tree, candidates []*candidate, now time.Time) *judge {
 	return &judge{
 		table: s.table, candidates: candidates, require: s.sealed,
 		row:        s.o.Sink.File,
@@ -118,16 +119,16 @@ func (s *Source) judge(t *tree, candidates []*candidate, now time.Time) *judge {
 
 // gather finds what differs from the accepted state. An error means that the folder could not be listed, and nothing
 // may be concluded.
-func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error) {
+func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding, error) {
 	var f finding
-	var todo []entry
+	var todo []folder.Entry
 	s.lookNo++
 	s.byHash = sc.hash
-	consider := func(e entry) {
-		if e.folder {
-			s.keepBelow(e.path)
+	consider := func(e folder.Entry) {
+		if e.Folder {
+			s.keepBelow(e.Path)
 		}
-		prev := s.table.files[e.path]
+		prev := s.table.files[e.Path]
 		if prev != nil {
 			prev.seen = s.lookNo
 		}
@@ -138,7 +139,7 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 	}
 	var gone []string
 	if sc.all {
-		if err := t.list(s.watchFolder, consider); err != nil {
+		if err := t.List(s.watchFolder, consider); err != nil {
 			return nil, err
 		}
 		for p, prev := range s.table.files {
@@ -149,13 +150,13 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 		s.forgetAbsent(todo)
 	} else {
 		for _, p := range s.expand(sc.paths) {
-			e, isDir, ok := t.stat(p)
+			e, isDir, ok := t.Stat(p)
 			switch {
 			case isDir:
-				if err := t.listBelow(p, s.watchFolder, consider); err != nil {
+				if err := t.ListBelow(p, s.watchFolder, consider); err != nil {
 					return nil, err
 				}
-			case ok && isConfigName(filepath.Base(p)):
+			case ok && folder.IsConfigName(filepath.Base(p)):
 				consider(e)
 			case !ok && s.table.files[p] != nil:
 				gone = append(gone, p)
@@ -165,10 +166,10 @@ func (s *Source) gather(ctx context.Context, t *tree, sc scope) (*finding, error
 			}
 		}
 	}
-	sort.Slice(todo, func(i, j int) bool { return todo[i].path < todo[j].path })
+	sort.Slice(todo, func(i, j int) bool { return todo[i].Path < todo[j].Path })
 	s.examine(ctx, t, todo, &f)
 	for _, p := range gone {
-		f.candidates = append(f.candidates, &candidate{path: p, prev: s.table.files[p], gone: true, stamp: t.place(p),
+		f.candidates = append(f.candidates, &candidate{path: p, prev: s.table.files[p], gone: true, stamp: t.FolderStamp(p),
 			named: sc.names(p)})
 	}
 	sort.Slice(f.candidates, func(i, j int) bool { return f.candidates[i].path < f.candidates[j].path })
@@ -211,31 +212,31 @@ func (s *Source) expand(paths []string) []string {
 }
 
 // isUnchanged decides by stat alone.
-func (s *Source) isUnchanged(t *tree, prev *file, e entry, sc *scope) bool {
-	switch s.stateOf(e.path) {
+func (s *Source) isUnchanged(t *folder.Tree, prev *file, e folder.Entry, sc *scope) bool {
+	switch s.stateOf(e.Path) {
 	case pathAccepted:
 	case pathRacy:
-		if s.redecode || !sc.replaced[e.path] {
+		if s.redecode || !sc.replaced[e.Path] {
 			return false
 		}
 	default: // a suspect with its old stat: only reading it tells
 		return false
 	}
-	return !sc.hash && e.err == nil && e.stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
+	return !sc.hash && e.Err == nil && e.Stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
 }
 
 // examine reads and decodes the files that stat did not settle.
-func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding) {
+func (s *Source) examine(ctx context.Context, t *folder.Tree, todo []folder.Entry, f *finding) {
 	start := time.Now()
 	results := make([]*candidate, len(todo))
 	s.parallel(len(todo), func(i int) {
-		e, prev := todo[i], s.table.files[todo[i].path]
-		bad := s.quarantine[e.path]
+		e, prev := todo[i], s.table.files[todo[i].Path]
+		bad := s.quarantine[e.Path]
 		switch {
 		case ctx.Err() != nil:
-		case bad != nil && bad.broken != nil && !s.byHash && e.err == nil && e.stat.SameStat(bad.stamp) && depsUnchanged(t,
+		case bad != nil && bad.broken != nil && !s.byHash && e.Err == nil && e.Stat.SameStat(bad.stamp) && depsUnchanged(t,
 			bad.deps):
-			results[i] = &candidate{path: e.path, prev: prev, refused: bad, diags: bad.broken}
+			results[i] = &candidate{path: e.Path, prev: prev, refused: bad, diags: bad.broken}
 		default:
 			results[i] = s.examineOne(t, e, prev)
 		}
@@ -263,17 +264,17 @@ func (s *Source) examine(ctx context.Context, t *tree, todo []entry, f *finding)
 
 // examineOne reads one file and decodes it unless its content equals that of prev, its accepted state. It returns nil
 // for a file that is gone and was never accepted. It only reads the Source, so several may run at once.
-func (s *Source) examineOne(t *tree, e entry, prev *file) *candidate {
-	c := &candidate{path: e.path, prev: prev}
-	if e.err != nil {
+func (s *Source) examineOne(t *folder.Tree, e folder.Entry, prev *file) *candidate {
+	c := &candidate{path: e.Path, prev: prev}
+	if e.Err != nil {
 		what := "the file "
-		if e.folder {
+		if e.Folder {
 			what = "the folder "
 		}
-		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path), what+e.err.Error(), "")}
+		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.Path), what+e.Err.Error(), "")}
 		return c
 	}
-	b, stamp, err := t.read(e.path, MaxFileBytes)
+	b, stamp, err := t.Read(e.Path, folder.MaxFileBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && prev == nil:
 		return nil
@@ -281,7 +282,7 @@ func (s *Source) examineOne(t *tree, e entry, prev *file) *candidate {
 		c.gone = true
 		return c
 	case err != nil:
-		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.path),
+		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.Path),
 			"the file cannot be read: "+atomicfile.Cause(err).Error(), "")}
 		return c
 	}
@@ -291,7 +292,7 @@ func (s *Source) examineOne(t *tree, e entry, prev *file) *candidate {
 		c.deps, c.touched = prev.deps, true
 		return c
 	}
-	c.decode(s.display(e.path), t)
+	c.decode(s.display(e.Path), t)
 	return c
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
@@ -34,7 +35,7 @@ func MergeEdit(path string, before, after, theirs []byte, force bool) ([]byte, e
 		return theirs, nil
 	}
 	m := &merge{path: path, force: force}
-	if !isConfigName(path[strings.LastIndexByte(path, '/')+1:]) { // text that a template takes by file()
+	if !folder.IsConfigName(path[strings.LastIndexByte(path, '/')+1:]) { // text that a template takes by file()
 		if force && theirs != nil {
 			return after, nil
 		}
@@ -307,7 +308,7 @@ func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]
 // and a file that is no config file declares nothing.
 func DecodeEdit(f *catalog.FileEdit) (was, is *catalog.Declared, err error) {
 	decode := func(src []byte) (*catalog.Declared, error) {
-		if src == nil || !isConfigName(f.Path[strings.LastIndexByte(f.Path, '/')+1:]) {
+		if src == nil || !folder.IsConfigName(f.Path[strings.LastIndexByte(f.Path, '/')+1:]) {
 			return new(catalog.Declared), nil
 		}
 		r, diags := hclfile.Decode(f.Path, src, hclfile.Options{ReadFile: func(p string) ([]byte,

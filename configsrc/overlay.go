@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/resolver/catalog"
 )
 
@@ -131,7 +132,7 @@ func (o *Overlay) patient(ctx context.Context, write func(context.Context) error
 func (o *Overlay) open() (contents, error) { return o.branch, nil }
 
 func (o *Overlay) swap(t contents, path string) (f *fileSwap, src []byte, err error) {
-	src, stamp, err := t.read(path, MaxFileBytes)
+	src, stamp, err := t.Read(path, folder.MaxFileBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil, &catalog.Error{Code: catalog.CodeFileChanged,
@@ -199,11 +200,11 @@ func (b *branch) content(path string) ([]byte, error) {
 	return b.from(path)
 }
 
-func (b *branch) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
-	return b.read(at, limit)
+func (b *branch) ReadNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
+	return b.Read(at, limit)
 }
 
-func (b *branch) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
+func (b *branch) Read(at string, limit int64) ([]byte, catalog.Stamp, error) {
 	content, err := b.content(at)
 	switch {
 	case err != nil:
@@ -216,4 +217,4 @@ func (b *branch) read(at string, limit int64) ([]byte, catalog.Stamp, error) {
 	return content, catalog.Stamp{Size: int64(len(content)), Hash: sha256.Sum256(content)}, nil
 }
 
-func (b *branch) close() {}
+func (b *branch) Close() {}

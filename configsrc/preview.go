@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -62,7 +63,7 @@ func (s *base) preview(u *update) error {
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
-	defer t.close()
+	defer t.Close()
 	p := Preview{Problems: hclfile.Diagnostics{}}
 	limited := u.edit.Covers != nil
 	for _, f := range u.files {
@@ -216,7 +217,7 @@ func (f *PreviewedFile) diff(out *strings.Builder) {
 
 // lines returns a file's lines with their line ends and without its secrets. A last line without a line end gets one.
 func (f *PreviewedFile) lines(src []byte) (lines []string) {
-	if isConfigName(f.Path[strings.LastIndexByte(f.Path, '/')+1:]) {
+	if folder.IsConfigName(f.Path[strings.LastIndexByte(f.Path, '/')+1:]) {
 		src = hclfile.Masked(src)
 	}
 	for line := range strings.Lines(string(src)) {

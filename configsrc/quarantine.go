@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -75,11 +76,11 @@ func sameDiagnostics(a, b hclfile.Diagnostics) bool {
 
 // forgetAbsent drops quarantined files that were never accepted and no longer exist. Existing quarantined files are
 // always in todo.
-func (s *Source) forgetAbsent(todo []entry) {
+func (s *Source) forgetAbsent(todo []folder.Entry) {
 	there := make(map[string]bool, len(s.quarantine))
 	for i := range todo {
-		if s.quarantine[todo[i].path] != nil {
-			there[todo[i].path] = true
+		if s.quarantine[todo[i].Path] != nil {
+			there[todo[i].Path] = true
 		}
 	}
 	for p := range s.quarantine {
@@ -106,7 +107,7 @@ func (s *Source) lastGood(c *candidate) *candidate {
 	if err != nil {
 		return nil
 	}
-	defer t.root.Close()
+	defer t.Close()
 	old := &candidate{path: c.path, prev: c.prev, bytes: b, stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
 	if old.decode(s.display(c.path), t); old.declared == nil {
 		return nil

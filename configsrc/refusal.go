@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -138,14 +139,14 @@ func writeFault(step string, err error) error {
 			atomicfile.Cause(err).Error()}
 	case atomicfile.IsDiskFault(err):
 		return &catalog.Error{Code: catalog.CodeUnavailable, Message: step + ": " + atomicfile.Cause(err).Error()}
-	case errors.Is(err, errKeepsChanging):
+	case errors.Is(err, folder.ErrKeepsChanging):
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step + ": the file " + err.Error() +
 			"; try again in a moment"}
 	case errors.Is(err, fs.ErrNotExist):
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step +
 			": the file is gone; try again when the files have been reloaded"}
 	case errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err,
-		errLeadsOut):
+		folder.ErrLeadsOut):
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: step +
 			": something else has taken the file's place; try again when the files have been reloaded"}
 	}

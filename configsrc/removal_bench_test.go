@@ -18,7 +18,7 @@ import (
 func BenchmarkWriters(b *testing.B) {
 	for _, clients := range []int{1, 64} {
 		slug := func(i int) string { return fmt.Sprintf("p%06d", i) }
-		folder := func(b *testing.B, projects int) *configsrc.Source {
+		of := func(b *testing.B, projects int) *configsrc.Source {
 			dir := b.TempDir()
 			for i := range projects {
 				text := fmt.Sprintf("project %q {\n  name = \"P\"\n  domain \"%s.example\" {}\n}\n", slug(i), slug(i))
@@ -45,7 +45,7 @@ func BenchmarkWriters(b *testing.B) {
 			b.StopTimer()
 		}
 		b.Run(fmt.Sprintf("change/clients=%d", clients), func(b *testing.B) {
-			source := folder(b, clients)
+			source := of(b, clients)
 			each(b, func(n int) error {
 				return updateProject(context.Background(), source, catalog.DeriveProjectUUID(slug(n%clients)), func(p *catalog.ProjectConfig) error {
 					p.Project.Name = fmt.Sprint("P ", n)
@@ -54,7 +54,7 @@ func BenchmarkWriters(b *testing.B) {
 			})
 		})
 		b.Run(fmt.Sprintf("remove/clients=%d", clients), func(b *testing.B) {
-			source := folder(b, b.N)
+			source := of(b, b.N)
 			each(b, func(n int) error {
 				return deleteProject(context.Background(), source, catalog.DeriveProjectUUID(slug(n)), func(*catalog.ProjectConfig) error { return nil })
 			})

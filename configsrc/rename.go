@@ -3,6 +3,7 @@ package configsrc
 import (
 	"fmt"
 
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
@@ -114,7 +115,7 @@ func (g *goneProjects) match(c *candidate, p *catalog.ProjectConfig) *goneProjec
 
 // nameNew replaces uuid = "new" by a random uuid in each such project's file, and reads the file again. If the folder
 // is read-only, such a project has the identity of its slug until a node that can write has replaced the word.
-func (s *Source) nameNew(t *tree, candidates []*candidate) {
+func (s *Source) nameNew(t *folder.Tree, candidates []*candidate) {
 	if s.o.ReadOnly {
 		return
 	}
@@ -136,7 +137,7 @@ func (s *Source) nameNew(t *tree, candidates []*candidate) {
 			s.o.Logger.Warn("uuid = \"new\" cannot be replaced in the file", "file", s.display(c.path), "error", err)
 			continue
 		}
-		if e, _, ok := t.stat(c.path); ok {
+		if e, _, ok := t.Stat(c.path); ok {
 			if again := s.examineOne(t, e, c.prev); again != nil {
 				candidates[i] = again
 			}

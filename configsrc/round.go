@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -73,7 +74,7 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 		} else if err != nil {
 			return writeFault("write "+u.c.path, err)
 		}
-		f.stamp = statOf(f.Info)
+		f.stamp = folder.StatOf(f.Info)
 		f.stamp.Hash = sha256.Sum256(f.Content)
 	}
 	if err := <-noted; err != nil {
@@ -308,7 +309,7 @@ func (s *base) locate(path string) (*hclfile.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer t.close()
+	defer t.Close()
 	return locate(t, s.display(path), path)
 }
 
@@ -388,7 +389,7 @@ func (s *Source) put(u *update) (err error) {
 			}
 			return err
 		}
-		f.stamp = renamed(f.stamp, f.Target)
+		f.stamp = folder.Renamed(f.stamp, f.Target)
 		if f.c != nil {
 			f.c.stamp = f.stamp
 			continue

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
 )
@@ -21,7 +22,7 @@ type Secrets struct {
 	Dir        string // the config folder
 	SecretsDir string // where file() may find secrets outside the config folder; "": nowhere
 	Identities *seal.Identities
-	Clone      Clone // of Dir
+	Clone      folder.Clone // of Dir
 }
 
 // maxSecretBytes bounds a secret that file() names, and a ca_file, which may be a bundle of all CAs.
@@ -54,13 +55,13 @@ func (s *Secrets) readFile(name string) (string, error) {
 	err := fs.ErrNotExist
 	for _, in := range []struct {
 		dir   string
-		clone Clone
-	}{{s.Dir, s.Clone}, {s.SecretsDir, Clone{}}} {
+		clone folder.Clone
+	}{{s.Dir, s.Clone}, {s.SecretsDir, folder.Clone{}}} {
 		if in.dir == "" {
 			continue
 		}
 		var b []byte
-		if b, err = in.clone.readBelow(in.dir, name); err == nil {
+		if b, err = in.clone.Text(in.dir, name, maxSecretBytes); err == nil {
 			return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
@@ -68,15 +69,4 @@ func (s *Secrets) readFile(name string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("read secret file %s: %w", name, atomicfile.Cause(err))
-}
-
-// readBelow reads a file below a folder. It opens regular files only: a FIFO would block the goroutine.
-func (c Clone) readBelow(dir, name string) ([]byte, error) {
-	t, err := c.openTree(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer t.root.Close()
-	b, _, err := t.readNamed(name, maxSecretBytes)
-	return b, err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -71,7 +72,7 @@ type Options struct {
 	// Problems are problems of the node itself. The status shows them with those of the files.
 	Problems hclfile.Diagnostics
 	// Clone is set if Dir is in a git repository whose commits come from others.
-	Clone Clone
+	Clone folder.Clone
 	// Disk replaces the system calls of writes, for tests; nil is the real disk.
 	Disk atomicfile.Disk
 	// OnProgress, if set, is called during a first load with the number of accepted files.
@@ -142,7 +143,7 @@ const settleAtMost = 10 * time.Second
 // New returns a Source that has not loaded anything yet.
 func New(o Options) *Source {
 	if o.Disk == nil {
-		o.Disk = o.Clone.disk()
+		o.Disk = o.Clone.Disk()
 	}
 	if o.Room == nil {
 		o.Room = atomicfile.RoomOf
@@ -150,7 +151,7 @@ func New(o Options) *Source {
 	if o.OnReload == nil {
 		o.OnReload = func(Status) {}
 	}
-	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.dir(o.Dir), Disk: o.Disk, Log: o.Logger},
+	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.Dir(o.Dir), Disk: o.Disk, Log: o.Logger},
 		asks: make(chan ask), updates: make(chan *update)}
 	s.base = base{o: o, facts: o.Sink, ws: s, committing: new(sync.RWMutex), known: new(sync.RWMutex),
 		table: newTable()}
@@ -161,8 +162,8 @@ func New(o Options) *Source {
 
 // realDir returns the path of the config folder with links resolved. In a Clone none are followed.
 func (s *Source) realDir() (string, error) {
-	if s.o.Clone != (Clone{}) {
-		return s.o.Clone.dir(s.o.Dir), nil
+	if s.o.Clone != (folder.Clone{}) {
+		return s.o.Clone.Dir(s.o.Dir), nil
 	}
 	return filepath.EvalSymlinks(s.o.Dir)
 }
@@ -171,6 +172,8 @@ func (s *Source) realDir() (string, error) {
 func (s *base) display(path string) string {
 	return filepath.Join(s.o.Dir, filepath.FromSlash(path))
 }
+
+func (s *Source) openTree() (*folder.Tree, error) { return s.o.Clone.OpenTree(s.o.Dir) }
 
 // Load brings the Sink in step with the folder for the first time. Files that do not load are no error, see Status; nor
 // is an unreadable folder if the Sink has something to serve.

@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"context"
+	"fingerpost/configsrc/folder"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		out.all = true
 		return out
 	}
-	defer t.root.Close()
+	defer t.Close()
 	s.known.RLock()
 	unseen := make(map[string]bool, len(s.table.files)) // known files that the list has not shown
 	for p := range s.table.files {
@@ -40,27 +41,27 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 	s.known.RUnlock()
 	n := 0
 	var closed []string // folders that cannot be listed
-	err = t.list(func(dir string) {
+	err = t.List(func(dir string) {
 		if !s.watched(dir) {
 			out.stale = true
 		}
-	}, func(e entry) {
+	}, func(e folder.Entry) {
 		if ctx.Err() != nil {
 			return
 		}
-		if e.folder {
-			closed = append(closed, e.path+"/")
+		if e.Folder {
+			closed = append(closed, e.Path+"/")
 		}
-		delete(unseen, e.path)
-		prev := s.knownAs(e.path)
+		delete(unseen, e.Path)
+		prev := s.knownAs(e.Path)
 		if !sameAsKnown(t, prev, e) || prev.racy.Load() && !out.readRacy(t, prev, pace) {
-			out.paths = append(out.paths, e.path)
+			out.paths = append(out.paths, e.Path)
 		}
 		if n++; n%32 == 0 {
 			pace.rest()
 		}
 	})
-	out.temps = t.temps()
+	out.temps = t.Temps()
 	if err != nil || ctx.Err() != nil || n == 0 {
 		out.all = true
 		return out
@@ -91,7 +92,7 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 	if err != nil {
 		return out // sweep reports it, too
 	}
-	defer t.root.Close()
+	defer t.Close()
 	s.known.RLock()
 	paths := slices.Sorted(maps.Keys(s.table.files)) // folder by folder, as on the disk
 	s.known.RUnlock()
@@ -154,8 +155,8 @@ func (s *Source) knownAs(path string) *file {
 }
 
 // sameAsKnown reports whether a file is unchanged by stat.
-func sameAsKnown(t *tree, prev *file, e entry) bool {
-	return prev != nil && e.err == nil && e.stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
+func sameAsKnown(t *folder.Tree, prev *file, e folder.Entry) bool {
+	return prev != nil && e.Err == nil && e.Stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
 }
 
 // racyPerSweep bounds the files that a sweep reads because of racy stamps, so that it takes little longer.
@@ -165,13 +166,13 @@ const racyPerSweep = 250
 // delay a save: the API may have written thousands of files. It returns false if the file differs from the accepted
 // one. Stamps that are still too young, or exceed racyPerSweep, are left to the next sweep. A time in the future is
 // never old enough.
-func (out *swept) readRacy(t *tree, f *file, pace *sweepPace) (same bool) {
+func (out *swept) readRacy(t *folder.Tree, f *file, pace *sweepPace) (same bool) {
 	old := age(f.stamp, time.Now())
 	if out.read == racyPerSweep || 0 <= old && old < racyFor {
 		return true
 	}
 	out.read++
-	_, stamp, err := t.read(f.path, MaxFileBytes)
+	_, stamp, err := t.Read(f.path, folder.MaxFileBytes)
 	pace.rest()
 	if err != nil || !stamp.SameStat(f.stamp) || stamp.Hash != f.stamp.Hash {
 		return false
@@ -184,13 +185,13 @@ func (out *swept) readRacy(t *tree, f *file, pace *sweepPace) (same bool) {
 
 // hashAsKnown reports whether a file that is unchanged by stat, and the files it takes text from, have the accepted
 // content. Differences in stat are left to sweep.
-func (s *Source) hashAsKnown(t *tree, path string) bool {
-	e, _, ok := t.stat(path)
+func (s *Source) hashAsKnown(t *folder.Tree, path string) bool {
+	e, _, ok := t.Stat(path)
 	prev := s.knownAs(path)
 	if !ok || !sameAsKnown(t, prev, e) {
 		return true
 	}
-	_, stamp, err := t.read(path, MaxFileBytes)
+	_, stamp, err := t.Read(path, folder.MaxFileBytes)
 	return err == nil && stamp.Hash == prev.stamp.Hash && depsAsKnown(t, prev.deps)
 }
 

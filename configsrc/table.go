@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"fingerpost/configsrc/folder"
 	"fingerpost/resolver/catalog"
 )
 
@@ -206,10 +207,10 @@ func (t *table) drop(path string) {
 	t.total.domains -= f.counts.domains
 }
 
-func depsUnchanged(t *tree, deps []catalog.Dep) bool {
+func depsUnchanged(t *folder.Tree, deps []catalog.Dep) bool {
 	for _, d := range deps {
-		info, err := t.statFile(d.Path)
-		if err != nil || !statOf(info).SameStat(d.Stamp) {
+		info, err := t.StatFile(d.Path)
+		if err != nil || !folder.StatOf(info).SameStat(d.Stamp) {
 			return false
 		}
 	}
@@ -217,9 +218,9 @@ func depsUnchanged(t *tree, deps []catalog.Dep) bool {
 }
 
 // depsAsKnown reports whether the files that a file takes text from have the content that was read.
-func depsAsKnown(t *tree, deps []catalog.Dep) bool {
+func depsAsKnown(t *folder.Tree, deps []catalog.Dep) bool {
 	for _, d := range deps {
-		_, stamp, err := t.readNamed(d.Path, maxBodyFileBytes)
+		_, stamp, err := t.ReadNamed(d.Path, folder.MaxTextBytes)
 		if err != nil || stamp.Hash != d.Stamp.Hash {
 			return false
 		}

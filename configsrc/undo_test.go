@@ -125,7 +125,7 @@ func TestWriteOfSeveralFilesDies(t *testing.T) {
 			if bodiesOnly {
 				want = map[string]string{"acme.hcl": before["acme.hcl"], "mail/a.html": after["mail/a.html"], "text/a.txt": after["text/a.txt"]}
 			}
-			got := folder(t, dir)
+			got := filesIn(t, dir)
 			switch fmt.Sprint(got) {
 			case fmt.Sprint(want):
 				whole++
@@ -180,12 +180,12 @@ func TestWriteOfNewBodyDies(t *testing.T) {
 		})
 		alive := left.Load() >= 0
 		end()
-		if dead := folder(t, dir); dead["acme.A.txt"] != "" && dead["acme.hcl"] == before["acme.hcl"] {
+		if dead := filesIn(t, dir); dead["acme.A.txt"] != "" && dead["acme.hcl"] == before["acme.hcl"] {
 			undone++
 		}
 		_, _, end = openDying(t, dir, atomicfile.OSDisk{})
 		end()
-		switch got := folder(t, dir); fmt.Sprint(got) {
+		switch got := filesIn(t, dir); fmt.Sprint(got) {
 		case fmt.Sprint(after):
 			whole++
 		case fmt.Sprint(before):
@@ -225,7 +225,7 @@ func TestSavedAfterWriteDied(t *testing.T) {
 			return nil
 		})
 		end()
-		if folder(t, dir)["a.txt"] == "new\n" {
+		if filesIn(t, dir)["a.txt"] == "new\n" {
 			break
 		}
 	}
@@ -275,8 +275,8 @@ func put(t *testing.T, name, text string) {
 	}
 }
 
-// folder reads all files, leftovers included.
-func folder(t *testing.T, dir string) map[string]string {
+// filesIn reads all files, leftovers included.
+func filesIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {

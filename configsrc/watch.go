@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"fingerpost/configsrc/folder"
 	"github.com/fsnotify/fsnotify"
 )
 
@@ -83,24 +84,24 @@ func (w *watch) addAbove() {
 }
 
 // add watches one folder. If it fails, only the timer finds changes there.
-func (w *watch) add(folder string) {
-	info, err := os.Stat(folder)
+func (w *watch) add(dir string) {
+	info, err := os.Stat(dir)
 	if err != nil {
 		return
 	}
-	if w.notify.Add(folder) == nil {
+	if w.notify.Add(dir) == nil {
 		w.mu.Lock()
-		w.folders[folder] = statOf(info).Inode
+		w.folders[dir] = folder.StatOf(info).Inode
 		w.mu.Unlock()
 	}
 }
 
 // on reports whether the present folder is watched.
-func (w *watch) on(folder string) bool {
-	info, err := os.Stat(folder)
+func (w *watch) on(dir string) bool {
+	info, err := os.Stat(dir)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return err == nil && w.folders[folder] == statOf(info).Inode
+	return err == nil && w.folders[dir] == folder.StatOf(info).Inode
 }
 
 // moved reports whether a watched folder was replaced.
@@ -108,8 +109,8 @@ func (w *watch) moved() bool {
 	w.mu.Lock()
 	folders := maps.Clone(w.folders)
 	w.mu.Unlock()
-	for folder, ino := range folders {
-		if info, err := os.Stat(folder); err != nil || statOf(info).Inode != ino {
+	for dir, ino := range folders {
+		if info, err := os.Stat(dir); err != nil || folder.StatOf(info).Inode != ino {
 			return true
 		}
 	}
@@ -168,7 +169,7 @@ func (w *watch) note(root string, e fsnotify.Event) bool {
 		w.all, w.stale = true, true
 	case strings.HasPrefix(name, "..") && name != "..": // Kubernetes' ..data swap: every file below may have changed
 		w.all = true
-	case ignoredName(name):
+	case folder.IgnoredName(name):
 		return false
 	default:
 		at := filepath.ToSlash(rel)
@@ -182,7 +183,7 @@ func (w *watch) note(root string, e fsnotify.Event) bool {
 			w.paths[at] = w.paths[at] || e.Op.Has(fsnotify.Write)
 		}
 		if e.Op.Has(fsnotify.Remove) || e.Op.Has(fsnotify.Rename) {
-			if !isConfigName(name) && filepath.Ext(name) == "" {
+			if !folder.IsConfigName(name) && filepath.Ext(name) == "" {
 				w.all, w.stale = true, true // perhaps a folder, whose watch is gone or stale
 			}
 		}

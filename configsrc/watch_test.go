@@ -19,7 +19,7 @@ func TestNamed(t *testing.T) {
 		name   string
 		events []event
 		named  []string
-		nobody bool // no path counts as renamed
+		nobody bool // no path counts as folder.Renamed
 	}{
 		{"put there", []event{{"a.hcl", fsnotify.Create}, {"b/c.hcl", fsnotify.Rename}}, []string{"a.hcl", "b/c.hcl"}, false},
 		{"written into", []event{{"a.hcl", fsnotify.Write}}, nil, false},

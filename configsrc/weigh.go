@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -108,7 +109,7 @@ func (w *Weight) read(s *Source, d *Difference) (texts []string) {
 	return texts
 }
 
-func isConfigPath(p string) bool { return isConfigName(path.Base(p)) }
+func isConfigPath(p string) bool { return folder.IsConfigName(path.Base(p)) }
 
 // readerOf makes a file that is not there an error, as it is on disk.
 func readerOf(read func(string) ([]byte, error)) func(string) ([]byte, error) {

@@ -144,7 +144,7 @@ func (w *write) lock() (unlock func(), err error) {
 }
 
 func (w *write) close() {
-	w.tree.close()
+	w.tree.Close()
 	if w.folder != "" {
 		w.ws.dropFolder(w.folder)
 		w.folder = ""

@@ -14,6 +14,7 @@ import (
 
 	"fingerpost/api/ops"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -107,11 +108,11 @@ func (f *gitFlags) parse(s *serveFlags) error {
 
 // clone returns where the config folder is in its repository: with --git it is never opened through a link below the
 // top, since others may push one.
-func (f *serveFlags) clone() (configsrc.Clone, error) {
+func (f *serveFlags) clone() (folder.Clone, error) {
 	if !f.git {
-		return configsrc.Clone{}, nil
+		return folder.Clone{}, nil
 	}
-	c, err := configsrc.FindClone(f.config)
+	c, err := folder.FindClone(f.config)
 	if err != nil {
 		return c, fmt.Errorf("--git: %w", err)
 	}

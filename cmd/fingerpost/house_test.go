@@ -45,7 +45,8 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/seal": {"fingerpost/resolver/catalog", "filippo.io/age"},
 	// x/sys: renameat2, leases
 	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"},
-	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
+	"fingerpost/configsrc/folder": {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile"},
+	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"github.com/fsnotify/fsnotify", "github.com/rogpeppe/go-internal/diff"},
 	// zstd packs the files, nkeys reads the seeds of keys
@@ -73,7 +74,7 @@ var plan = map[string][]string{
 		"github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
-		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc", "fingerpost/configsrc/transfer", "fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo",
+		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/transfer", "fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api/console", "fingerpost/api",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests

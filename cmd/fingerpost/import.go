@@ -11,6 +11,7 @@ import (
 
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/transfer"
 	"fingerpost/resolver/catalog"
@@ -98,7 +99,7 @@ func readServer(ctx context.Context, t terminal, dir string, f importFlags) (*tr
 	}
 	read := t.progress("projects read")
 	defer read.end()
-	im, err := transfer.ReadServer(ctx, c, defaults, configsrc.MaxFileBytes, f.parallel, read.set)
+	im, err := transfer.ReadServer(ctx, c, defaults, folder.MaxFileBytes, f.parallel, read.set)
 	if err != nil {
 		return nil, fmt.Errorf("%w (nothing was written)", err)
 	}
@@ -107,7 +108,7 @@ func readServer(ctx context.Context, t terminal, dir string, f importFlags) (*tr
 
 func writeImport(ctx context.Context, t terminal, dir string, f importFlags, im *transfer.Import) (*transfer.Imported,
 	error) {
-	ds, err := im.Place(dir, folder(dir), f.force)
+	ds, err := im.Place(dir, configFolder(dir), f.force)
 	if err != nil {
 		return nil, err
 	}
@@ -120,13 +121,13 @@ func writeImport(ctx context.Context, t terminal, dir string, f importFlags, im 
 	// Up to here nothing has been written.
 	written := t.progress("files written")
 	defer written.end()
-	return im.Write(ctx, folder(dir), written.set)
+	return im.Write(ctx, configFolder(dir), written.set)
 }
 
-// A folder is the config folder, to which package transfer writes.
-type folder string
+// A configFolder is the config folder, to which package transfer writes.
+type configFolder string
 
-func (f folder) Check(files map[string][]byte) (hclfile.Diagnostics, error) {
+func (f configFolder) Check(files map[string][]byte) (hclfile.Diagnostics, error) {
 	checked, err := configsrc.CheckWith(string(f), files)
 	if err != nil {
 		return nil, err
@@ -134,11 +135,11 @@ func (f folder) Check(files map[string][]byte) (hclfile.Diagnostics, error) {
 	return checked.Problems, nil
 }
 
-func (f folder) Create(name string, content []byte) error {
+func (f configFolder) Create(name string, content []byte) error {
 	return atomicfile.Create(string(f), name, content)
 }
 
-func (f folder) Edit(name string, edit func(src []byte) ([]byte, error)) error {
+func (f configFolder) Edit(name string, edit func(src []byte) ([]byte, error)) error {
 	return atomicfile.Edit(string(f), name, edit)
 }
 

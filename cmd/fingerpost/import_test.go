@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/transfer"
 )
 
@@ -284,11 +284,11 @@ func TestImportWritesWhatItPlaced(t *testing.T) {
 	f.add(object{"name": "A", "slug": "a"})
 	ctx, at := context.Background(), client.Options{URL: f.URL, Key: foreignKey, Timeout: time.Minute}
 	placed := func(dir string) *transfer.Import {
-		im, err := transfer.ReadServer(ctx, client.New(at), nil, configsrc.MaxFileBytes, 1, nil)
+		im, err := transfer.ReadServer(ctx, client.New(at), nil, folder.MaxFileBytes, 1, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ds, err := im.Place(dir, folder(dir), true); err != nil || len(ds) > 0 || len(im.Problems) > 0 {
+		if ds, err := im.Place(dir, configFolder(dir), true); err != nil || len(ds) > 0 || len(im.Problems) > 0 {
 			t.Fatal(ds, err, im.Problems)
 		}
 		return im
@@ -300,16 +300,16 @@ func TestImportWritesWhatItPlaced(t *testing.T) {
 	if err := os.Rename(filepath.Join(edited, "a.hcl"), filepath.Join(dir, "a.hcl")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := im.Write(ctx, folder(dir), nil); err == nil || read(t, dir, "a.hcl") != old {
+	if _, err := im.Write(ctx, configFolder(dir), nil); err == nil || read(t, dir, "a.hcl") != old {
 		t.Error("a file that came meanwhile was replaced:", err)
 	}
 	im = placed(dir)
 	edit(t, dir, "a.hcl", "old", "newer")
-	if _, err := im.Write(ctx, folder(dir), nil); err == nil || !strings.Contains(err.Error(), "somebody saved it meanwhile") {
+	if _, err := im.Write(ctx, configFolder(dir), nil); err == nil || !strings.Contains(err.Error(), "somebody saved it meanwhile") {
 		t.Error(err)
 	}
 	im = placed(dir)
-	if _, err := im.Write(ctx, folder(dir), nil); err != nil || !strings.Contains(read(t, dir, "a.hcl"), `"A"`) {
+	if _, err := im.Write(ctx, configFolder(dir), nil); err != nil || !strings.Contains(read(t, dir, "a.hcl"), `"A"`) {
 		t.Error(err, read(t, dir, "a.hcl"))
 	}
 }

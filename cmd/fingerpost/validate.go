@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver"
 )
@@ -137,7 +138,7 @@ func validateInput(t terminal, dir, name, format string) error {
 		return usage("--stdin-name %q must be a .hcl file below %s", name, dir)
 	}
 	// one byte too many is a problem of the file
-	content, err := io.ReadAll(io.LimitReader(t.in, configsrc.MaxFileBytes+1))
+	content, err := io.ReadAll(io.LimitReader(t.in, folder.MaxFileBytes+1))
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -74,9 +75,9 @@ func start(t testing.TB, clone string, change func(o *gitrepo.Options)) *rig {
 }
 
 // startIn is start for a config folder anywhere in the clone.
-func startIn(t testing.TB, clone, folder string, change func(o *gitrepo.Options)) *rig {
+func startIn(t testing.TB, clone, dir string, change func(o *gitrepo.Options)) *rig {
 	t.Helper()
-	r := &rig{t: t, clone: clone, dir: filepath.Join(clone, folder)}
+	r := &rig{t: t, clone: clone, dir: filepath.Join(clone, dir)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
@@ -102,7 +103,7 @@ func startIn(t testing.TB, clone, folder string, change func(o *gitrepo.Options)
 	if r.repo, err = gitrepo.Open(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	place, err := configsrc.FindClone(r.dir)
+	place, err := folder.FindClone(r.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

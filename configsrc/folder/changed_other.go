@@ -1,6 +1,6 @@
 //go:build !linux
 
-package configsrc
+package folder
 
 import (
 	"syscall"

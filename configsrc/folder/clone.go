@@ -1,4 +1,4 @@
-package configsrc
+package folder
 
 import (
 	"errors"
@@ -44,7 +44,7 @@ func FindClone(dir string) (Clone, error) {
 		if c.top, err = filepath.EvalSymlinks(top); err != nil {
 			return Clone{}, err
 		}
-		root, err := c.open(dir)
+		root, err := c.Open(dir)
 		if err != nil {
 			return Clone{}, err
 		}
@@ -58,16 +58,16 @@ func hasGit(dir string) bool {
 	return err == nil
 }
 
-// dir returns the path of the folder that is named so, without links if there is a Clone.
-func (c Clone) dir(named string) string {
+// Dir returns the path of the folder that is named so, without links if there is a Clone.
+func (c Clone) Dir(named string) string {
 	if c.top == "" {
 		return named
 	}
 	return filepath.Join(c.top, c.below)
 }
 
-// open opens the folder that is named so.
-func (c Clone) open(named string) (*os.Root, error) {
+// Open opens the folder that is named so.
+func (c Clone) Open(named string) (*os.Root, error) {
 	if c.top == "" {
 		return os.OpenRoot(named)
 	}
@@ -110,10 +110,21 @@ func openUnlinked(in *os.Root, name string) (*os.Root, error) {
 var errNoFolder = errors.New("a link or another file is in the place of the folder, and below the top of a git " +
 	"repository links are not followed; put the folder back")
 
-// disk returns the file system for writes: in a Clone, one that does not leave the folder.
-func (c Clone) disk() atomicfile.Disk {
+// Disk returns the file system for writes: in a Clone, one that does not leave the folder.
+func (c Clone) Disk() atomicfile.Disk {
 	if c.top == "" {
 		return atomicfile.OSDisk{}
 	}
-	return atomicfile.RootDisk{Dir: c.dir(""), Open: func() (*os.Root, error) { return c.open("") }}
+	return atomicfile.RootDisk{Dir: c.Dir(""), Open: func() (*os.Root, error) { return c.Open("") }}
+}
+
+// Text reads a file of a folder, see Tree.ReadNamed.
+func (c Clone) Text(dir, name string, limit int64) ([]byte, error) {
+	t, err := c.OpenTree(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	b, _, err := t.ReadNamed(name, limit)
+	return b, err
 }

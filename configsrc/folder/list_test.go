@@ -1,4 +1,4 @@
-package configsrc
+package folder
 
 import (
 	"errors"
@@ -40,20 +40,20 @@ func TestListFindsEachName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := openTree(dir)
+	tr, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tr.root.Close()
+	defer tr.Close()
 	got := map[string]bool{}
-	err = tr.list(nil, func(e entry) {
-		if _, twice := got[e.path]; twice {
-			t.Errorf("%s comes twice", e.path)
+	err = tr.List(nil, func(e Entry) {
+		if _, twice := got[e.Path]; twice {
+			t.Errorf("%s comes twice", e.Path)
 		}
-		got[e.path] = e.err == nil
-		same, _, _ := tr.stat(e.path)
-		if e.err == nil && !e.stat.SameStat(same.stat) {
-			t.Errorf("%s is listed as %+v, and is %+v", e.path, e, same)
+		got[e.Path] = e.Err == nil
+		same, _, _ := tr.Stat(e.Path)
+		if e.Err == nil && !e.Stat.SameStat(same.Stat) {
+			t.Errorf("%s is listed as %+v, and is %+v", e.Path, e, same)
 		}
 	})
 	if err != nil || !maps.Equal(got, want) {

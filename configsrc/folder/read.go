@@ -1,4 +1,4 @@
-package configsrc
+package folder
 
 import (
 	"crypto/sha256"
@@ -12,36 +12,37 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// maxBodyFileBytes bounds a file that file() names; the template's own limit, in catalog, is tighter.
-const maxBodyFileBytes = 1 << 20
+// MaxTextBytes bounds a file that file() names; the template's own limit, in catalog, is tighter.
+const MaxTextBytes = 1 << 20
 
-var errKeepsChanging = errors.New("keeps changing while it is read")
+// ErrKeepsChanging is the error of a read during which the file changed again and again.
+var ErrKeepsChanging = errors.New("keeps changing while it is read")
 
-// readNamed is read for a file that file() or ca_file names. No listing has checked its type, so it does before
+// ReadNamed is Read for a file that file() or ca_file names. No listing has checked its type, so it does before
 // opening: opening a device may have an effect, and opening a FIFO unblocks its writer.
-func (t *tree) readNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
-	info, err := t.statFile(at)
+func (t *Tree) ReadNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
+	info, err := t.StatFile(at)
 	if err == nil {
 		err = regular(info)
 	}
 	if err != nil {
 		return nil, catalog.Stamp{}, err
 	}
-	return t.read(at, limit)
+	return t.Read(at, limit)
 }
 
-// read returns a file's bytes and their stamp. If size, time or inode change during the read, it reads again. A file
+// Read returns a file's bytes and their stamp. If size, time or inode change during the read, it reads again. A file
 // that changes during all five tries is an error, and the next look tries again.
-func (t *tree) read(at string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
+func (t *Tree) Read(at string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
 	for range 5 {
-		if b, stamp, err = t.readOnce(at, limit); err != errKeepsChanging {
+		if b, stamp, err = t.readOnce(at, limit); err != ErrKeepsChanging {
 			break
 		}
 	}
 	return b, stamp, err
 }
 
-func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
+func (t *Tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
 	// Without O_NONBLOCK a FIFO in the file's place would block the open for ever.
 	var f *os.File
 	err = t.follow(at, func(name string) (err error) {
@@ -68,20 +69,20 @@ func (t *tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, 
 		return nil, stamp, err
 	}
 	b = b[:n]
-	after, err := t.statFile(at)
+	after, err := t.StatFile(at)
 	if err != nil {
 		return nil, stamp, err
 	}
-	stamp = statOf(after)
+	stamp = StatOf(after)
 	stamp.Hash = sha256.Sum256(b)
-	if !statOf(before).SameStat(stamp) || int64(len(b)) != stamp.Size {
-		return nil, catalog.Stamp{}, errKeepsChanging
+	if !StatOf(before).SameStat(stamp) || int64(len(b)) != stamp.Size {
+		return nil, catalog.Stamp{}, ErrKeepsChanging
 	}
 	return b, stamp, nil
 }
 
-// statOf returns a stamp without the hash.
-func statOf(info fs.FileInfo) catalog.Stamp {
+// StatOf returns a stamp without the hash.
+func StatOf(info fs.FileInfo) catalog.Stamp {
 	s := catalog.Stamp{Size: info.Size(), ModTime: info.ModTime()}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		s.Inode, s.Changed = st.Ino, changed(st)
@@ -89,14 +90,14 @@ func statOf(info fs.FileInfo) catalog.Stamp {
 	return s
 }
 
-// renamed returns the stamp of a file that was renamed to at after it was read: renaming changes the inode's ctime. If
+// Renamed returns the stamp of a file that was renamed to at after it was read: renaming changes the inode's ctime. If
 // the file differs in anything else, the stamp is returned unchanged, and a look finds the difference.
-func renamed(s catalog.Stamp, at string) catalog.Stamp {
+func Renamed(s catalog.Stamp, at string) catalog.Stamp {
 	info, err := os.Lstat(at)
 	if err != nil {
 		return s
 	}
-	is := statOf(info)
+	is := StatOf(info)
 	now := s
 	if now.Changed = is.Changed; !now.SameStat(is) {
 		return s

@@ -1,4 +1,4 @@
-package configsrc
+package folder
 
 import (
 	"syscall"

@@ -1,4 +1,4 @@
-package configsrc
+package folder
 
 import (
 	"errors"
@@ -18,20 +18,20 @@ import (
 // MaxFileBytes is the largest config file (configsrc/README.md, Language).
 const MaxFileBytes = 1 << 20
 
-// isConfigName reports whether a file name is a config file's: .hcl, not hidden, not an editor's temporary file.
-func isConfigName(name string) bool {
-	return strings.HasSuffix(name, ".hcl") && !ignoredName(name)
+// IsConfigName reports whether a file name is a config file's: .hcl, not hidden, not an editor's temporary file.
+func IsConfigName(name string) bool {
+	return strings.HasSuffix(name, ".hcl") && !IgnoredName(name)
 }
 
-// ignoredName reports names that are never config files or folders with config files.
-func ignoredName(name string) bool {
+// IgnoredName reports names that are never config files or folders with config files.
+func IgnoredName(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasSuffix(name, ".swp") ||
 		strings.HasSuffix(name, ".tmp") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
 }
 
-// A tree is the config folder in one look, which closes its root. Each look opens it again, because a link above it may
+// A Tree is the config folder in one look, which closes its root. Each look opens it again, because a link above it may
 // have been replaced.
-type tree struct {
+type Tree struct {
 	dir       string
 	root      *os.Root
 	leftovers []string        // temporary files found by the last list
@@ -39,14 +39,14 @@ type tree struct {
 	places    map[string]catalog.Stamp
 }
 
-// place returns the stamp of the folder in which a path is missing: the lowest of those above it that is there. It
+// FolderStamp returns the stamp of the folder in which a path is missing: the lowest of those above it that is there. It
 // changes when something comes into the folder or goes.
-func (t *tree) place(at string) catalog.Stamp {
+func (t *Tree) FolderStamp(at string) catalog.Stamp {
 	for dir := path.Dir(at); ; dir = path.Dir(dir) {
 		stamp, known := t.places[dir]
 		if !known {
 			if info, err := t.root.Stat(filepath.FromSlash(dir)); err == nil {
-				stamp = statOf(info)
+				stamp = StatOf(info)
 			}
 			if t.places == nil {
 				t.places = map[string]catalog.Stamp{}
@@ -59,32 +59,23 @@ func (t *tree) place(at string) catalog.Stamp {
 	}
 }
 
-func openTree(dir string) (*tree, error) { return Clone{}.openTree(dir) }
+// Open opens a folder, with links in its path followed.
+func Open(dir string) (*Tree, error) { return Clone{}.OpenTree(dir) }
 
-// openTree opens the folder that is named so.
-func (c Clone) openTree(named string) (*tree, error) {
-	root, err := c.open(named)
+// OpenTree opens the folder that is named so.
+func (c Clone) OpenTree(named string) (*Tree, error) {
+	root, err := c.Open(named)
 	if err != nil {
 		return nil, err
 	}
-	return &tree{dir: c.dir(named), root: root, unlisted: map[string]bool{}}, nil
+	return &Tree{dir: c.Dir(named), root: root, unlisted: map[string]bool{}}, nil
 }
 
-func (s *Source) openTree() (*tree, error) { return s.o.Clone.openTree(s.o.Dir) }
+// Close closes the folder.
+func (t *Tree) Close() { t.root.Close() }
 
-// open implements place.
-func (s *Source) open() (contents, error) {
-	t, err := s.openTree()
-	if errors.Is(err, fs.ErrNotExist) { // such as during a checkout
-		return nil, busy("the config folder is not there")
-	}
-	return t, err
-}
-
-func (t *tree) close() { t.root.Close() }
-
-// statFile is stat with links followed.
-func (t *tree) statFile(at string) (info fs.FileInfo, err error) {
+// StatFile is stat with links followed.
+func (t *Tree) StatFile(at string) (info fs.FileInfo, err error) {
 	err = t.follow(at, func(name string) error {
 		info, err = t.root.Stat(name)
 		return err
@@ -92,13 +83,13 @@ func (t *tree) statFile(at string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// errLeadsOut is why a path cannot be followed.
-var errLeadsOut = errors.New("leads out of the folder; put the file itself into the folder")
+// ErrLeadsOut is why a path cannot be followed.
+var ErrLeadsOut = errors.New("leads out of the folder; put the file itself into the folder")
 
 // follow calls f with the name of a path. An os.Root rejects each absolute link as leading out; if f fails for that
 // reason, follow calls it once more with the path's name without links. The os.Root keeps f inside even if links change
 // in between.
-func (t *tree) follow(at string, f func(name string) error) error {
+func (t *Tree) follow(at string, f func(name string) error) error {
 	name := filepath.FromSlash(at)
 	err := f(name)
 	if err == nil || !escapes(err) || !filepath.IsLocal(name) {
@@ -116,10 +107,10 @@ func (t *tree) follow(at string, f func(name string) error) error {
 		return syscall.ELOOP // links that point to each other
 	}
 	if name, rerr = filepath.Rel(root, real); rerr != nil || !filepath.IsLocal(name) {
-		return errLeadsOut
+		return ErrLeadsOut
 	}
 	if err = f(name); err != nil && escapes(err) { // a link again, created since then
-		return errLeadsOut
+		return ErrLeadsOut
 	}
 	return err
 }
@@ -131,24 +122,25 @@ func escapes(err error) bool {
 		fs.ErrClosed)
 }
 
-// An entry is what is at a path: stat data, or the reason why it cannot be config.
-type entry struct {
-	path string
-	stat catalog.Stamp // without the hash
-	err  error         // set: it cannot be read as a config file
-	// folder: it is a sub-folder that cannot be listed. Nothing below it may be treated as deleted.
-	folder bool
+// An Entry is what is at a path: stat data, or the reason why it cannot be config.
+type Entry struct {
+	Path string
+	Stat catalog.Stamp // without the hash
+	Err  error         // set: it cannot be read as a config file
+	// Folder: it is a sub-folder that cannot be listed. Nothing below it may be treated as deleted.
+	Folder bool
 }
 
-// list walks the tree and calls yield for every config file and for every sub-folder that cannot be listed. If folder
+// List walks the tree and calls yield for every config file and for every sub-folder that cannot be listed. If folder
 // is not nil, it is called for every folder before it is listed, the root ("") included.
-func (t *tree) list(folder func(dir string), yield func(entry)) error {
+func (t *Tree) List(folder func(dir string), yield func(Entry)) error {
 	t.leftovers = nil
 	clear(t.unlisted)
-	return t.listBelow("", folder, yield)
+	return t.ListBelow("", folder, yield)
 }
 
-func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry)) error {
+// ListBelow is List for the folder dir and what is below it.
+func (t *Tree) ListBelow(dir string, folder func(dir string), yield func(Entry)) error {
 	if folder != nil {
 		folder(dir)
 	}
@@ -161,7 +153,7 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // removed since its parent was read
 	default:
-		yield(entry{path: dir, err: fmt.Errorf("cannot be listed: %w", atomicfile.Cause(err)), folder: true})
+		yield(Entry{Path: dir, Err: fmt.Errorf("cannot be listed: %w", atomicfile.Cause(err)), Folder: true})
 		return nil
 	}
 	var folders []string
@@ -169,11 +161,11 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 		name := one.Name()
 		at := path.Join(dir, name)
 		switch {
-		case ignoredName(name):
+		case IgnoredName(name):
 			if atomicfile.IsTemp(name) {
 				t.leftovers = append(t.leftovers, at)
 			}
-		case isConfigName(name):
+		case IsConfigName(name):
 			// otherwise it was removed since its folder was read
 			if info, err := in.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 				yield(t.entryOf(at, info, err))
@@ -183,7 +175,7 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 		}
 	}
 	for _, sub := range folders {
-		if err := t.listBelow(sub, folder, yield); err != nil {
+		if err := t.ListBelow(sub, folder, yield); err != nil {
 			return err
 		}
 	}
@@ -192,7 +184,7 @@ func (t *tree) listBelow(dir string, folder func(dir string), yield func(entry))
 
 // readFolder reads all names in a folder at once, so that they are from one moment. The caller closes in, which is the
 // folder.
-func (t *tree) readFolder(dir string) (in *os.Root, names []fs.DirEntry, err error) {
+func (t *Tree) readFolder(dir string) (in *os.Root, names []fs.DirEntry, err error) {
 	if in, err = t.root.OpenRoot(rootName(dir)); err != nil {
 		return nil, nil, err
 	}
@@ -208,45 +200,45 @@ func (t *tree) readFolder(dir string) (in *os.Root, names []fs.DirEntry, err err
 	return in, names, nil
 }
 
-// stat examines one path. ok is false when nothing is there; isDir reports a folder that may hold config.
-func (t *tree) stat(at string) (e entry, isDir, ok bool) {
+// Stat examines one path. ok is false when nothing is there; isDir reports a folder that may hold config.
+func (t *Tree) Stat(at string) (e Entry, isDir, ok bool) {
 	info, err := t.root.Lstat(filepath.FromSlash(at))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return entry{}, false, false
+		return Entry{}, false, false
 	}
-	if err == nil && info.IsDir() && !isConfigName(path.Base(at)) {
-		return entry{}, true, true
+	if err == nil && info.IsDir() && !IsConfigName(path.Base(at)) {
+		return Entry{}, true, true
 	}
 	return t.entryOf(at, info, err), false, true
 }
 
 // entryOf classifies one directory entry. A link is followed, inside the folder only.
-func (t *tree) entryOf(at string, info fs.FileInfo, err error) entry {
-	e := entry{path: at}
+func (t *Tree) entryOf(at string, info fs.FileInfo, err error) Entry {
+	e := Entry{Path: at}
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		t.noteLink(at)
-		if info, err = t.statFile(at); err != nil {
-			e.err = linkError(err)
+		if info, err = t.StatFile(at); err != nil {
+			e.Err = linkError(err)
 			return e
 		}
 	}
 	if err != nil {
-		e.err = fmt.Errorf("cannot be read: %w", atomicfile.Cause(err))
+		e.Err = fmt.Errorf("cannot be read: %w", atomicfile.Cause(err))
 		return e
 	}
-	if e.err = regular(info); e.err != nil {
+	if e.Err = regular(info); e.Err != nil {
 		return e
 	}
-	e.stat = statOf(info)
-	if e.stat.Size > MaxFileBytes {
-		e.err = fmt.Errorf("is %d bytes long; a config file has at most 1 MiB (%d bytes): give each project a file of its "+
-			"own", e.stat.Size, MaxFileBytes)
+	e.Stat = StatOf(info)
+	if e.Stat.Size > MaxFileBytes {
+		e.Err = fmt.Errorf("is %d bytes long; a config file has at most 1 MiB (%d bytes): give each project a file of its "+
+			"own", e.Stat.Size, MaxFileBytes)
 	}
 	return e
 }
 
 // noteLink records the target of a link if it is a folder that list skips, such as Kubernetes' ..data.
-func (t *tree) noteLink(at string) {
+func (t *Tree) noteLink(at string) {
 	to, err := t.root.Readlink(filepath.FromSlash(at))
 	if err != nil {
 		return
@@ -265,14 +257,14 @@ func (t *tree) noteLink(at string) {
 		at = "" // to is relative to the folder itself now
 	}
 	dir := path.Join(path.Dir(at), path.Dir(filepath.ToSlash(to)))
-	if fs.ValidPath(dir) && slices.ContainsFunc(strings.Split(dir, "/"), ignoredName) && dir != "." {
+	if fs.ValidPath(dir) && slices.ContainsFunc(strings.Split(dir, "/"), IgnoredName) && dir != "." {
 		t.unlisted[dir] = true
 	}
 }
 
-// temps returns the temporary files of running or interrupted writes in the folders that the last list has visited, or
+// Temps returns the temporary files of running or interrupted writes in the folders that the last list has visited, or
 // that links it has seen point to.
-func (t *tree) temps() []string {
+func (t *Tree) Temps() []string {
 	for dir := range t.unlisted {
 		in, names, err := t.readFolder(dir)
 		if err != nil {
