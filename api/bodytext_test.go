@@ -2,13 +2,14 @@ package api_test
 
 import (
 	"encoding/json"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // nastyTexts are template bodies that are hard to write into a file. All of them are legal, and in normal form C.

@@ -2,12 +2,13 @@ package api_test
 
 import (
 	"encoding/json"
-	"fingerpost/cmd/testrig"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // A client sends requests to a desk's server over keep-alive connections, from any number of goroutines, and validates

@@ -1,10 +1,11 @@
 package api_test
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // An answer to a bad body grows neither with the number of its failures nor with their names.

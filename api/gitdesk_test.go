@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // A gitDesk is a desk whose folder is a git repository, and the person at it.

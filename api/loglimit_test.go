@@ -4,10 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fingerpost/cmd/testrig"
 	"strings"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // Requests without a good key cannot fill the disk through the access log: a few of their failures are logged one by

@@ -1,12 +1,13 @@
 package api_test
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // settings is a request that tests a sink's settings.

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -13,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // twoWriters is the text that a person saves: the projects of all clients below in one file, with values for what they

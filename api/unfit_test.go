@@ -1,11 +1,12 @@
 package api_test
 
 import (
-	"fingerpost/cmd/testrig"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 const initech = `project "initech" {

@@ -37,7 +37,7 @@ func (s *Source) ApplyTurn(ctx context.Context, d *Difference, permit func(w *We
 		}
 		sc := scope{hash: true}
 		for _, f := range d.Files {
-			sc.paths = append(sc.paths, f.Path)
+			sc.Paths = append(sc.Paths, f.Path)
 		}
 		_ = s.lookTwice(running, sc) // errors are in the log and the status
 		return nil

@@ -6,10 +6,7 @@ import (
 
 // Noted reports whether the watch has recorded a path that no look has handled yet.
 func (s *Source) Noted(path string) bool {
-	s.watch.mu.Lock()
-	defer s.watch.mu.Unlock()
-	_, noted := s.watch.paths[path]
-	return noted || s.watch.all
+	return s.watch.Pending(path)
 }
 
 // HashSweep is what the timer does once a minute. Run must be running.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -14,29 +13,14 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
 
 // A scope selects the paths of a look.
 type scope struct {
-	all   bool     // every file; otherwise only paths
-	hash  bool     // read and hash every file, whatever its size and times
-	paths []string // slash-separated, below the folder: files, folders or files that file() names
-	// replaced lists the paths that saw only create or rename events: such a file was put there complete, like our own
-	// writes. Its stamp decides whether it is the accepted one, even if racy.
-	replaced map[string]bool
-	named    map[string]bool // the paths that events named since the look before
-	allNamed bool            // there were too many events to say which
-}
-
-// names reports whether an event named a path, or a folder that it is in: it may have been there for a moment.
-func (sc *scope) names(at string) bool {
-	for ; at != "."; at = path.Dir(at) {
-		if sc.named[at] {
-			return true
-		}
-	}
-	return sc.allNamed
+	watch.Seen
+	hash bool // read and hash every file, whatever its size and times
 }
 
 // A finding is the result of gather.
@@ -54,14 +38,14 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", atomicfile.Cause(err)))
 	}
 	defer t.Close()
-	if len(s.table.files) == 0 && sc.all && !s.live.Load() {
+	if len(s.table.files) == 0 && sc.All && !s.live.Load() {
 		return s.firstLoad(ctx, t, start)
 	}
 	if s.status.Held != nil {
-		sc.all = true // otherwise a held change would be accepted piece by piece
+		sc.All = true // otherwise a held change would be accepted piece by piece
 	}
 	found, err := s.gather(ctx, t, sc)
-	if err == nil && sc.all && len(s.clearLeftovers(t.Temps())) > 0 {
+	if err == nil && sc.All && len(s.clearLeftovers(t.Temps())) > 0 {
 		found, err = s.gather(ctx, t, sc)
 	}
 	if err != nil {
@@ -71,7 +55,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		return s.holdTree(err.Error())
 	}
 	if len(found.candidates)+len(found.touched) == 0 { // such as after the events of our own writes
-		s.settled(sc.all)
+		s.settled(sc.All)
 		s.report(start, "reloaded")
 		return nil
 	}
@@ -98,7 +82,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		if confirmed != "" && s.o.OnConfirm != nil {
 			s.o.OnConfirm(Held{Reason: confirmed, Projects: loss.projects, Domains: loss.domains, By: s.confirmer})
 		}
-		s.settled(sc.all)
+		s.settled(sc.All)
 	}
 	s.report(start, "reloaded")
 	return nil
@@ -138,7 +122,7 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 		todo = append(todo, e)
 	}
 	var gone []string
-	if sc.all {
+	if sc.All {
 		if err := t.List(s.watchFolder, consider); err != nil {
 			return nil, err
 		}
@@ -149,7 +133,7 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 		}
 		s.forgetAbsent(todo)
 	} else {
-		for _, p := range s.expand(sc.paths) {
+		for _, p := range s.expand(sc.Paths) {
 			e, isDir, ok := t.Stat(p)
 			switch {
 			case isDir:
@@ -170,7 +154,7 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 	s.examine(ctx, t, todo, &f)
 	for _, p := range gone {
 		f.candidates = append(f.candidates, &candidate{path: p, prev: s.table.files[p], gone: true, stamp: t.FolderStamp(p),
-			named: sc.names(p)})
+			named: sc.Names(p)})
 	}
 	sort.Slice(f.candidates, func(i, j int) bool { return f.candidates[i].path < f.candidates[j].path })
 	return &f, ctx.Err()
@@ -216,7 +200,7 @@ func (s *Source) isUnchanged(t *folder.Tree, prev *file, e folder.Entry, sc *sco
 	switch s.stateOf(e.Path) {
 	case pathAccepted:
 	case pathRacy:
-		if s.redecode || !sc.replaced[e.Path] {
+		if s.redecode || !sc.Replaced[e.Path] {
 			return false
 		}
 	default: // a suspect with its old stat: only reading it tells

@@ -1,12 +1,13 @@
 package configsrc_test
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestManyFilesAtOnce changes hundreds of files in one reload: all are accepted except those with an error of their

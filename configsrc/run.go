@@ -3,9 +3,22 @@ package configsrc
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"time"
 
+	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
+)
+
+// The times of configsrc/README.md, Reload.
+const (
+	quiet       = 25 * time.Millisecond // pause between the last event and the look
+	quietAtMost = time.Second           // longest wait from the first event
+	gitAtMost   = 10 * time.Second      // while git holds its index lock
+	gitPoll     = 10 * time.Millisecond
+	statEvery   = 5 * time.Second
+	hashEvery   = 60 * time.Second
+	sweepAtMost = 200 // the sweeps of a kind may take this fraction of a core: 1/200, the two kinds 1/100
 )
 
 // An ask is a request to the goroutine that looks.
@@ -40,7 +53,7 @@ func (s *Source) Run(ctx context.Context) error {
 		timer.Reset(time.Until(s.tick(ctx, p, sweeps)))
 		var ready <-chan struct{}
 		if s.watch != nil {
-			ready = s.watch.ready
+			ready = s.watch.Ready
 		}
 		select {
 		case <-ctx.Done():
@@ -114,11 +127,11 @@ func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (n
 		p.first = time.Time{}
 		stale := false
 		if s.watch != nil {
-			sc, stale = s.watch.take()
+			sc.Seen, stale = s.watch.Take()
 		}
 		if stale {
 			s.rewatch()
-			sc.all = true
+			sc.All = true
 		}
 	}
 	_ = s.look(ctx, sc) // errors are in the log and the status
@@ -131,7 +144,7 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	p.underway--
 	if found.hash {
 		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, sweepAtMost*found.cost))
-		if len(found.paths) > 0 && ctx.Err() == nil && !s.gitNow().locked {
+		if len(found.Paths) > 0 && ctx.Err() == nil && !s.gitNow().locked {
 			found.scope.hash = true
 			_ = s.look(ctx, found.scope)
 		}
@@ -143,14 +156,14 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 			f.racy.Store(false) // f is in the table, or unused
 		}
 	}
-	if moved := s.watch != nil && s.watch.moved(); s.watch == nil || found.stale || moved {
+	if moved := s.watch != nil && s.watch.Moved(); s.watch == nil || found.stale || moved {
 		s.rewatch()
-		found.all = found.all || found.stale || moved // rewatch drops the collected events
+		found.All = found.All || found.stale || moved // rewatch drops the collected events
 	}
 	if ctx.Err() == nil {
-		found.paths = append(found.paths, s.clearLeftovers(found.temps)...)
+		found.Paths = append(found.Paths, s.clearLeftovers(found.temps)...)
 	}
-	if ctx.Err() == nil && !s.gitNow().locked && (found.all || len(found.paths) > 0 || s.status.Held != nil) {
+	if ctx.Err() == nil && !s.gitNow().locked && (found.All || len(found.Paths) > 0 || s.status.Held != nil) {
 		_ = s.look(ctx, found.scope)
 	}
 }
@@ -162,7 +175,7 @@ func (s *Source) Reload(ctx context.Context) error {
 		if s.o.Follow {
 			return s.retryRefused(ctx)
 		}
-		return s.lookTwice(ctx, scope{all: true, hash: true})
+		return s.lookTwice(ctx, scope{Seen: watch.Seen{All: true}, hash: true})
 	})
 }
 
@@ -173,7 +186,7 @@ func (s *Source) Confirm(ctx context.Context, by catalog.Author) error {
 		if s.o.Follow {
 			return nil
 		}
-		return s.lookTwice(ctx, scope{all: true})
+		return s.lookTwice(ctx, scope{Seen: watch.Seen{All: true}})
 	})
 }
 
@@ -194,5 +207,44 @@ func (s *Source) ask(ctx context.Context, do func(context.Context) error) error 
 		return err
 	case <-ctx.Done():
 		return errors.Join(errors.New("the reload goes on"), ctx.Err())
+	}
+}
+
+// watchFolder is called for every folder before a look lists it, so that no change is missed.
+func (s *Source) watchFolder(dir string) {
+	if s.watch != nil {
+		if folder := filepath.Join(s.o.Dir, filepath.FromSlash(dir)); !s.watch.Watches(folder) {
+			s.watch.Add(folder)
+		}
+	}
+}
+
+// rewatch starts or restarts the watch. If the system has no watches left, only the timer triggers looks.
+func (s *Source) rewatch() {
+	s.unwatch()
+	w, err := watch.New(s.o.Dir)
+	if err != nil {
+		if !s.blind {
+			s.o.Logger.Warn("no file system events, changes are found by the timer alone", "error", err)
+		}
+		s.blind = true
+		s.setWatching(false)
+		return
+	}
+	s.blind = false
+	s.known.Lock()
+	s.watch = w
+	s.known.Unlock()
+	s.watchFolder("")
+	s.setWatching(true)
+}
+
+// unwatch ends the watch.
+func (s *Source) unwatch() {
+	if s.watch != nil {
+		s.watch.Close()
+		s.known.Lock()
+		s.watch = nil
+		s.known.Unlock()
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
 
@@ -114,7 +115,7 @@ type Source struct {
 	ownGit  atomic.Int64      // mtime of git's folder after the last GitTurn, in nanoseconds
 	folder  atomicfile.Folder // config files and the files next to them
 
-	watch *watch // nil: only the timer triggers looks; guarded by known
+	watch *watch.Watch // nil: only the timer triggers looks; guarded by known
 
 	lookState
 	warnings *warnings
@@ -218,7 +219,7 @@ func (s *Source) clearLeftovers(paths []string) (changed []string) {
 // settle is the look of a first load.
 func (s *Source) settle(ctx context.Context) error {
 	s.confirmed = s.confirmed || s.o.AcceptDeletes
-	err := s.lookTwice(ctx, scope{all: true})
+	err := s.lookTwice(ctx, scope{Seen: watch.Seen{All: true}})
 	s.setLive(true)
 	switch {
 	case errors.Is(err, ErrHeld):

@@ -2,12 +2,14 @@ package configsrc
 
 import (
 	"context"
-	"fingerpost/configsrc/folder"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/watch"
 )
 
 // A swept is the result of a sweep: hints, like events.
@@ -29,7 +31,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 	defer func() { out.cost = pace.worked() }()
 	t, err := s.openTree()
 	if err != nil {
-		out.all = true
+		out.All = true
 		return out
 	}
 	defer t.Close()
@@ -55,7 +57,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		delete(unseen, e.Path)
 		prev := s.knownAs(e.Path)
 		if !sameAsKnown(t, prev, e) || prev.racy.Load() && !out.readRacy(t, prev, pace) {
-			out.paths = append(out.paths, e.Path)
+			out.Paths = append(out.Paths, e.Path)
 		}
 		if n++; n%32 == 0 {
 			pace.rest()
@@ -63,21 +65,21 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 	})
 	out.temps = t.Temps()
 	if err != nil || ctx.Err() != nil || n == 0 {
-		out.all = true
+		out.All = true
 		return out
 	}
 	for p := range unseen {
 		if !slices.ContainsFunc(closed, func(dir string) bool { return strings.HasPrefix(p, dir) }) {
-			out.paths = append(out.paths, p)
+			out.Paths = append(out.Paths, p)
 		}
 	}
 	s.known.RLock()
 	for p := range s.quarantine {
-		out.paths = append(out.paths, p)
+		out.Paths = append(out.Paths, p)
 	}
 	s.known.RUnlock()
-	if len(out.paths) > manyPaths {
-		out.all = true
+	if len(out.Paths) > watch.ManyPaths {
+		out.All = true
 	}
 	return out
 }
@@ -101,7 +103,7 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 			return out
 		}
 		if !s.hashAsKnown(t, p) {
-			out.paths = append(out.paths, p)
+			out.Paths = append(out.Paths, p)
 		}
 		pace.rest()
 	}
@@ -203,5 +205,5 @@ func (s *Source) watched(dir string) bool {
 	if w == nil {
 		return true
 	}
-	return w.on(filepath.Join(s.o.Dir, filepath.FromSlash(dir)))
+	return w.Watches(filepath.Join(s.o.Dir, filepath.FromSlash(dir)))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -12,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 var projectTimes = regexp.MustCompile(`"createdAt":"([^"]+)","updatedAt":"([^"]+)"`)

@@ -2,11 +2,12 @@ package main
 
 import (
 	"errors"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestBadFolder drops all bad files at once: all are named, at once, and the good ones go on.

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +14,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"fingerpost/cmd/testrig"
 )
 
 // axeSource is axe-core 4.10.2 (MPL 2.0), as npm has it.

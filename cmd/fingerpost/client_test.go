@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/pem"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestRetries: a request is repeated if the server asks for it, for every method, and after a broken connection except

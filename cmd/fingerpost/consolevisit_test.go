@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fingerpost/cmd/testrig"
-	"fingerpost/resolver/catalog"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +13,9 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"fingerpost/cmd/testrig"
+	"fingerpost/resolver/catalog"
 )
 
 // A visit is a server with something to see, and a browser to see it with.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // refusedWrite makes a write that must fail: it gets status and code, the files are unchanged, and reads go on.

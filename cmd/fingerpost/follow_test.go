@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -11,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"fingerpost/cmd/testrig"
 )
 
 // A follower is an open event stream of a story.

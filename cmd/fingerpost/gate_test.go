@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fingerpost/cmd/testrig"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 var gateLine = regexp.MustCompile(`(?m)^gateways ask on (\S+)$`)

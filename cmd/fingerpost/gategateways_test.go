@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +18,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"fingerpost/cmd/testrig"
 )
 
 // A gated is a real proxy that runs the lines of api/README.md, Gateways: it asks the gate before it reaches an upstream.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"io"
 	"net"
@@ -21,6 +20,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"fingerpost/cmd/testrig"
 )
 
 // A gateway is a real proxy that runs the lines of api/README.md in front of a rig and of an upstream.

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"fingerpost/cmd/testrig"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestGitSetups: a repository that --git cannot work with is told at the start, with what to do.

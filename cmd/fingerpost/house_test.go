@@ -45,10 +45,12 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/seal": {"fingerpost/resolver/catalog", "filippo.io/age"},
 	// x/sys: renameat2, leases
 	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"},
-	"fingerpost/configsrc/folder": {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile"},
+	"fingerpost/configsrc/folder":     {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile"},
+	"fingerpost/configsrc/watch":      {"fingerpost/configsrc/folder", "github.com/fsnotify/fsnotify"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
+		"fingerpost/configsrc/watch",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
-		"github.com/fsnotify/fsnotify", "github.com/rogpeppe/go-internal/diff"},
+		"github.com/rogpeppe/go-internal/diff"},
 	// zstd packs the files, nkeys reads the seeds of keys
 	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go",
 		"github.com/nats-io/nkeys", "github.com/klauspost/compress/zstd"},
@@ -89,7 +91,7 @@ var sole = map[string][]string{
 	"github.com/dgraph-io/ristretto/v2":   {"fingerpost/resolver"},
 	"github.com/hashicorp/hcl/v2":         {"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit"},
 	"filippo.io/age":                      {"fingerpost/configsrc/seal"},
-	"github.com/fsnotify/fsnotify":        {"fingerpost/configsrc"},
+	"github.com/fsnotify/fsnotify":        {"fingerpost/configsrc/watch"},
 	"github.com/domodwyer/mailyak/v3":     {"fingerpost/mailer/message"},
 	"github.com/valyala/fasthttp":         {"fingerpost/api"},
 	"github.com/fasthttp/router":          {"fingerpost/api"},

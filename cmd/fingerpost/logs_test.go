@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // A fakeLog is the mail log of another server with the same API.

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -12,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestMailDiskFull fills the disk of the store with mail for an unreachable server: sends are refused before the store

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -10,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestMailDrain ends the server while a send waits for a slow SMTP server. The send is answered, the process ends in

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"fingerpost/cmd/testrig"
 )
 
 type sinksKey struct{}

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"fingerpost/cmd/testrig"
 	"os"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestQueueWaitsForTheFiles moves a project's mail to another server while nothing runs. Queued mail goes there, and

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"fingerpost/cmd/testrig"
 	"net"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestOpsListener: the commands work under every address of this machine, and one that others can reach is warned

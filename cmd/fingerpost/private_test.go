@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -9,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // private checks that only the owner can read what the patterns name: folders are 0700, files 0600.

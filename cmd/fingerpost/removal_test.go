@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -10,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // A removalRig is a server with enough projects for the limit on deletions. Four of them exceed it.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"net/http"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestConfigDiskFull fills the config folder's disk, by bytes and by inodes: writes are refused and the files stay as

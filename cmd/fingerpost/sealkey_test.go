@@ -1,12 +1,13 @@
 package main
 
 import (
-	"fingerpost/cmd/testrig"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestUnreadableSealKey: an unusable default seal key does not stop the start, and is reported. A key that was named

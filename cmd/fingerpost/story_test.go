@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"io"
 	"maps"
@@ -21,6 +20,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"fingerpost/cmd/testrig"
 )
 
 func TestMain(m *testing.M) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"regexp"
@@ -10,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // tornText is a file of three projects, so that some of its cuts parse without an error.

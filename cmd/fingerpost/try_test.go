@@ -3,13 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
-	"fingerpost/cmd/testrig"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestTryLine: the first line to try asks for a domain of the file that README.md edits.

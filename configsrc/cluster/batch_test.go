@@ -2,10 +2,11 @@ package cluster
 
 import (
 	"errors"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // batchOf makes messages that put files.

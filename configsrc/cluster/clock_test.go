@@ -1,9 +1,10 @@
 package cluster
 
 import (
-	"fingerpost/cmd/testrig"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestClockIsWrong: no node compares its clock with another's. An edge with a clock that is an hour off follows, and

@@ -2,11 +2,12 @@ package cluster
 
 import (
 	"crypto/rand"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 func TestEdgesFollow(t *testing.T) {

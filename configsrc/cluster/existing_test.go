@@ -3,7 +3,6 @@ package cluster
 import (
 	"crypto/rand"
 	"errors"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"net"
 	"strings"
@@ -13,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"fingerpost/cmd/testrig"
 )
 
 // existing starts a NATS server of somebody else, without keys.

@@ -2,11 +2,12 @@ package cluster
 
 import (
 	"crypto/rand"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // fillBlocks commits files that take several of the files that the server keeps messages in.

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fingerpost/cmd/testrig"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 func TestForwarding(t *testing.T) {

@@ -2,7 +2,6 @@ package folder
 
 import (
 	"errors"
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"maps"
 	"os"
@@ -10,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestListFindsEachName lists a folder of many names, in CI of thousands, including other files, links and names of

@@ -1,7 +1,6 @@
 package hclfile
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/cmd/testrig"
 )
 
 // full repeats a piece until a file is as large as a file may be.

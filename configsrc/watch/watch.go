@@ -1,37 +1,33 @@
-package configsrc
+// Package watch collects the file system events of a folder, so that none is lost while the folder is read. It says what
+// is to be looked at, with what the events allow to conclude about each path; it reads no file. Where the system has no
+// events left, New fails, and a timer has to find changes. It is the only importer of fsnotify.
+package watch
 
 import (
 	"errors"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"fingerpost/configsrc/folder"
 	"github.com/fsnotify/fsnotify"
 )
 
-// The times of configsrc/README.md, Reload.
-const (
-	quiet       = 25 * time.Millisecond // pause between the last event and the look
-	quietAtMost = time.Second           // longest wait from the first event
-	gitAtMost   = 10 * time.Second      // while git holds its index lock
-	gitPoll     = 10 * time.Millisecond
-	statEvery   = 5 * time.Second
-	hashEvery   = 60 * time.Second
-	manyPaths   = 4096 // from that many changed paths on: list the folder instead
-	sweepAtMost = 200  // the sweeps of a kind may take this fraction of a core: 1/200, the two kinds 1/100
-)
+// ManyPaths is from how many changed paths on the whole folder is to be looked at.
+const ManyPaths = 4096
 
-// A watch collects file system events, so that none is lost during a look.
-type watch struct {
+// A Watch collects the events of a folder, of its sub-folders that were added, and of what its path leads through. It is
+// safe for concurrent use.
+type Watch struct {
 	dir    string // as given
 	notify *fsnotify.Watcher
-	ready  chan struct{} // capacity 1: something was collected
-	done   chan struct{}
+	// Ready has a value if something was collected.
+	Ready chan struct{}
+	done  chan struct{}
 
 	mu      sync.Mutex        // guards the fields below
 	folders map[string]uint64 // watched → inode
@@ -41,13 +37,13 @@ type watch struct {
 	stale   bool              // watches may be gone: rebuild them
 }
 
-// newWatch starts collecting. The caller adds folders as its looks find them.
-func newWatch(dir string) (*watch, error) {
+// New starts collecting. The caller adds folders as its looks find them.
+func New(dir string) (*Watch, error) {
 	n, err := fsnotify.NewBufferedWatcher(4096)
 	if err != nil {
 		return nil, err
 	}
-	w := &watch{dir: dir, notify: n, ready: make(chan struct{}, 1), done: make(chan struct{}),
+	w := &Watch{dir: dir, notify: n, Ready: make(chan struct{}, 1), done: make(chan struct{}),
 		folders: map[string]uint64{}, paths: map[string]bool{}, named: map[string]bool{}}
 	w.addAbove()
 	go w.collect()
@@ -55,12 +51,12 @@ func newWatch(dir string) (*watch, error) {
 }
 
 // addAbove watches the folders in which the config folder itself, or a link in its path, may be replaced.
-func (w *watch) addAbove() {
+func (w *Watch) addAbove() {
 	abs, err := filepath.Abs(w.dir)
 	if err != nil {
 		return
 	}
-	w.add(filepath.Dir(abs))
+	w.Add(filepath.Dir(abs))
 	for range 16 { // links that lead to links
 		next := ""
 		for at := abs; at != filepath.Dir(at); at = filepath.Dir(at) {
@@ -68,7 +64,7 @@ func (w *watch) addAbove() {
 			if err != nil {
 				continue
 			}
-			w.add(filepath.Dir(at))
+			w.Add(filepath.Dir(at))
 			if !filepath.IsAbs(target) {
 				target = filepath.Join(filepath.Dir(at), target)
 			}
@@ -79,12 +75,12 @@ func (w *watch) addAbove() {
 			return
 		}
 		abs = next
-		w.add(filepath.Dir(abs))
+		w.Add(filepath.Dir(abs))
 	}
 }
 
-// add watches one folder. If it fails, only the timer finds changes there.
-func (w *watch) add(dir string) {
+// Add watches one folder. If it fails, only the timer finds changes there.
+func (w *Watch) Add(dir string) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return
@@ -96,16 +92,16 @@ func (w *watch) add(dir string) {
 	}
 }
 
-// on reports whether the present folder is watched.
-func (w *watch) on(dir string) bool {
+// Watches reports whether the present folder is watched.
+func (w *Watch) Watches(dir string) bool {
 	info, err := os.Stat(dir)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return err == nil && w.folders[dir] == folder.StatOf(info).Inode
 }
 
-// moved reports whether a watched folder was replaced.
-func (w *watch) moved() bool {
+// Moved reports whether a watched folder was replaced.
+func (w *Watch) Moved() bool {
 	w.mu.Lock()
 	folders := maps.Clone(w.folders)
 	w.mu.Unlock()
@@ -117,13 +113,14 @@ func (w *watch) moved() bool {
 	return false
 }
 
-func (w *watch) close() {
+// Close ends the Watch.
+func (w *Watch) Close() {
 	w.notify.Close()
 	<-w.done
 }
 
 // collect drains events and errors: the kernel's queue must never wait for a look.
-func (w *watch) collect() {
+func (w *Watch) collect() {
 	defer close(w.done)
 	root := w.dir
 	for {
@@ -145,14 +142,14 @@ func (w *watch) collect() {
 			w.mu.Unlock()
 		}
 		select {
-		case w.ready <- struct{}{}:
+		case w.Ready <- struct{}{}:
 		default:
 		}
 	}
 }
 
 // note records what an event indicates, and reports whether that is anything.
-func (w *watch) note(root string, e fsnotify.Event) bool {
+func (w *Watch) note(root string, e fsnotify.Event) bool {
 	if e.Op == fsnotify.Chmod {
 		return false
 	}
@@ -176,7 +173,7 @@ func (w *watch) note(root string, e fsnotify.Event) bool {
 		if w.named != nil {
 			w.named[at] = true
 		}
-		if len(w.named) > manyPaths {
+		if len(w.named) > ManyPaths {
 			w.named = nil
 		}
 		if !w.all { // otherwise all of them are examined anyway
@@ -187,7 +184,7 @@ func (w *watch) note(root string, e fsnotify.Event) bool {
 				w.all, w.stale = true, true // perhaps a folder, whose watch is gone or stale
 			}
 		}
-		if len(w.paths) > manyPaths {
+		if len(w.paths) > ManyPaths {
 			w.all = true
 		}
 	}
@@ -195,7 +192,7 @@ func (w *watch) note(root string, e fsnotify.Event) bool {
 }
 
 // concerns reports whether an event outside the folder is about the folder itself or a link in its path.
-func (w *watch) concerns(name string) bool {
+func (w *Watch) concerns(name string) bool {
 	abs, err := filepath.Abs(w.dir)
 	if err != nil {
 		return true
@@ -211,61 +208,52 @@ func (w *watch) concerns(name string) bool {
 	return err != nil || name == real || strings.HasPrefix(real, name+string(filepath.Separator))
 }
 
-// take returns what was collected and starts again.
-func (w *watch) take() (sc scope, stale bool) {
+// Seen is what events have named.
+type Seen struct {
+	All   bool     // every file is to be looked at; otherwise only Paths
+	Paths []string // slash-separated, below the folder: files, folders or files that file() names
+	// Replaced lists the paths that saw only create or rename events: such a file was put there complete, like our own
+	// writes. Its stamp decides whether it is the accepted one, even if racy.
+	Replaced map[string]bool
+
+	named    map[string]bool // the paths that events named
+	allNamed bool            // there were too many events to say which
+}
+
+// Names reports whether an event named a path, or a folder that it is in: it may have been there for a moment.
+func (s *Seen) Names(at string) bool {
+	for ; at != "."; at = path.Dir(at) {
+		if s.named[at] {
+			return true
+		}
+	}
+	return s.allNamed
+}
+
+// Take returns what was collected, and starts again. stale: watches may be gone, and a new Watch is needed.
+func (w *Watch) Take() (seen Seen, stale bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	sc = scope{all: w.all, paths: make([]string, 0, len(w.paths)), replaced: make(map[string]bool, len(w.paths)),
+	seen = Seen{All: w.all, Paths: make([]string, 0, len(w.paths)), Replaced: make(map[string]bool, len(w.paths)),
 		named: w.named, allNamed: w.named == nil}
 	for p, written := range w.paths {
-		sc.paths = append(sc.paths, p)
+		seen.Paths = append(seen.Paths, p)
 		if !written {
-			sc.replaced[p] = true
+			seen.Replaced[p] = true
 		}
 	}
 	if w.all { // some writes were not recorded then
-		sc.replaced = nil
+		seen.Replaced = nil
 	}
 	stale = w.stale
 	w.paths, w.named, w.all, w.stale = map[string]bool{}, map[string]bool{}, false, false
-	return sc, stale
+	return seen, stale
 }
 
-// watchFolder is called for every folder before a look lists it, so that no change is missed.
-func (s *Source) watchFolder(dir string) {
-	if s.watch != nil {
-		if folder := filepath.Join(s.o.Dir, filepath.FromSlash(dir)); !s.watch.on(folder) {
-			s.watch.add(folder)
-		}
-	}
-}
-
-// rewatch starts or restarts the watch. If the system has no watches left, only the timer triggers looks.
-func (s *Source) rewatch() {
-	s.unwatch()
-	w, err := newWatch(s.o.Dir)
-	if err != nil {
-		if !s.blind {
-			s.o.Logger.Warn("no file system events, changes are found by the timer alone", "error", err)
-		}
-		s.blind = true
-		s.setWatching(false)
-		return
-	}
-	s.blind = false
-	s.known.Lock()
-	s.watch = w
-	s.known.Unlock()
-	s.watchFolder("")
-	s.setWatching(true)
-}
-
-// unwatch ends the watch.
-func (s *Source) unwatch() {
-	if s.watch != nil {
-		s.watch.close()
-		s.known.Lock()
-		s.watch = nil
-		s.known.Unlock()
-	}
+// Pending reports whether an event has named a path that was not taken yet.
+func (w *Watch) Pending(path string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, named := w.paths[path]
+	return named || w.all
 }

@@ -1,4 +1,4 @@
-package configsrc
+package watch
 
 import (
 	"maps"
@@ -19,7 +19,7 @@ func TestNamed(t *testing.T) {
 		name   string
 		events []event
 		named  []string
-		nobody bool // no path counts as folder.Renamed
+		nobody bool // no path counts as renamed
 	}{
 		{"put there", []event{{"a.hcl", fsnotify.Create}, {"b/c.hcl", fsnotify.Rename}}, []string{"a.hcl", "b/c.hcl"}, false},
 		{"written into", []event{{"a.hcl", fsnotify.Write}}, nil, false},
@@ -30,15 +30,15 @@ func TestNamed(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
-			w := &watch{dir: dir, ready: make(chan struct{}, 1), paths: map[string]bool{}}
+			w := &Watch{dir: dir, Ready: make(chan struct{}, 1), paths: map[string]bool{}}
 			for _, e := range c.events {
 				w.note(dir, fsnotify.Event{Name: filepath.Join(dir, filepath.FromSlash(e.name)), Op: e.op})
 			}
-			sc, _ := w.take()
-			if got := slices.Sorted(maps.Keys(sc.replaced)); !slices.Equal(got, c.named) || (sc.replaced == nil) != c.nobody {
-				t.Errorf("named %v, want %v", sc.replaced, c.named)
+			sc, _ := w.Take()
+			if got := slices.Sorted(maps.Keys(sc.Replaced)); !slices.Equal(got, c.named) || (sc.Replaced == nil) != c.nobody {
+				t.Errorf("named %v, want %v", sc.Replaced, c.named)
 			}
-			if sc, _ := w.take(); len(sc.paths)+len(sc.replaced) > 0 || sc.all {
+			if sc, _ := w.Take(); len(sc.Paths)+len(sc.Replaced) > 0 || sc.All {
 				t.Errorf("taken twice: %+v", sc)
 			}
 		})
