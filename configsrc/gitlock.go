@@ -11,7 +11,7 @@ import (
 
 const (
 	// gitPatience is how long a write waits for git before it is refused: a commit holds git's lock for some hundredths of
-	// a second, such as the commit of --after-write after every write, and a person's checkout is rarely longer.
+	// a second, and a person's checkout is rarely longer.
 	gitPatience = 2 * time.Second
 	gitWait     = 5 * time.Millisecond // polling interval of a waiting write
 	// gitQuiet is the longest gap between two of git's locks in one operation: git runs the reset of a stash in a process

@@ -74,28 +74,15 @@ func (s *Source) dropNote(u *update, noted chan error) {
 	}
 }
 
-// A Written is one file that a write has changed, created or removed.
-type Written struct {
-	Path string // slash-separated below the config folder, links resolved
-	By   catalog.Author
-}
-
-// tell reports to OnWrite and the Journal that a round of writes is made. It does so even if the Sink refused them: the
-// files are changed.
-func (s *Source) tell(round []*update) {
-	var written []Written
+// endNotes says in the Journal that a round of writes is made. It does so even if the Sink refused them: the files are
+// changed.
+func (s *Source) endNotes(round []*update) {
 	for _, u := range round {
 		if u.journaled != nil {
 			u.journaled.Generation = s.o.Sink.Generation()
 			u.published = true
 			s.o.Journal.End(u.journaled, true)
 		}
-		for _, f := range u.files {
-			written = append(written, Written{Path: f.path, By: u.edit.By})
-		}
-	}
-	if s.o.OnWrite != nil {
-		s.o.OnWrite(written)
 	}
 }
 

@@ -215,7 +215,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 	if err == nil {
 		s.removalsDone()
 	}
-	s.tell(round)
+	s.endNotes(round)
 	for _, c := range found.candidates {
 		delete(s.suspects, c.path)
 	}

@@ -90,9 +90,6 @@ type Options struct {
 	// A change without files says that the Sink was filled anew. It is called by the goroutine that looks, and must return
 	// at once.
 	OnCommit func(catalog.TreeChange)
-	// OnWrite, if set, is called with the files that API writes have committed, before the writes return. It is called by
-	// the goroutine that looks, without any lock held, and must return at once.
-	OnWrite func([]Written)
 	// Fanout puts the file of a new project into a folder named after the first two characters of its slug.
 	Fanout bool
 	// Journal, if set, keeps each API write until it is in a git commit.

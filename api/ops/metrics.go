@@ -61,14 +61,6 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	}
-	if o.AfterWrite != nil {
-		all = append(all, counters{
-			desc: prometheus.NewDesc("fingerpost_after_write_runs_total", "Runs of the command after writes.",
-				[]string{"result"}, nil),
-			read: o.eachAfterWrite,
-		}, gauge("fingerpost_after_write_pending", "Writes that the command after writes has yet to be run for.",
-			func() float64 { return float64(o.AfterWrite().Pending) }))
-	}
 	if o.Git != nil {
 		all = append(all, o.gitMetrics(gauge)...)
 	}
@@ -98,12 +90,6 @@ func (o *Server) eachCacheResult(yield func(label string, count uint64)) {
 	yield("hit", m.Hits)
 	yield("negative_hit", m.NegativeHits)
 	yield("miss", m.Misses)
-}
-
-func (o *Server) eachAfterWrite(yield func(label string, count uint64)) {
-	st := o.AfterWrite()
-	yield("ok", st.Runs-st.Failures)
-	yield("failed", st.Failures)
 }
 
 // counters shows counts that are kept elsewhere, with one label.

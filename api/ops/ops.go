@@ -64,8 +64,6 @@ type Options struct {
 	Version  string
 	Listen   []string       // the address as it was asked for and as it is: their hosts are names of this machine
 	Allow    []netip.Prefix // networks that may send commands and take profiles; this machine always may
-	// AfterWrite returns the state of the command after writes. Nil: there is none.
-	AfterWrite func() AfterWriteStatus
 	// Git returns the state of the git repository, and SyncGit lets the next fetch and push begin. Nil: there is none.
 	Git     func() GitStatus
 	SyncGit func()
@@ -73,16 +71,6 @@ type Options struct {
 	Mail Mail
 	// Cluster reports on the cluster. Nil: the node belongs to none.
 	Cluster Cluster
-}
-
-// An AfterWriteStatus is the state of the command of --after-write.
-type AfterWriteStatus struct {
-	Runs      uint64    `json:"runs"`     // that have ended
-	Failures  uint64    `json:"failures"` // of them
-	Running   bool      `json:"running"`
-	Pending   int       `json:"pending"`          // writes that wait for a run, or for a run that succeeds
-	LastRun   time.Time `json:"lastRun,omitzero"` // when it began
-	LastError string    `json:"error,omitempty"`  // why the last run failed, with the end of its output
 }
 
 // A Server serves probes, metrics, profiles, the status and the reload commands. It asks for no key: a guard decides
@@ -180,17 +168,16 @@ func (o *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 
 // statusDocument is the document of /status.
 type statusDocument struct {
-	Version       string            `json:"version"`
-	Ready         bool              `json:"ready"`
-	UptimeSeconds float64           `json:"uptimeSeconds"`
-	Store         storeStatus       `json:"store"`
-	Config        configsrc.Status  `json:"config"`
-	AfterWrite    *AfterWriteStatus `json:"afterWrite,omitempty"`
-	Git           *GitStatus        `json:"git,omitempty"`
-	Mail          *mailStatus       `json:"mail,omitempty"`
-	Audit         auditStatus       `json:"audit"`
-	Cluster       any               `json:"cluster,omitempty"`
-	Secrets       []secretStatus    `json:"secrets"` // problems of secrets that were needed; at most maxSecretProblems
+	Version       string           `json:"version"`
+	Ready         bool             `json:"ready"`
+	UptimeSeconds float64          `json:"uptimeSeconds"`
+	Store         storeStatus      `json:"store"`
+	Config        configsrc.Status `json:"config"`
+	Git           *GitStatus       `json:"git,omitempty"`
+	Mail          *mailStatus      `json:"mail,omitempty"`
+	Audit         auditStatus      `json:"audit"`
+	Cluster       any              `json:"cluster,omitempty"`
+	Secrets       []secretStatus   `json:"secrets"` // problems of secrets that were needed; at most maxSecretProblems
 }
 
 // A secretStatus is a problem with a project's secret.
@@ -218,10 +205,6 @@ func (o *Server) status(w http.ResponseWriter, _ *http.Request) {
 		UptimeSeconds: time.Since(o.started).Seconds(),
 		Store:         storeStatus{Degraded: degraded, Reason: reason},
 		Config:        o.Config.Status(),
-	}
-	if o.AfterWrite != nil {
-		after := o.AfterWrite()
-		status.AfterWrite = &after
 	}
 	if o.Git != nil {
 		git := o.Git()

@@ -71,7 +71,7 @@ func (f *clusterFlags) check(cmd *cobra.Command, serve *serveFlags) error {
 	say(f.isEdge() && f.isAuthority(),
 		"--follow makes this node an edge, --cluster and --cluster-listen make it the authority: give one of them")
 	if f.isEdge() {
-		for _, name := range []string{"config", "after-write", "read-only", "take-over", "git"} {
+		for _, name := range []string{"config", "read-only", "take-over", "git"} {
 			say(set(name), "--follow and --%s contradict each other: an edge has no config folder, its files come from the "+
 				"authority", name)
 		}

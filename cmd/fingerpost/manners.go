@@ -122,8 +122,7 @@ func envName(flag string) string {
 
 // warnOfVariables names the FINGERPOST_ variables that set no flag of any command: a misspelt one has no effect.
 func warnOfVariables(w io.Writer, root *cobra.Command) {
-	// --after-write sets these for its command, which may call fingerpost.
-	known := []string{"FINGERPOST_PATHS", "FINGERPOST_KEYS", "FINGERPOST_REQUEST_IDS"}
+	var known []string
 	var collect func(cmd *cobra.Command)
 	collect = func(cmd *cobra.Command) {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })

@@ -54,9 +54,6 @@ func newServe(t terminal) *cobra.Command {
 	fl.StringVar(&f.authIssuer, "auth-issuer", api.DefaultAuthIssuer, "the iss claim that bearer tokens must have")
 	fl.StringVar(&f.sealKey, "seal-key", "", "age identity that opens sealed values (default "+defaultSealKey()+")")
 	fl.StringVar(&f.secretsDir, "secrets-dir", "", "where file() may find secrets outside the config folder")
-	fl.StringVar(&f.afterWrite, "after-write", "",
-		"shell command that runs after API writes; see cmd/fingerpost/README.md")
-	fl.DurationVar(&f.afterLimit, "after-write-timeout", time.Minute, "how long one run of it may take")
 	fl.StringVar(&f.cacheSize, "cache-size", "256MiB", "budget for cached answers")
 	fl.StringVar(&f.storeCache, "store-cache-size", "256MiB",
 		"budget for the store's block cache, which is for answers that are not cached; taken as it is needed")
@@ -92,7 +89,6 @@ type service struct {
 	cacheSize   int64
 	storeCache  int64
 	source      *configsrc.Source
-	after       *afterWrite   // nil: none
 	repo        *gitrepo.Repo // nil: none
 	resolver    *resolver.Resolver
 	mail        *mailService // nil until the store is open
@@ -231,17 +227,11 @@ func (s *service) open(ctx context.Context) error {
 			"commands and pprof are for this machine and --ops-allow",
 			"address", s.opsListener.Addr().String(), "ops_allow", fmt.Sprint(s.opsAllow))
 	}
-	if s.after, err = newAfterWrite(s.f.afterWrite, s.f.config, s.f.afterLimit, s.log); err != nil {
-		return err
-	}
 	switch {
 	case s.cluster.isAuthority():
 		sourceOptions.OnCommit = s.cluster.committed
 	case s.cluster.isEdge():
 		sourceOptions.Dir, sourceOptions.Follow = "", true
-	}
-	if s.after != nil {
-		sourceOptions.OnWrite, opsOptions.AfterWrite = s.after.add, s.after.Status
 	}
 	if err := s.openGit(ctx); err != nil {
 		return err
@@ -424,9 +414,7 @@ func (s *service) drain() error {
 		}
 		mails := make(chan error, 1)
 		go func() { mails <- s.mail.drain(ctx, s.f.grace) }()
-		err := errors.Join(s.api.Shutdown(ctx), <-mails)
-		s.after.finish(ctx) // includes the last writes
-		stopped <- err
+		stopped <- errors.Join(s.api.Shutdown(ctx), <-mails)
 	}()
 	select {
 	case err := <-stopped:
@@ -449,7 +437,6 @@ func (s *service) drain() error {
 func (s *service) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	s.after.finish(ctx)
 	if s.ops != nil {
 		_ = s.ops.Shutdown(ctx)
 	}

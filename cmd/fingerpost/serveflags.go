@@ -23,8 +23,6 @@ type serveFlags struct {
 	maxDelete              string
 	authIssuer             string
 	logFormat              string
-	afterWrite             string
-	afterLimit             time.Duration
 	readOnly, acceptDelete bool
 	logResolve, fastPath   bool
 	maxAge, grace          time.Duration
@@ -68,9 +66,6 @@ func (s *service) parse() (err error) {
 	}
 	if err := s.f.consoleFlags.check(); err != nil {
 		return err
-	}
-	if s.f.afterLimit <= 0 {
-		return usage("--after-write-timeout must be positive")
 	}
 	if s.f.grace < 0 || s.f.maxAge < 0 || s.f.drainDelay < 0 {
 		return usage("--shutdown-grace, --drain-delay and --resolve-max-age must not be negative")
