@@ -1,6 +1,5 @@
 package main
 
-import "math/rand/v2"
 
 // A fault is a way in which an answer can be wrong.
 type fault uint8
@@ -21,8 +20,6 @@ var faultNames = [faultKinds]string{"none", "status", "content", "torn", "stale"
 type question struct {
 	name     uint32 // number of the name, see corpus.appendHost
 	revision int32  // revisions: the answer must not be older
-	seenNew  bool   // switching: the project had been seen in the new state
-	anyNew   bool   // switching: some project had been seen in the new state
 }
 
 // An asker chooses the questions and judges the answers. One load calls it from one goroutine.
@@ -92,23 +89,5 @@ func (r *revisions) judge(q *question, a answer) fault {
 		return faultStale
 	}
 	r.seen[r.project(q)] = max(r.seen[r.project(q)], int32(revision))
-	return faultNone
-}
-
-// strangers asks random names that no project has.
-type strangers struct{ random *rand.Rand }
-
-func (s *strangers) ask(_ *question, dst []byte) []byte {
-	for v, i := s.random.Uint64(), 0; i < 12; i++ {
-		dst = append(dst, 'a'+byte(v%26))
-		v /= 26
-	}
-	return append(dst, ".unknown.example"...)
-}
-
-func (s *strangers) judge(_ *question, a answer) fault {
-	if a.status != 404 {
-		return faultStatus
-	}
 	return faultNone
 }

@@ -111,36 +111,3 @@ func TestRevisions(t *testing.T) {
 	expect(t, r, older, body(c, 0, 4, false), faultNone)
 	expect(t, r, q, answer{status: 200, body: []byte(`{"slug":"` + c.slugs[0] + `"}`)}, faultTorn)
 }
-
-func TestSwitching(t *testing.T) {
-	c := testCorpus()
-	for _, way := range []struct{ from, to int }{{1, 2}, {2, 1}} {
-		old := func(i int) answer { return body(c, i, way.from, way.from == 1) }
-		fresh := func(i int) answer { return body(c, i, way.to, way.to == 1) }
-		s := newSwitching(c, []uint32{0, 3}, way.from, way.to, 1)
-		var early, q question
-		s.ask(&early, nil)
-		expect(t, s, early, old(0), faultNone)
-		expect(t, s, early, fresh(0), faultNone)
-		s.ask(&q, nil) // project 1, asked after project 0 was seen new
-		expect(t, s, q, old(1), faultNone)
-		if s.mixed != 1 || s.mixedFor <= 0 {
-			t.Errorf("mixed %d for %v", s.mixed, s.mixedFor)
-		}
-		s.ask(&q, nil)
-		expect(t, s, q, old(0), faultStale)
-		expect(t, s, q, body(c, 0, 3, true), faultContent)
-		expect(t, s, q, body(c, 0, way.to, way.from == 1), faultTorn)
-		expect(t, s, early, old(0), faultNone) // it was under way
-		if s.mixed != 1 {
-			t.Errorf("mixed %d", s.mixed)
-		}
-	}
-	quiet := newSwitching(c, []uint32{0, 3}, 1, 1, 1)
-	var q question
-	for range 3 {
-		quiet.ask(&q, nil)
-		expect(t, quiet, q, body(c, int(q.name)/3, 1, true), faultNone)
-		expect(t, quiet, q, body(c, int(q.name)/3, 2, false), faultContent)
-	}
-}

@@ -27,14 +27,10 @@ func commands() []command {
 		{"reload", "from save to visible; resolve while a file is rewritten every 100 ms", runReload},
 		{"write", "durable writes, against a bare program with the same fsyncs; resolve while writes come in", runWrite},
 		{"mail", "sends against a bare SMTP client with the same syncs; next to a dead server; the mail log", runMail},
-		{"flood", "memory and hit ratio around 1,000,000 unknown domains", runFlood},
 		{"start", "cold start, warm start, resident memory", runStart},
-		{"miss", "CPU of a resolve that goes to the store, against one that the cache answers", runMiss},
-		{"checkout", "resolve while git switches many files at once", runCheckout},
 		{"gate", "CPU of a gateway's check, with a token and without, against a resolve hit and the floor", runGate},
 		{"cluster", "from a write to all edges, against a bare NATS; what a cluster costs its authority and an edge",
 			runCluster},
-		{"feed", "resolve while files change, with 1,000 subscribers of the change feed and without", runFeed},
 		{"scale", "resolve, start and memory from 1,000 domains to a million and more", runScale},
 	}
 }

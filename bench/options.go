@@ -26,14 +26,12 @@ type options struct {
 	round                       time.Duration
 	rate, zipf                  float64
 
-	saves, unknown, streams int
-	changeEvery             time.Duration
-	writeRate               float64
-	logEntries, waiting     int
-	switched                int
-	sweep, sizes            intList
-	clients, edges          intList
-	followers               int
+	saves               int
+	writeRate           float64
+	logEntries, waiting int
+	sweep, sizes        intList
+	clients, edges      intList
+	followers           int
 }
 
 // intList is a flag of comma-separated numbers: positive, distinct, in ascending order.
@@ -67,8 +65,7 @@ func defaultOptions(command string) options {
 		work: filepath.Join(os.TempDir(), "fingerpost-bench"), save: true, peers: true,
 		corpus:      corpusParams{Projects: 100_000, Domains: 300_000, Seed: 1},
 		connections: 64, rounds: 7, round: 3 * time.Second, zipf: 1.01, warmUp: scheduleLen,
-		saves: 200, unknown: 1_000_000, streams: 1000, changeEvery: 200 * time.Millisecond, writeRate: 50,
-		logEntries: 100_000, waiting: 10_000, switched: 10_000,
+		saves: 200, writeRate: 50, logEntries: 100_000, waiting: 10_000,
 		sweep: intList{1, 4, 16, 64, 256}, sizes: intList{1000, 10_000, 100_000, 1_000_000}, clients: intList{1, 4, 16},
 		edges: intList{1, 5, 10, 20}, followers: 1000,
 	}
@@ -81,7 +78,7 @@ func defaultOptions(command string) options {
 	case allCommand:
 		o.corpus.Projects, o.corpus.Domains = 10_000, 30_000
 		o.rounds, o.round = 5, time.Second
-		o.saves, o.unknown, o.logEntries, o.waiting, o.switched = 100, 200_000, 20_000, 2000, 1000
+		o.saves, o.logEntries, o.waiting = 100, 20_000, 2000
 		o.edges, o.followers = intList{1, 5, 20}, 100
 		o.sweep, o.sizes = intList{1, 16, 256}, intList{1000, 10_000, 100_000}
 	}
@@ -110,20 +107,16 @@ func (o *options) register(f *flag.FlagSet) {
 	f.Uint64Var(&o.corpus.Seed, "seed", o.corpus.Seed, "seed of corpus and load")
 	f.IntVar(&o.connections, "connections", o.connections, "keep-alive connections")
 	f.IntVar(&o.rounds, "rounds", o.rounds, "interleaved rounds")
-	f.DurationVar(&o.round, "round", o.round, "length of one round of one side; a third of the quiet phase of checkout")
+	f.DurationVar(&o.round, "round", o.round, "length of one round of one side")
 	f.Float64Var(&o.rate, "rate", o.rate, "requests a second at a constant rate (default: half of what is reached)")
 	f.Float64Var(&o.zipf, "zipf", o.zipf, "exponent of the Zipf distribution of hits, above 1")
 	f.IntVar(&o.warmUp, "warm-up", o.warmUp, "questions before anything is measured")
 	f.StringVar(&o.cacheSize, "cache-size", o.cacheSize, "the server's --cache-size (default: the server's own)")
 	f.IntVar(&o.saves, "saves", o.saves,
 		"reload: saves that are timed, in each way of saving; cluster: writes that are timed in a round")
-	f.IntVar(&o.streams, "streams", o.streams, "feed: subscribers of the change feed")
-	f.DurationVar(&o.changeEvery, "change-every", o.changeEvery, "feed: time between two saves of a file")
 	f.Float64Var(&o.writeRate, "write-rate", o.writeRate, "write: writes a second while resolve is asked")
 	f.IntVar(&o.logEntries, "log-entries", o.logEntries, "mail: entries of the log that is read; earlier ones stay")
 	f.IntVar(&o.waiting, "waiting", o.waiting, "mail: mails that wait for a dead server")
-	f.IntVar(&o.switched, "switched", o.switched, "checkout: files that git switches, at most all")
-	f.IntVar(&o.unknown, "unknown", o.unknown, "flood: unknown domains that are asked")
 }
 
 func (o *options) check(command string) error {
@@ -132,8 +125,8 @@ func (o *options) check(command string) error {
 		return errors.New("-connections, -rounds, -round and -warm-up must be positive")
 	case o.zipf <= 1:
 		return fmt.Errorf("-zipf is %v, it must be above 1", o.zipf)
-	case o.saves < 1 || o.unknown < 1 || o.streams < 1 || o.changeEvery <= 0 || o.switched < 1:
-		return errors.New("-saves, -unknown, -streams, -change-every and -switched must be positive")
+	case o.saves < 1:
+		return errors.New("-saves must be positive")
 	case !(o.writeRate > 0 && o.writeRate <= 1e6):
 		return fmt.Errorf("-write-rate is %v, it must be above 0 and at most 1,000,000", o.writeRate)
 	case o.logEntries <= deepPage*logPage || o.waiting < 1:

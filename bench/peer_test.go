@@ -123,3 +123,21 @@ func TestProtocols(t *testing.T) {
 	bad(e, "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n"+`{"value":"aGk=`)
 	bad(e, "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n"+`{"value":"!!!"}`)
 }
+
+// strangers asks random names that no project has.
+type strangers struct{ random *rand.Rand }
+
+func (s *strangers) ask(_ *question, dst []byte) []byte {
+	for v, i := s.random.Uint64(), 0; i < 12; i++ {
+		dst = append(dst, 'a'+byte(v%26))
+		v /= 26
+	}
+	return append(dst, ".unknown.example"...)
+}
+
+func (s *strangers) judge(_ *question, a answer) fault {
+	if a.status != 404 {
+		return faultStatus
+	}
+	return faultNone
+}

@@ -137,3 +137,6 @@ func treeSize(dir string) (total int64, err error) {
 	}
 	return total, nil
 }
+
+// memoryBound is the goal for the memory of the server, in MiB.
+const memoryBound = 1.2 * 1024

@@ -80,18 +80,11 @@ func (w *writeUp) latest(command string) (*result, *report) {
 	return nil, nil
 }
 
-// reported returns the commands with figures: those of this bench in their order, then older ones.
+// reported returns the commands with figures, in their order.
 func (w *writeUp) reported() (names []string) {
 	for _, c := range commands() {
 		if _, rep := w.latest(c.name); rep != nil {
 			names = append(names, c.name)
-		}
-	}
-	for _, r := range w.results {
-		for _, rep := range r.Reports {
-			if !slices.Contains(names, rep.Command) {
-				names = append(names, rep.Command)
-			}
 		}
 	}
 	return names
