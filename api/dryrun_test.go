@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/api/transfer"
 	"fingerpost/cmd/testrig"
-	"fingerpost/configsrc/transfer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )

@@ -1,6 +1,5 @@
 package main
 
-
 // A fault is a way in which an answer can be wrong.
 type fault uint8
 

@@ -2,7 +2,7 @@
 // same platform and mail API.
 //
 // A Client reads projects with all that belongs to them, writes them, resolves domains and reads the mail log. The
-// commands resolve, logs, plan, import and export stand on it; package configsrc/transfer does the comparing.
+// commands resolve, logs, plan, import and export stand on it; package api/transfer does the comparing.
 //
 // It promises that
 //   - a call is repeated if the server asks for it (429 and 503, after Retry-After) and after a failed connection,

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fingerpost/api/transfer"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
-	"fingerpost/configsrc/transfer"
 	"fingerpost/resolver/catalog"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/configsrc/transfer"
+	"fingerpost/api/transfer"
 )
 
 // exportFiles are what the tests export: everything that the two APIs accept, and some things that they do not.

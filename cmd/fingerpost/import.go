@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fingerpost/api/transfer"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/configsrc/transfer"
 	"fingerpost/resolver/catalog"
 )
 

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/api/transfer"
 	"fingerpost/configsrc/folder"
-	"fingerpost/configsrc/transfer"
 )
 
 // stock fills a foreign server with two projects and their mail settings.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fingerpost/configsrc/transfer"
+	"fingerpost/api/transfer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )

@@ -7,10 +7,10 @@ import (
 	"os"
 	"strings"
 
+	"fingerpost/api/transfer"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/configsrc/transfer"
 	"fingerpost/resolver/catalog"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
-	"fingerpost/configsrc/transfer"
+	"fingerpost/api/transfer"
 )
 
 func newPropose(t terminal) *cobra.Command {

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"iter"
 
+	"fingerpost/api/transfer"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/configsrc/transfer"
 	"fingerpost/resolver/catalog"
 )
 
