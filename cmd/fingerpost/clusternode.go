@@ -18,6 +18,7 @@ import (
 	"fingerpost/api/ops"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/cluster"
+	"fingerpost/configsrc/cluster/natsd"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -29,8 +30,8 @@ type clusterNode struct {
 	resolver *resolver.Resolver
 
 	// Of an authority.
-	supervisor *cluster.Supervisor // nil: the NATS server is another's
-	ended      func() error        // waits for the supervised process
+	supervisor *natsd.Supervisor // nil: the NATS server is another's
+	ended      func() error      // waits for the supervised process
 	authority  *cluster.Authority
 	requests   *api.Pipe     // of edges
 	edgesMoved chan struct{} // the edge blocks may have changed
@@ -58,7 +59,7 @@ func openNode(ctx context.Context, s *service) (*clusterNode, error) {
 		if err := n.startServer(ctx, s); err != nil {
 			return nil, err
 		}
-		connection = n.supervisor.Connection()
+		connection = cluster.ConnectionTo(n.supervisor)
 	}
 	n.requests = api.NewPipe("cluster")
 	n.authority = cluster.NewAuthority(cluster.AuthorityOptions{
@@ -124,10 +125,10 @@ func (n *clusterNode) startServer(ctx context.Context, s *service) error {
 	if err != nil {
 		return err
 	}
-	config := cluster.ServerConfig{Listen: n.f.clusterListen, Dir: filepath.Join(s.f.data, "cluster"),
-		Cluster: n.f.clusterName,
-		Edges:   n.edges(), Cert: s.f.tlsCert, Key: s.f.tlsKey, ClientCA: n.f.clusterCA}
-	n.supervisor, err = cluster.NewSupervisor(config, func() *exec.Cmd {
+	config := natsd.Config{Listen: n.f.clusterListen, Dir: filepath.Join(s.f.data, "cluster"),
+		Name: "fingerpost_" + n.f.clusterName, Grants: cluster.Grants(n.f.clusterName),
+		Edges: n.edges(), Cert: s.f.tlsCert, Key: s.f.tlsKey, ClientCA: n.f.clusterCA}
+	n.supervisor, err = natsd.NewSupervisor(config, func() *exec.Cmd {
 		cmd := exec.Command(program, clusterServer)
 		for _, v := range os.Environ() {
 			if !strings.HasPrefix(v, envPrefix) {

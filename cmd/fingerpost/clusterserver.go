@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fingerpost/configsrc/cluster"
+	"fingerpost/configsrc/cluster/natsd"
 )
 
 // clusterServer is the command of the built-in NATS server's process.
@@ -23,7 +23,7 @@ func newClusterServer(t terminal) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			// A terminal or a service manager sends signals to all processes. serve drains first, and needs it until then.
 			signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-			return cluster.RunServer(t.in, t.out, t.err)
+			return natsd.Run(t.in, t.out, t.err)
 		},
 	}
 }

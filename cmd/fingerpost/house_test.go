@@ -51,8 +51,10 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/watch",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"github.com/rogpeppe/go-internal/diff"},
+	// nkeys makes the authority's key
+	"fingerpost/configsrc/cluster/natsd": {"github.com/nats-io/nats-server/v2", "github.com/nats-io/nkeys"},
 	// zstd packs the files, nkeys reads the seeds of keys
-	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go",
+	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "fingerpost/configsrc/cluster/natsd", "github.com/nats-io/nats.go",
 		"github.com/nats-io/nkeys", "github.com/klauspost/compress/zstd"},
 	"fingerpost/configsrc/gitrepo": {"fingerpost/resolver/catalog"},
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
@@ -76,7 +78,7 @@ var plan = map[string][]string{
 		"github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
-		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/api/transfer", "fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo",
+		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/api/transfer", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api/console", "fingerpost/api",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests
@@ -97,9 +99,9 @@ var sole = map[string][]string{
 	"github.com/fasthttp/router":          {"fingerpost/api"},
 	"github.com/golang-jwt/jwt/v5":        {"fingerpost/api"},
 	"github.com/prometheus/client_golang": {"fingerpost/api/ops"},
-	"github.com/nats-io/nats-server/v2":   {"fingerpost/configsrc/cluster"},
+	"github.com/nats-io/nats-server/v2":   {"fingerpost/configsrc/cluster/natsd"},
 	"github.com/nats-io/nats.go":          {"fingerpost/configsrc/cluster"},
-	"github.com/nats-io/nkeys":            {"fingerpost/configsrc/cluster"},
+	"github.com/nats-io/nkeys":            {"fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd"},
 	"github.com/emersion/go-smtp":         {"fingerpost/mailer/smtp", "fingerpost/cmd/testrig"},
 	"golang.org/x/net/html":               {"fingerpost/mailer/template", "fingerpost/api/console"},
 }

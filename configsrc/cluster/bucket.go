@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"fingerpost/configsrc/cluster/natsd"
 	"fingerpost/resolver/catalog"
 )
 
@@ -30,6 +31,19 @@ func stream(cluster string) string { return "KV_" + Bucket(cluster) }
 func newsSubject(cluster string) string          { return "fingerpost." + cluster + ".news" }
 func beatSubject(cluster, edge string) string    { return "fingerpost." + cluster + ".beat." + edge }
 func forwardSubject(cluster, edge string) string { return "fingerpost." + cluster + ".forward." + edge }
+
+// Grants are what the edges of a cluster may use of a NATS server.
+func Grants(cluster string) natsd.Grants {
+	return natsd.Grants{
+		Services: []natsd.Service{
+			{Subject: "$JS.API.STREAM.INFO." + stream(cluster)},
+			{Subject: directGet(cluster), Response: "stream"},
+			{Subject: strings.TrimSuffix(beatSubject(cluster, ""), "."), Named: true},
+			{Subject: strings.TrimSuffix(forwardSubject(cluster, ""), "."), Named: true, Response: "stream"},
+		},
+		News: newsSubject(cluster), Inbox: inboxOf(""),
+	}
+}
 
 // A marker ends a generation.
 type marker struct {

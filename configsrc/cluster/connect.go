@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+
+	"fingerpost/configsrc/cluster/natsd"
 )
 
 // MinServer is the oldest version of nats-server that the tests run against. Older ones are refused.
@@ -34,6 +36,11 @@ type Connection struct {
 	name   string              // as the server's operator sees it
 	failed func(problem error) // called when the connection fails or is refused; it must return at once
 	up     func()              // called when it is established, again too
+}
+
+// ConnectionTo is how the authority reaches its supervised server, wherever that listens after a restart.
+func ConnectionTo(s *natsd.Supervisor) Connection {
+	return Connection{URLs: []string{"nats://" + s.Addr()}, seed: s.Seed(), dialer: s}
 }
 
 // Check reads the files and returns everything that is wrong with them.

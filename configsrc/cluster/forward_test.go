@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
+	"fingerpost/configsrc/cluster/natsd"
 )
 
 func TestForwarding(t *testing.T) {
@@ -35,8 +36,8 @@ func TestForwarding(t *testing.T) {
 	if got, _, err = e.Forward(t.Context(), []byte("large")); err != nil || !bytes.Equal(got, large) {
 		t.Errorf("the large answer has %d bytes, %v", len(got), err)
 	}
-	if _, _, err := e.Forward(t.Context(), make([]byte, maxPayload)); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("a request of %d bytes: %v", maxPayload, err)
+	if _, _, err := e.Forward(t.Context(), make([]byte, natsd.MaxPayload)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a request of %d bytes: %v", natsd.MaxPayload, err)
 	}
 
 	none := make(chan error, 1)

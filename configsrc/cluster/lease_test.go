@@ -20,7 +20,7 @@ func (r *rig) second(o AuthorityOptions) (*Authority, *tree) {
 	if o.Holder == "" {
 		o.Holder = "there:/data"
 	}
-	o.Connection = r.supervisor.Connection()
+	o.Connection = ConnectionTo(r.supervisor)
 	a := r.newAuthority(o)
 	x.told = a.Committed
 	return a, x

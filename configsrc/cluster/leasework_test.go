@@ -75,7 +75,7 @@ func TestLeaseIsHeldAtWork(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/existing=%t", w.name, existingServer), func(t *testing.T) {
 				r, connection := newRig(t), Connection{}
 				r.stop()
-				if connection = r.supervisor.Connection(); existingServer {
+				if connection = ConnectionTo(r.supervisor); existingServer {
 					url, _ := existing(t, func(*server.Options) {})
 					connection = Connection{URLs: []string{url}}
 				}

@@ -126,7 +126,7 @@ func (r *reachRig) answers(allowed []string) {
 func newReachRig(t *testing.T, existingServer bool) *reachRig {
 	r := &reachRig{rig: newRig(t, "fra1", "ams1")}
 	r.stop()
-	connection, follow := r.supervisor.Connection(), []string{"nats://" + r.supervisor.Addr()}
+	connection, follow := ConnectionTo(r.supervisor), []string{"nats://" + r.supervisor.Addr()}
 	if existingServer {
 		var url string
 		connection, url = r.existingWithAccounts(t)

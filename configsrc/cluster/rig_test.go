@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"fingerpost/cmd/testrig"
+	"fingerpost/configsrc/cluster/natsd"
 	"fingerpost/resolver/catalog"
 )
 
@@ -26,7 +27,7 @@ const serverEnv = "FINGERPOST_CLUSTER_TEST_SERVER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(serverEnv) != "" {
-		if err := RunServer(os.Stdin, os.Stdout, os.Stderr); err != nil {
+		if err := natsd.Run(os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(3)
 		}
@@ -137,7 +138,7 @@ func (x *tree) refusing(err error) {
 type rig struct {
 	t          testing.TB
 	dir        string
-	supervisor *Supervisor
+	supervisor *natsd.Supervisor
 	tree       *tree
 	authority  *Authority
 	stop       func() // the authority
@@ -155,7 +156,7 @@ func newRig(t testing.TB, edges ...string) *rig {
 	for _, name := range edges {
 		r.seeds[name], r.publics[name] = newKey(t)
 	}
-	r.startServer(ServerConfig{Listen: "127.0.0.1:0", Dir: r.dir, Cluster: "test", Edges: r.publics})
+	r.startServer(natsd.Config{Listen: "127.0.0.1:0", Dir: r.dir, Name: "fingerpost_test", Grants: Grants("test"), Edges: r.publics})
 	r.startAuthority(AuthorityOptions{})
 	return r
 }
@@ -180,10 +181,10 @@ func newKey(t testing.TB) (file, public string) {
 	return file, public
 }
 
-func (r *rig) startServer(config ServerConfig) {
+func (r *rig) startServer(config natsd.Config) {
 	r.t.Helper()
 	var err error
-	r.supervisor, err = NewSupervisor(config, func() *exec.Cmd {
+	r.supervisor, err = natsd.NewSupervisor(config, func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), serverEnv+"=1")
 		return cmd
@@ -222,7 +223,7 @@ func (r *rig) startAuthority(o AuthorityOptions) {
 
 func (r *rig) newAuthority(o AuthorityOptions) *Authority {
 	if o.Connection.URLs == nil {
-		o.Connection = r.supervisor.Connection()
+		o.Connection = ConnectionTo(r.supervisor)
 		o.OwnServer = true
 	}
 	if o.Holder == "" {
@@ -290,7 +291,7 @@ func (r *rig) reaches(e *edge) {
 // admin is a connection that may do everything.
 func (r *rig) admin() *bucket {
 	r.t.Helper()
-	c := r.supervisor.Connection()
+	c := ConnectionTo(r.supervisor)
 	c.inbox = "_INBOX_test"
 	nc, err := c.connect()
 	if err != nil {

@@ -1,4 +1,4 @@
-package cluster
+package natsd
 
 import (
 	"bufio"
@@ -18,14 +18,15 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// A ServerConfig is what the supervising process tells the server's process, one JSON document a line. The first line
+// A Config is what the supervising process tells the server's process, one JSON document a line. The first line
 // starts the server. Each further one replaces Edges, and nothing else.
-type ServerConfig struct {
-	Listen    string            `json:"listen"` // host:port; port 0: any
-	Dir       string            `json:"dir"`    // of the stream's files
-	Cluster   string            `json:"cluster"`
+type Config struct {
+	Listen    string            `json:"listen"`    // host:port; port 0: any
+	Dir       string            `json:"dir"`       // of the stream's files
+	Name      string            `json:"name"`      // of the server
 	Authority string            `json:"authority"` // public nkey that may do everything
 	Edges     map[string]string `json:"edges"`     // public nkeys by the names of edges
+	Grants    Grants            `json:"grants"`
 	Cert      string            `json:"cert,omitempty"`
 	Key       string            `json:"key,omitempty"`
 	ClientCA  string            `json:"clientCA,omitempty"` // PEM file: clients need a certificate of one of these CAs
@@ -37,15 +38,16 @@ type serverReady struct {
 	Local string `json:"local"` // for the authority, without TLS
 }
 
-// maxPayload of the built-in server is above the largest request body and the largest file (configsrc/README.md).
-const maxPayload = 8 << 20
+// MaxPayload is the largest message, in bytes: more than the largest request body and the largest file
+// (configsrc/README.md).
+const MaxPayload = 8 << 20
 
-// RunServer is the server's process: it serves until in ends, which happens when the supervising process does. The
+// Run is the server's process: it serves until in ends, which happens when the supervising process does. The
 // files of the stream are synced at each publish, so an end at any moment loses nothing.
-func RunServer(in io.Reader, out, log io.Writer) error {
+func Run(in io.Reader, out, log io.Writer) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
-	var config ServerConfig
+	var config Config
 	if !lines.Scan() {
 		return errors.New("the supervising process has ended")
 	}
@@ -61,7 +63,7 @@ func RunServer(in io.Reader, out, log io.Writer) error {
 		return err
 	}
 	for lines.Scan() {
-		var next ServerConfig
+		var next Config
 		if err := json.Unmarshal(lines.Bytes(), &next); err != nil {
 			return fmt.Errorf("read the configuration: %w", err)
 		}
@@ -74,7 +76,7 @@ func RunServer(in io.Reader, out, log io.Writer) error {
 }
 
 // reload lets in the edges of config. Connections of keys that are gone are closed.
-func reload(srv *server.Server, config *ServerConfig) error {
+func reload(srv *server.Server, config *Config) error {
 	// the imports of an account that is new work from the next reload on (configureAccounts in its server.go)
 	for range 2 {
 		options, err := config.options()
@@ -88,7 +90,7 @@ func reload(srv *server.Server, config *ServerConfig) error {
 	return nil
 }
 
-func startServer(config *ServerConfig, log io.Writer) (*server.Server, *serverReady, error) {
+func startServer(config *Config, log io.Writer) (*server.Server, *serverReady, error) {
 	// The library would end the process with a message of its own.
 	probe, err := net.Listen("tcp", config.Listen)
 	if err != nil {
@@ -119,7 +121,7 @@ func startServer(config *ServerConfig, log io.Writer) (*server.Server, *serverRe
 	return srv, ready, nil
 }
 
-func (c *ServerConfig) options() (*server.Options, error) {
+func (c *Config) options() (*server.Options, error) {
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
 		return nil, err
@@ -132,9 +134,9 @@ func (c *ServerConfig) options() (*server.Options, error) {
 		number = server.RANDOM_PORT
 	}
 	o := &server.Options{
-		Host: host, Port: number, ServerName: "fingerpost_" + c.Cluster,
+		Host: host, Port: number, ServerName: c.Name,
 		JetStream: true, StoreDir: c.Dir, SyncAlways: true, JetStreamMaxMemory: 64 << 20,
-		MaxPayload: maxPayload, MaxPending: 64 << 20, WriteDeadline: 10 * time.Second,
+		MaxPayload: MaxPayload, MaxPending: 64 << 20, WriteDeadline: 10 * time.Second,
 		PingInterval: 10 * time.Second, MaxPingsOut: 2, AuthTimeout: 5,
 		NoSigs: true, DisableJetStreamBanner: true,
 	}
@@ -154,7 +156,7 @@ func (c *ServerConfig) options() (*server.Options, error) {
 	return o, nil
 }
 
-func (c *ServerConfig) tls() (*tls.Config, error) {
+func (c *Config) tls() (*tls.Config, error) {
 	if _, err := tls.LoadX509KeyPair(c.Cert, c.Key); err != nil {
 		return nil, fmt.Errorf("certificate %s: %w", c.Cert, err)
 	}

@@ -1,4 +1,4 @@
-package cluster
+package natsd
 
 import (
 	"bufio"
@@ -28,7 +28,7 @@ type Supervisor struct {
 	seed    []byte // the authority's key, made anew with each Supervisor, never on the disk
 
 	mu     sync.Mutex // guards the fields below
-	config ServerConfig
+	config Config
 	stdin  io.Writer // nil: no process runs
 	ready  *serverReady
 	cmd    *exec.Cmd
@@ -39,8 +39,8 @@ type Supervisor struct {
 	lines  int
 }
 
-// NewSupervisor makes a Supervisor. config.Authority is set by it. command makes the process that calls RunServer.
-func NewSupervisor(config ServerConfig, command func() *exec.Cmd, log *slog.Logger) (*Supervisor, error) {
+// NewSupervisor makes a Supervisor. config.Authority is set by it. command makes the process that calls Run.
+func NewSupervisor(config Config, command func() *exec.Cmd, log *slog.Logger) (*Supervisor, error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {
 		return nil, err
@@ -53,12 +53,13 @@ func NewSupervisor(config ServerConfig, command func() *exec.Cmd, log *slog.Logg
 	return s, err
 }
 
-// Connection is how the authority reaches the server, wherever it listens after a restart.
-func (s *Supervisor) Connection() Connection {
-	return Connection{URLs: []string{"nats://" + s.Addr()}, seed: s.seed, dialer: s}
-}
+// Seed is the seed of the authority's key. The caller must not change it.
+func (s *Supervisor) Seed() []byte { return s.seed }
 
-// Dial implements nats.CustomDialer.
+// dialTime is how long a connection to the own machine may take.
+const dialTime = 5 * time.Second
+
+// Dial connects the authority to the server, wherever it listens after a restart. It implements nats.CustomDialer.
 func (s *Supervisor) Dial(network, _ string) (net.Conn, error) {
 	s.mu.Lock()
 	ready := s.ready
@@ -66,7 +67,7 @@ func (s *Supervisor) Dial(network, _ string) (net.Conn, error) {
 	if ready == nil {
 		return nil, errors.New("the built-in NATS server is not running")
 	}
-	return net.DialTimeout(network, ready.Local, answerTime)
+	return net.DialTimeout(network, ready.Local, dialTime)
 }
 
 // Addr returns the address for edges, "" while the server does not run.
@@ -322,4 +323,13 @@ func (s *Supervisor) end() {
 	cmd := s.cmd
 	s.mu.Unlock()
 	_ = cmd.Process.Kill()
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

@@ -1,4 +1,4 @@
-package cluster
+package natsd
 
 import (
 	"bytes"
@@ -12,6 +12,27 @@ const ownAccount = "fingerpost"
 // an import of all JetStream requests, and would answer them too, with "JetStream not enabled for account"
 // (enableJetStreamInfoServiceImportOnly in its jetstream.go).
 const accountInfo = "$JS.API.INFO"
+
+// Grants are what each edge may use of the authority's account, and nothing else.
+type Grants struct {
+	Services []Service `json:"services"`
+	News     string    `json:"news"`  // subject that the authority publishes on
+	Inbox    string    `json:"inbox"` // prefix of an edge's reply subjects, before its name
+}
+
+// A Service is a subject that is answered.
+type Service struct {
+	Subject  string `json:"subject"`
+	Named    bool   `json:"named,omitempty"`    // it ends in the edge's name
+	Response string `json:"response,omitempty"` // "stream" if an answer may have several messages
+}
+
+func (s Service) of(edge string) string {
+	if s.Named {
+		return s.Subject + "." + edge
+	}
+	return s.Subject
+}
 
 // Parts of a configuration of nats-server.
 type (
@@ -44,28 +65,25 @@ type (
 	}
 )
 
-// accounts is who may do what on the built-in server, in the server's configuration language; README.md has the same
-// for an existing one. Each edge has an account of its own, which imports what it needs. Whatever reply subject an edge
+// accounts is who may do what on the built-in server, in the server's configuration language; package cluster's README has the
+// same for an existing one. Each edge has an account of its own, which imports what it needs. Whatever reply subject an edge
 // names is one of that account: in the authority's, the server would publish its answer on it with the authority's
 // rights, and an answer on the subject of a JetStream request is a request.
-func (c *ServerConfig) accounts() (string, error) {
-	info, get, news := "$JS.API.STREAM.INFO."+stream(c.Cluster), directGet(c.Cluster), newsSubject(c.Cluster)
-	all := map[string]account{ownAccount: {
-		JetStream: "enabled", Users: []accountUser{{Nkey: c.Authority}},
-		Exports: []accountExport{
-			{Service: accountInfo},
-			{Service: info},
-			{Service: get, Response: "stream"},
-			{Service: beatSubject(c.Cluster, "*")},
-			{Service: forwardSubject(c.Cluster, "*"), Response: "stream"},
-			{Stream: news},
-		},
-	}}
+func (c *Config) accounts() (string, error) {
+	own := account{JetStream: "enabled", Users: []accountUser{{Nkey: c.Authority}},
+		Exports: []accountExport{{Service: accountInfo}, {Stream: c.Grants.News}}}
+	for _, g := range c.Grants.Services {
+		own.Exports = append(own.Exports, accountExport{Service: g.of("*"), Response: g.Response})
+	}
+	all := map[string]account{ownAccount: own}
 	for name, key := range c.Edges {
-		publish := []string{info, get, beatSubject(c.Cluster, name), forwardSubject(c.Cluster, name)}
+		var publish []string
+		for _, g := range c.Grants.Services {
+			publish = append(publish, g.of(name))
+		}
 		a := account{
-			Users:   []accountUser{{key, &permissions{publish, []string{inboxOf(name) + ".>", news}}}},
-			Imports: []accountImport{{Stream: &importedSubject{ownAccount, news}}},
+			Users:   []accountUser{{key, &permissions{publish, []string{c.Grants.Inbox + name + ".>", c.Grants.News}}}},
+			Imports: []accountImport{{Stream: &importedSubject{ownAccount, c.Grants.News}}},
 		}
 		for _, subject := range append(publish, accountInfo) {
 			a.Imports = append(a.Imports, accountImport{Service: &importedSubject{ownAccount, subject}})
