@@ -1,6 +1,7 @@
 package configsrc
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -19,6 +20,11 @@ func (s *Source) open() (contents, error) {
 		return nil, busy("the config folder is not there")
 	}
 	return t, err
+}
+
+// patient implements workspace.
+func (s *Source) patient(ctx context.Context, write func(context.Context) error) error {
+	return s.git.Patient(ctx, write)
 }
 
 // swap implements workspace.

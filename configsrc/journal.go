@@ -86,23 +86,8 @@ func (s *Source) endNotes(round []*update) {
 	}
 }
 
-// GitTurn runs f, which works in the git folder of the checkout, while no write replaces a file. The writes that follow
-// do not take its traces for a person's git. f must hold git's index.lock while it changes refs or the index, so that
-// no other git can do so meanwhile. If another git is at work, f does not run, and the error is an UNAVAILABLE
-// *catalog.Error.
-func (s *Source) GitTurn(f func() error) error {
-	s.gitTurn.Lock()
-	defer s.gitTurn.Unlock()
-	if git := s.gitNow(); git.working() {
-		return git.refusal()
-	}
-	err := f()
-	s.ownGit.Store(0)
-	if now := s.gitNow(); !now.locked && now.unfinished == "" {
-		s.ownGit.Store(now.touched)
-	}
-	return err
-}
+// GitTurn runs f, which works in git's folder, while no write replaces a file, see gitguard.Guard.Turn.
+func (s *Source) GitTurn(f func() error) error { return s.git.Turn(f) }
 
 // subject says in one line what an update changes.
 func (u *update) subject() string {

@@ -12,6 +12,7 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/gitguard"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -150,8 +151,8 @@ func (s *Source) write(first *update) {
 		switch {
 		case u.dry == nil:
 			return false
-		case s.gitNow().working():
-			u.done <- errGitBusy
+		case s.git.Now().Working():
+			u.done <- gitguard.ErrBusy
 		default:
 			u.done <- s.previewed(u)
 		}
@@ -171,11 +172,11 @@ func answer(updates []*update, err error) {
 
 // writeRound commits the updates that do not depend on each other, from top to bottom, and returns the others.
 func (s *Source) writeRound(updates []*update, start time.Time) (later []*update) {
-	s.gitTurn.Lock()
-	defer s.gitTurn.Unlock()
-	git := s.gitNow()
-	if git.working() {
-		answer(updates, errGitBusy)
+	s.git.Lock()
+	defer s.git.Unlock()
+	git := s.git.Now()
+	if git.Working() {
+		answer(updates, gitguard.ErrBusy)
 		return nil
 	}
 	var round []*update
@@ -316,7 +317,7 @@ func (s *base) locate(path string) (*hclfile.Result, error) {
 // place exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git
 // has started meanwhile, it takes all of them back: git may have read the old files and be about to write over the new
 // ones.
-func (s *Source) place(round []*update, before gitState) []*update {
+func (s *Source) place(round []*update, before gitguard.State) []*update {
 	errs := make([]error, len(round))
 	sideBySide(len(round), func(i int) { errs[i] = s.put(round[i]) })
 	placed := round[:0]
@@ -333,11 +334,11 @@ func (s *Source) place(round []*update, before gitState) []*update {
 			}
 		}
 	}
-	if s.gitIn(before.folder) != before {
+	if s.git.Moved(before) {
 		for _, u := range placed {
 			u.takeBack()
 		}
-		answer(placed, errGitBusy)
+		answer(placed, gitguard.ErrBusy)
 		return nil
 	}
 	errs = make([]error, len(folders))

@@ -117,7 +117,7 @@ func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (n
 		if !due(p.gitAt.Add(gitPoll)) {
 			return next
 		}
-		if s.gitNow().locked {
+		if s.git.Now().Locked {
 			p.gitAt = now
 			return now.Add(gitPoll)
 		}
@@ -144,7 +144,7 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	p.underway--
 	if found.hash {
 		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, sweepAtMost*found.cost))
-		if len(found.Paths) > 0 && ctx.Err() == nil && !s.gitNow().locked {
+		if len(found.Paths) > 0 && ctx.Err() == nil && !s.git.Now().Locked {
 			found.scope.hash = true
 			_ = s.look(ctx, found.scope)
 		}
@@ -163,7 +163,7 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	if ctx.Err() == nil {
 		found.Paths = append(found.Paths, s.clearLeftovers(found.temps)...)
 	}
-	if ctx.Err() == nil && !s.gitNow().locked && (found.All || len(found.Paths) > 0 || s.status.Held != nil) {
+	if ctx.Err() == nil && !s.git.Now().Locked && (found.All || len(found.Paths) > 0 || s.status.Held != nil) {
 		_ = s.look(ctx, found.scope)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/gitguard"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
@@ -108,8 +109,7 @@ type Source struct {
 	asks chan ask
 
 	updates chan *update      // see write.go
-	gitTurn sync.Mutex        // held while a round of writes is put in place, and during GitTurn
-	ownGit  atomic.Int64      // mtime of git's folder after the last GitTurn, in nanoseconds
+	git     *gitguard.Guard   // of Dir
 	folder  atomicfile.Folder // config files and the files next to them
 
 	watch *watch.Watch // nil: only the timer triggers looks; guarded by known
@@ -151,6 +151,7 @@ func New(o Options) *Source {
 	}
 	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.Dir(o.Dir), Disk: o.Disk, Log: o.Logger},
 		asks: make(chan ask), updates: make(chan *update)}
+	s.git = gitguard.New(s.realDir)
 	s.base = base{o: o, facts: o.Sink, ws: s, committing: new(sync.RWMutex), known: new(sync.RWMutex),
 		table: newTable()}
 	s.forget()

@@ -47,8 +47,9 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"},
 	"fingerpost/configsrc/folder":     {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile"},
 	"fingerpost/configsrc/watch":      {"fingerpost/configsrc/folder", "github.com/fsnotify/fsnotify"},
+	"fingerpost/configsrc/gitguard":   {"fingerpost/resolver/catalog"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
-		"fingerpost/configsrc/watch",
+		"fingerpost/configsrc/watch", "fingerpost/configsrc/gitguard",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"github.com/rogpeppe/go-internal/diff"},
 	// nkeys makes the authority's key

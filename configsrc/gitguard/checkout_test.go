@@ -1,4 +1,4 @@
-package configsrc
+package gitguard
 
 import (
 	"os"
@@ -13,7 +13,7 @@ func TestCheckoutBehindALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	link := filepath.Join(top, "current")
-	s := &Source{base: base{o: Options{Dir: filepath.Join(link, "projects.d")}}}
+	g := New(func() (string, error) { return filepath.EvalSymlinks(filepath.Join(link, "projects.d")) })
 	for _, release := range []string{"one", "two"} {
 		want := filepath.Join(top, release, ".git")
 		for _, dir := range []string{want, filepath.Join(top, release, "projects.d")} {
@@ -25,7 +25,7 @@ func TestCheckoutBehindALink(t *testing.T) {
 		if err := os.Symlink(filepath.Join(top, release), link); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.gitFolder(); got != want {
+		if got := g.folder(); got != want {
 			t.Errorf("%q, want %s", got, want)
 		}
 	}
