@@ -3,6 +3,7 @@ package configsrc
 import (
 	"cmp"
 
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
 
@@ -103,5 +104,5 @@ func (u *update) subject() string {
 			is = *c.declared
 		}
 	}
-	return cmp.Or(Subject(&was, &is), "files of "+u.c.path)
+	return cmp.Or(hcledit.Subject(&was, &is), "files of "+u.c.path)
 }

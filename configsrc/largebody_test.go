@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
 
@@ -93,7 +94,7 @@ func TestMergeLargeBody(t *testing.T) {
 	const named = `file("acme.T.txt")`
 	merged := func(before, after, theirs string) {
 		t.Helper()
-		out, err := configsrc.MergeEdit("acme.hcl", []byte(before), []byte(after), []byte(theirs), false)
+		out, err := hcledit.Merge("acme.hcl", []byte(before), []byte(after), []byte(theirs), false)
 		if want := file("theirs", named); err != nil || string(out) != want {
 			t.Errorf("%v\n%s\nwant\n%s", err, out, want)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -390,12 +389,3 @@ func TestGitFlags(t *testing.T) {
 }
 
 func idOf(r reply) string { return regexp.MustCompile(`"id":(\d+)`).FindStringSubmatch(r.body)[1] }
-
-func lookPath(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}

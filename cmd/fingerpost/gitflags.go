@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"fingerpost/api/ops"
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/gitrepo"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -130,7 +130,7 @@ func (s *service) openGit(ctx context.Context) (err error) {
 		domain = cmp.Or(host, "localhost")
 	}
 	s.repo, err = gitrepo.Open(ctx, gitrepo.Options{
-		Dir: s.f.config, Notes: s.resolver, Logger: s.log, Merge: configsrc.MergeEdit,
+		Dir: s.f.config, Notes: s.resolver, Logger: s.log, Merge: hcledit.Merge,
 		Answered:    func(w *catalog.FileWrite) bool { return audited(s.resolver, w) },
 		OnOverruled: func(o gitrepo.Overruled) { noteOverruled(s.resolver, o) },
 		Ack:         gitrepo.Ack(s.f.gitAck), Domain: domain, SignKey: s.f.gitSignKey, Hooks: s.f.gitHooks, Push: s.f.gitPush,

@@ -40,7 +40,7 @@ var plan = map[string][]string{
 		"fingerpost/resolver/archive", "fingerpost/resolver/search", "fingerpost/resolver/trail", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
 	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "github.com/hashicorp/hcl/v2",
 		"github.com/zclconf/go-cty"},
-	"fingerpost/configsrc/hcledit": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
+	"fingerpost/configsrc/hcledit": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
 		"github.com/hashicorp/hcl/v2"},
 	"fingerpost/configsrc/seal": {"fingerpost/resolver/catalog", "filippo.io/age"},
 	// x/sys: renameat2, leases

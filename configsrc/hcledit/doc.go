@@ -12,6 +12,9 @@
 //     does). That proof cannot see comments. Tests check that comments stay: random edits here, and the property test
 //     of API writes in configsrc.
 //
+// Merge makes an edit on a content that has changed meanwhile, field by field, for git's rebase; Subject says in one line
+// what an edit changes.
+//
 // AddKey, RotateKey and RemoveKey make the edits of keys, for the command line and for package configsrc.
 //
 // NewProject, WriteProject and WriteTemplates write whole files, Quote and Literal write values; each is read back

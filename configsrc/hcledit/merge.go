@@ -1,4 +1,4 @@
-package configsrc
+package hcledit
 
 import (
 	"bytes"
@@ -7,26 +7,25 @@ import (
 	"strings"
 
 	"fingerpost/configsrc/folder"
-	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
-// A MergeConflict says why an edit cannot be made on other content: that content has changed the same.
-type MergeConflict struct {
+// A Conflict says why an edit cannot be made on other content: that content has changed the same.
+type Conflict struct {
 	Path string
 	What []string // such as "acme: name"
 }
 
-func (e *MergeConflict) Error() string {
+func (e *Conflict) Error() string {
 	return e.Path + ": changed there, too: " + strings.Join(e.What, ", ")
 }
 
-// MergeEdit makes the edit that leads from before to after on the content theirs, field by field, and returns the
+// Merge makes the edit that leads from before to after on the content theirs, field by field, and returns the
 // result. Nil stands for a file that does not exist. Where theirs has changed the same field, or lacks the object, the
-// error is a *MergeConflict. With force, after wins over a field that theirs has otherwise: for theirs that is older
+// error is a *Conflict. With force, after wins over a field that theirs has otherwise: for theirs that is older
 // than before. It works on bytes alone, and may be called from any goroutine.
-func MergeEdit(path string, before, after, theirs []byte, force bool) ([]byte, error) {
+func Merge(path string, before, after, theirs []byte, force bool) ([]byte, error) {
 	same := func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 	switch {
 	case same(theirs, before):
@@ -60,7 +59,7 @@ func MergeEdit(path string, before, after, theirs []byte, force bool) ([]byte, e
 	case err != nil:
 		return nil, err
 	case len(m.what) > 0:
-		return nil, &MergeConflict{Path: path, What: m.what}
+		return nil, &Conflict{Path: path, What: m.what}
 	}
 	if r, diags := hclfile.Decode(path, out, hclfile.Options{}); diags.HasErrors() {
 		return nil, fmt.Errorf("%s: the result of a merge has errors: %s", path, diags[0].Summary)
@@ -70,7 +69,7 @@ func MergeEdit(path string, before, after, theirs []byte, force bool) ([]byte, e
 	return out, nil
 }
 
-// A merge is one call of MergeEdit. what lists its conflicts.
+// A merge is one call of Merge. what lists its conflicts.
 type merge struct {
 	path  string
 	force bool
@@ -78,7 +77,7 @@ type merge struct {
 }
 
 func (m *merge) conflict(what string) error {
-	return &MergeConflict{Path: m.path, What: []string{what}}
+	return &Conflict{Path: m.path, What: []string{what}}
 }
 
 func (m *merge) clash(format string, args ...any) {
@@ -89,7 +88,7 @@ func (m *merge) clash(format string, args ...any) {
 func textOf(path string) string { return "content of " + path }
 
 func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) ([]byte, error) {
-	after, ours, draft := edited.Declared, hcledit.NewDraft(edited), hcledit.NewDraft(theirs)
+	after, ours, draft := edited.Declared, NewDraft(edited), NewDraft(theirs)
 	project := func(d *catalog.Declared, uuid catalog.UUID) *catalog.ProjectConfig {
 		for i := range d.Projects {
 			if d.Projects[i].Project.UUID == uuid {
@@ -112,7 +111,7 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 		switch {
 		case b != nil && o != nil && len(projectWords(b, o)) == 0: // not the edit's
 		case b == nil && t == nil:
-			text, err := hcledit.WriteProject(o, nil)
+			text, err := WriteProject(o, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -153,7 +152,7 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 		return nil, err
 	}
 	for _, text := range added {
-		if out, err = hcledit.AppendBlock(out, text); err != nil {
+		if out, err = AppendBlock(out, text); err != nil {
 			return nil, err
 		}
 	}
@@ -259,7 +258,7 @@ func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]
 	var add []*catalog.Key
 	same := func(a, b *catalog.Key) bool { return len(catalog.FieldChanges(a.AuditFields(), b.AuditFields())) == 0 }
 	at := func(list []catalog.Key, name string) *catalog.Key {
-		if i := findKey(list, name); i >= 0 {
+		if i := slices.IndexFunc(list, func(k catalog.Key) bool { return k.Name == name }); i >= 0 {
 			return &list[i]
 		}
 		return nil
@@ -291,37 +290,15 @@ func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]
 	return func(src []byte) ([]byte, error) {
 		var err error
 		for _, name := range remove {
-			if src, err = hcledit.RemoveKey(src, name); err != nil {
+			if src, err = RemoveKey(src, name); err != nil {
 				return nil, err
 			}
 		}
 		for _, k := range add {
-			if src, err = hcledit.AddKey(src, k); err != nil {
+			if src, err = AddKey(src, k); err != nil {
 				return nil, err
 			}
 		}
 		return src, nil
 	}
-}
-
-// DecodeEdit returns what a file declares before and after an edit. Texts that templates take by file() stay unread,
-// and a file that is no config file declares nothing.
-func DecodeEdit(f *catalog.FileEdit) (was, is *catalog.Declared, err error) {
-	decode := func(src []byte) (*catalog.Declared, error) {
-		if src == nil || !folder.IsConfigName(f.Path[strings.LastIndexByte(f.Path, '/')+1:]) {
-			return new(catalog.Declared), nil
-		}
-		r, diags := hclfile.Decode(f.Path, src, hclfile.Options{ReadFile: func(p string) ([]byte,
-			error) {
-			return []byte("content of " + p), nil
-		}})
-		if diags.HasErrors() {
-			return nil, fmt.Errorf("%s: %s", f.Path, diags[0].Summary)
-		}
-		return r.Declared, nil
-	}
-	if was, err = decode(f.Before); err == nil {
-		is, err = decode(f.After)
-	}
-	return was, is, err
 }

@@ -1,4 +1,4 @@
-package configsrc
+package hcledit
 
 import (
 	"fmt"
@@ -35,18 +35,6 @@ func Subject(was, is *catalog.Declared) string {
 		return k.Name, k.AuditFields()
 	})...)
 	return strings.Join(parts, "; ")
-}
-
-// Subject says in one line what the write of a preview would change.
-func (p *Preview) Subject() string {
-	var was, is catalog.Declared
-	for _, d := range p.Was {
-		was.Projects, was.Keys = append(was.Projects, d.Projects...), append(was.Keys, d.Keys...)
-	}
-	for _, d := range p.Is {
-		is.Projects, is.Keys = append(is.Projects, d.Projects...), append(is.Keys, d.Keys...)
-	}
-	return Subject(&was, &is)
 }
 
 // projectWords lists what differs between two states of a project.

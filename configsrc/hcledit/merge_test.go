@@ -1,14 +1,14 @@
-package configsrc_test
+package hcledit_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/hcledit"
 )
 
-func TestMergeEdit(t *testing.T) {
+func TestMerge(t *testing.T) {
 	t.Parallel()
 	const base = `# Acme
 project "acme" {
@@ -54,8 +54,8 @@ key "ci" {
 		"key":               {after: edit(base, `["read"]`, `["read", "write"]`), theirs: edit(base, name("B")...), want: edit(base, append(name("B"), `["read"]`, `["read", "write"]`)...)},
 		"both keys":         {after: edit(base, `["read"]`, `["read", "write"]`), theirs: edit(base, `["read"]`, `["resolve"]`), conflict: "key ci"},
 	} {
-		got, err := configsrc.MergeEdit("acme.hcl", []byte(base), c.after, c.theirs, c.force)
-		var clash *configsrc.MergeConflict
+		got, err := hcledit.Merge("acme.hcl", []byte(base), c.after, c.theirs, c.force)
+		var clash *hcledit.Conflict
 		switch {
 		case c.conflict != "" && (!errors.As(err, &clash) || !strings.Contains(err.Error(), c.conflict)):
 			t.Errorf("%s: %v", what, err)
@@ -63,7 +63,7 @@ key "ci" {
 			t.Errorf("%s: %v\n%s\nwant\n%s", what, err, got, c.want)
 		}
 	}
-	if got, err := configsrc.MergeEdit("w.html", []byte("a"), []byte("b"), []byte("c"), false); err == nil {
+	if got, err := hcledit.Merge("w.html", []byte("a"), []byte("b"), []byte("c"), false); err == nil {
 		t.Errorf("text was merged: %s", got)
 	}
 }

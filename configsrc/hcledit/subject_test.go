@@ -1,9 +1,9 @@
-package configsrc_test
+package hcledit_test
 
 import (
 	"testing"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -34,7 +34,7 @@ func TestSubject(t *testing.T) {
 		{in(""), smtp(""), "acme: + smtp_config"},
 		{in(""), in("domain \"x.example\" {}\n"), "acme: + domain x.example"},
 	} {
-		if got := configsrc.Subject(declared(c.was), declared(c.is)); got != c.want {
+		if got := hcledit.Subject(declared(c.was), declared(c.is)); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
