@@ -84,9 +84,6 @@ func (r *Resolver) openDisk(s state) (*store.Store, error) {
 	if !errors.Is(err, store.ErrDamaged) {
 		return st, err
 	}
-	if r.storeHasNoMail() {
-		_ = ledger.WithoutMail(r.options.DataDir) // on an error the moved directory is searched for mail
-	}
 	aside, moveErr := store.MoveAside(r.options.DataDir, r.options.Now())
 	if moveErr != nil {
 		return nil, fmt.Errorf("%w; move it aside: %w", err, moveErr)
@@ -362,7 +359,7 @@ func (r *Resolver) wayBack(s state) error {
 	w.mu.Lock()
 	w.state, w.since = state{}, time.Now()
 	w.mu.Unlock()
-	return errors.Join(mem.Close(), r.sourcesMoved(disk))
+	return mem.Close()
 }
 
 // probe checks whether the disk would take a store in dir.

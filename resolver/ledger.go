@@ -27,11 +27,11 @@ func (r *Resolver) firstLedger(st *store.Store) error {
 		return err
 	}
 	if st.InMemory() {
-		// The mail that an earlier release left in the store on disk must be known first.
+		// the disk that the store cannot use has the ledger, too
 		r.watch.ledger = ledgerState{reason: "the store on disk is not in use"}
 		return nil
 	}
-	err := r.takeUpLedger(st, ledgerState{})
+	err := r.takeUpLedger(ledgerState{})
 	if errors.Is(err, ledger.ErrLocked) || errors.Is(err, ledger.ErrNewer) {
 		return err
 	}
@@ -80,7 +80,7 @@ func (r *Resolver) mendLedger() error {
 		return err
 	}
 	w.slower(r.retryEvery())
-	if err := r.takeUpLedger(st, s); err != nil {
+	if err := r.takeUpLedger(s); err != nil {
 		if errors.Is(err, ledger.ErrDamaged) {
 			w.mu.Lock()
 			w.ledger.damaged = true
@@ -125,13 +125,13 @@ func (r *Resolver) openLedger(s ledgerState) (*ledger.Ledger, error) {
 }
 
 // takeUpLedger opens the ledger and prepares it before it is used: it deletes mails that were refused while the ledger
-// failed, continues the ids after its last one, and finds the databases whose mail must be moved to it.
-func (r *Resolver) takeUpLedger(st *store.Store, s ledgerState) error {
+// failed, continues the ids after its last one, and finds the damaged ledgers whose mail must be copied to it.
+func (r *Resolver) takeUpLedger(s ledgerState) error {
 	l, err := r.openLedger(s)
 	if err != nil {
 		return err
 	}
-	if err := r.takeUpMail(st, l); err != nil {
+	if err := r.takeUpMail(l); err != nil {
 		_ = l.Close() // it failed with err
 		return err
 	}
@@ -139,7 +139,7 @@ func (r *Resolver) takeUpLedger(st *store.Store, s ledgerState) error {
 	return nil
 }
 
-func (r *Resolver) takeUpMail(st *store.Store, l *ledger.Ledger) error {
+func (r *Resolver) takeUpMail(l *ledger.Ledger) error {
 	m := &r.mail
 	m.accepting.Lock() // no call uses the failed ledger any more
 	m.mu.Lock()
@@ -149,17 +149,13 @@ func (r *Resolver) takeUpMail(st *store.Store, l *ledger.Ledger) error {
 	if err := l.ForgetMail(doubtful); err != nil {
 		return err
 	}
-	asides, err := r.asides()
-	if err != nil {
-		return err
-	}
-	former, err := r.formerMail(st, l)
+	asides, err := ledger.MovedAside(r.ledgerDir())
 	if err != nil {
 		return err
 	}
 	if n := l.MailMissing(); n > 0 {
 		err = r.noteLoss(l, fmt.Sprintf("the log of the store was damaged: the last %d writes of mail are lost", n))
-	} else if len(asides) == 0 && former == nil && l.MailIDBound() < stored {
+	} else if len(asides) == 0 && l.MailIDBound() < stored {
 		err = r.noteLoss(l, "the data directory was removed or replaced while in use: what it had of mail is lost")
 	}
 	if err == nil {
@@ -176,73 +172,8 @@ func (r *Resolver) takeUpMail(st *store.Store, l *ledger.Ledger) error {
 	}
 	m.stored = 0 // its content is known now
 	m.last = max(m.last, l.MailIDBound())
-	m.asides, m.former, m.recovered = asides, former, false
+	m.asides, m.recovered = asides, false
 	return nil
-}
-
-// sourcesMoved searches again for mail that is not in the ledger yet, because the store that holds it was reopened or
-// moved aside.
-func (r *Resolver) sourcesMoved(st *store.Store) error {
-	m := &r.mail
-	l := m.ledger.Load()
-	m.mu.Lock()
-	recovering := m.recovering()
-	m.mu.Unlock()
-	if l == nil || !recovering {
-		return nil
-	}
-	asides, err := r.asides()
-	if err != nil {
-		return err
-	}
-	former, err := r.formerMail(st, l)
-	if err != nil {
-		return err
-	}
-	m.mu.Lock()
-	m.asides, m.former = asides, former
-	m.mu.Unlock()
-	r.startSalvage(l)
-	return nil
-}
-
-// storeHasNoMail records that the ledger has all mail that the store in the data directory ever had.
-func (r *Resolver) storeHasNoMail() bool {
-	l := r.mail.ledger.Load()
-	if l == nil {
-		var err error
-		if l, err = ledger.Open(r.ledgerDir(), ledger.Options{Logger: r.log, ReadOnly: true}); err != nil {
-			return false
-		}
-		defer l.Close()
-	}
-	settled, err := l.Settled()
-	return settled && err == nil
-}
-
-// asides returns the damaged ledgers, and the damaged stores of earlier releases, whose mail is not salvaged yet.
-func (r *Resolver) asides() ([]string, error) {
-	stores, err := ledger.MovedAside(r.options.DataDir)
-	ledgers, ledgerErr := ledger.MovedAside(r.ledgerDir())
-	return append(stores, ledgers...), errors.Join(err, ledgerErr)
-}
-
-// formerMail returns the mail that an earlier release left in the store, or nil. If the log of that store has lost some
-// of it, the loss is recorded once.
-func (r *Resolver) formerMail(st *store.Store, l *ledger.Ledger) (ledger.Former, error) {
-	former, found, err := st.FormerMail()
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, l.Settle()
-	}
-	missing, err := ledger.MissingIn(r.options.DataDir, former)
-	if err == nil && missing > 0 {
-		err = r.noteLoss(l, fmt.Sprintf("the log of the store was damaged: the last %d writes of mail are lost", missing))
-	}
-	ledger.ForgetMissing(r.options.DataDir)
-	return former, err
 }
 
 // noteLoss logs and stores what cannot be recovered.
@@ -251,7 +182,7 @@ func (r *Resolver) noteLoss(l *ledger.Ledger, reason string) error {
 	return l.NoteGap(&MailGap{Found: r.options.Now(), Reason: reason})
 }
 
-// startSalvage copies the mail of other databases in the background: configuration must not wait for it.
+// startSalvage copies the mail of damaged ledgers in the background: configuration must not wait for it.
 func (r *Resolver) startSalvage(l *ledger.Ledger) {
 	m := &r.mail
 	m.mu.Lock()
@@ -261,20 +192,20 @@ func (r *Resolver) startSalvage(l *ledger.Ledger) {
 	}
 	before, done := m.salvage, make(chan struct{})
 	m.salvage = done
-	asides, former := m.asides, m.former
+	asides := m.asides
 	go func() {
 		defer close(done)
 		if before != nil {
 			<-before // its ledger has failed
 		}
-		if err := r.salvage(l, former, asides); err != nil && r.watch.stopped.Err() == nil {
+		if err := r.salvage(l, asides); err != nil && r.watch.stopped.Err() == nil {
 			r.log.Error("mail not recovered: it is tried again when the ledger is back, or with the next start", "error", err)
 		}
 	}()
 }
 
-// salvage copies the queues of all other databases first, so that mail can be accepted, then the logs.
-func (r *Resolver) salvage(l *ledger.Ledger, former ledger.Former, asides []string) error {
+// salvage copies the queues of all damaged ledgers first, so that mail can be accepted, then the logs.
+func (r *Resolver) salvage(l *ledger.Ledger, asides []string) error {
 	ctx := r.watch.stopped
 	r.mail.mu.Lock()
 	refused := r.mail.refused
@@ -285,22 +216,14 @@ func (r *Resolver) salvage(l *ledger.Ledger, former ledger.Former, asides []stri
 			_ = v.Abandon() // with an error above, everything is done again
 		}
 	}()
-	add := func(v *ledger.Salvage) error {
-		open = append(open, v)
-		v.LeaveOut(refused)
-		return errors.Join(v.Audit(ctx), v.Queue(ctx))
-	}
-	if former != nil {
-		if err := add(l.TakeOver(former)); err != nil {
-			return err
-		}
-	}
 	for _, aside := range asides {
 		v, err := r.openSalvage(ctx, l, aside)
-		if err == nil {
-			err = add(v)
-		}
 		if err != nil {
+			return err
+		}
+		open = append(open, v)
+		v.LeaveOut(refused)
+		if err := errors.Join(v.Audit(ctx), v.Queue(ctx)); err != nil {
 			return err
 		}
 	}
@@ -319,13 +242,6 @@ func (r *Resolver) salvage(l *ledger.Ledger, former ledger.Former, asides []stri
 		if err != nil {
 			return err
 		}
-		if former != nil {
-			if err := r.dropFormer(l, former, gap); err != nil {
-				return err
-			}
-			former = nil
-			continue
-		}
 		r.log.Warn("mail recovered from a damaged store", "moved_to", gap.MovedTo, "entries", gap.Entries, "queued",
 			gap.Queued,
 			"lost", gap.Lost, "complete", gap.Complete, "reason", gap.Reason)
@@ -339,19 +255,7 @@ func (r *Resolver) salvage(l *ledger.Ledger, former ledger.Former, asides []stri
 	return nil
 }
 
-// dropFormer deletes the mail of an earlier release from the store, now that it is durable in the ledger.
-func (r *Resolver) dropFormer(l *ledger.Ledger, former ledger.Former, gap MailGap) error {
-	if err := former.Drop(); err != nil {
-		return err
-	}
-	r.log.Info("mail moved from the store to the ledger", "entries", gap.Entries, "queued", gap.Queued)
-	r.mail.mu.Lock()
-	r.mail.former = nil
-	r.mail.mu.Unlock()
-	return errors.Join(l.Settle(), r.readGaps(l))
-}
-
-// openSalvage waits for the lock of a damaged database: a failed instance releases it a moment later.
+// openSalvage waits for the lock of a damaged ledger: a failed instance releases it a moment later.
 func (r *Resolver) openSalvage(ctx context.Context, l *ledger.Ledger, aside string) (*ledger.Salvage, error) {
 	for {
 		v, err := l.OpenSalvage(aside, r.log)

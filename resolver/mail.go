@@ -28,14 +28,13 @@ type mailKeeping struct {
 	doubtful  []int64       // mails whose AcceptMail failed; their batches may still be on disk
 	refused   []int64       // the doubtful mails that may be in one of asides
 	gaps      []MailGap     // of the store in use
-	asides    []string      // damaged ledgers and stores whose mail is not yet salvaged
-	former    ledger.Former // the store, if an earlier release left mail in it; else nil
+	asides    []string      // damaged ledgers whose mail is not yet salvaged
 	recovered bool          // the parts of those that decide whether a mail is accepted and sent
 	salvage   chan struct{} // closed when the last salvage has ended; nil before the first
 }
 
-// recovering reports whether mail of other databases is not in the ledger yet. The caller holds mu.
-func (m *mailKeeping) recovering() bool { return len(m.asides) > 0 || m.former != nil }
+// recovering reports whether mail of damaged ledgers is not in the ledger yet. The caller holds mu.
+func (m *mailKeeping) recovering() bool { return len(m.asides) > 0 }
 
 // maxMailID keeps ids far below 2^53, whatever the clock says.
 const maxMailID = 1 << 52

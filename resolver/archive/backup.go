@@ -78,7 +78,7 @@ func backupDir(w io.Writer, dir string, now time.Time) (err error) {
 	ledgerDir := filepath.Join(dir, ledger.Folder)
 	l, err := ledger.Open(ledgerDir, ledger.Options{Logger: slog.New(slog.DiscardHandler), ReadOnly: true})
 	switch {
-	case errors.Is(err, ledger.ErrNoStore): // an earlier release keeps mail in the store
+	case errors.Is(err, ledger.ErrNoStore): // a damaged one was moved aside, and no start has made another
 		ledgerDir = ""
 	case err != nil:
 		return err

@@ -8,6 +8,5 @@
 // nothing before, between or behind. Formats that are too new are refused by the manifest alone. The restored store is
 // built next to its place, opened, read through, and exchanged with the present data directory, which is kept.
 //
-// The mails of a restored queue may have been sent since the backup was made, so each is marked as uncertain. Mail in
-// an archive of an earlier release is moved from its store into a ledger during the restore.
+// The mails of a restored queue may have been sent since the backup was made, so each is marked as uncertain.
 package archive

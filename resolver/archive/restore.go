@@ -204,7 +204,7 @@ func (r *restore) finish(m *Manifest) error {
 }
 
 func (r *restore) verify(m *Manifest) error {
-	// Upgrade the store of an earlier release now, while nothing uses it. The generations after the backup will be others
+	// Upgrade a store of an older format now, while nothing uses it. The generations after the backup will be others
 	// than those that edges and clients have seen, so they are of another epoch.
 	s, err := store.Open(r.built(), store.Options{CacheBytes: store.InspectCacheBytes, NewEpoch: true})
 	if errors.Is(err, store.ErrUnavailable) {
@@ -215,12 +215,12 @@ func (r *restore) verify(m *Manifest) error {
 	}
 	err = s.Verify()
 	if err == nil {
-		err = r.settle(s)
+		err = r.verifyLedger()
 	}
 	if err == nil {
 		r.audited, err = s.AuditID()
 	}
-	// The upgrade has emptied the store of an earlier release, but for the times of its objects.
+	// The upgrade has emptied a store of an older format, but for the times of its objects.
 	if counts := s.Counts(); err == nil && m.StoreFormat == store.Format &&
 		(s.Generation() != m.Generation || counts.Projects != m.Projects || counts.Domains != m.Domains) {
 		err = fmt.Errorf("its manifest tells of generation %d with %d projects and %d domains, the store in it of %d with "+
@@ -235,25 +235,13 @@ func (r *restore) verify(m *Manifest) error {
 	return os.Remove(filepath.Join(r.built(), "LOCK")) // left by the verification
 }
 
-// settle reads the ledger through, and moves the mail of an earlier release into it.
-func (r *restore) settle(s *store.Store) error {
+// verifyLedger reads the ledger through.
+func (r *restore) verifyLedger() error {
 	l, err := ledger.Open(r.ledger(), ledger.Options{})
 	if err != nil {
 		return err
 	}
-	err = l.Verify()
-	if err == nil {
-		err = takeOver(l, s, r.o.Now)
-	}
-	return errors.Join(err, l.Close(), os.Remove(filepath.Join(r.ledger(), "LOCK")))
-}
-
-func takeOver(l *ledger.Ledger, s *store.Store, now time.Time) error {
-	former, found, err := s.FormerMail()
-	if err != nil || !found {
-		return err
-	}
-	return l.TakeOverAll(former, now)
+	return errors.Join(l.Verify(), l.Close(), os.Remove(filepath.Join(r.ledger(), "LOCK")))
 }
 
 // take marks the queued mails of the backup as uncertain, because they may have been sent since it was made, and adds

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -330,12 +331,16 @@ func repackDir(t *testing.T, m map[string]any, manifest entry, dir string) []byt
 	entries, files := []entry{manifest}, []any{}
 	for name, content := range tree(t, dir) {
 		name = strings.TrimPrefix(name, "/")
-		if name == "LOCK" {
+		if base := path.Base(name); base == "LOCK" || base == "mail-witness" {
 			continue
+		}
+		in := "store/" + name
+		if strings.HasPrefix(name, "ledger/") {
+			in = name
 		}
 		sum := sha256.Sum256([]byte(content))
 		files = append(files, map[string]any{"name": name, "size": len(content), "sha256": hex.EncodeToString(sum[:])})
-		entries = append(entries, entry{tar.Header{Typeflag: tar.TypeReg, Name: "store/" + name}, content})
+		entries = append(entries, entry{tar.Header{Typeflag: tar.TypeReg, Name: in}, content})
 	}
 	m["files"] = files
 	return pack(t, m, entries)

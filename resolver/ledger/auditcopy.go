@@ -21,7 +21,7 @@ const copiedPerTurn = 1000
 // and the commits of its writes. Where entries are missing, it notes an AuditGap. It must have returned before the new ledger gets entries of its own. What retention
 // has cut off stays cut off.
 func (v *Salvage) Audit(ctx context.Context) error {
-	if v.rows == nil {
+	if v.files == nil {
 		return v.anyLost()
 	}
 	var part [][]byte
@@ -46,7 +46,7 @@ func (v *Salvage) Audit(ctx context.Context) error {
 	if err == nil {
 		err = v.cutTails(ctx)
 	}
-	if err == nil && v.files != nil && (!v.gap.Complete || len(v.files.Problems()) > 0) {
+	if err == nil && (!v.gap.Complete || len(v.files.Problems()) > 0) {
 		err = v.anyLost()
 	}
 	if err == nil {
@@ -100,7 +100,7 @@ func (v *Salvage) copyAudit(recs [][]byte) error {
 			continue
 		}
 		days[project] = 0
-		_, err := v.rows.Get(appendChainKey(nil, project), func(value []byte) error {
+		_, err := v.files.Get(appendChainKey(nil, project), func(value []byte) error {
 			c, err := decodeChain(project, value)
 			if err == nil {
 				days[project], cuts[project] = c.Days, c.Cut

@@ -6,62 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"net/mail"
-	"time"
 
 	"fingerpost/resolver/catalog"
 )
 
-// This file copies the mail of another database: of a damaged ledger, or of the store of an earlier release, which kept
-// mail next to the configuration. What the new ledger has already stays as it is, so a copy that was interrupted is
-// simply made again.
-
-// Rows are the mail records of another database, under the same keys.
-type Rows interface {
-	// Each calls f with all keys that begin with prefix, in order, until f returns an error. Key and value are valid
-	// within the call.
-	Each(prefix byte, f func(key, value []byte) error) error
-	// Get calls f with the value of a key, if there is one.
-	Get(key []byte, f func(value []byte) error) (found bool, err error)
-}
-
-// TakeOver starts to copy the mail from the store of an earlier release that is in use.
-func (l *Ledger) TakeOver(rows Rows) *Salvage {
-	return &Salvage{to: l, rows: rows, gap: MailGap{Complete: true}}
-}
-
-// Former is a store with mail of an earlier release. Drop deletes that mail durably.
-type Former interface {
-	Rows
-	Drop() error
-}
-
-// TakeOverAll copies the mail from a store that is not in use, deletes it there, and records that.
-func (l *Ledger) TakeOverAll(former Former, now time.Time) error {
-	v := l.TakeOver(former)
-	err := v.Queue(context.Background())
-	if err == nil {
-		err = v.Log(context.Background())
-	}
-	if err == nil {
-		_, err = v.Close(now)
-	}
-	if err == nil {
-		err = former.Drop()
-	}
-	if err == nil {
-		err = l.Settle()
-	}
-	return err
-}
+// This file copies the mail of a damaged ledger. What the new ledger has already stays as it is, so a copy that was
+// interrupted is simply made again.
 
 // Queue copies the bound of ids, the idempotency keys and the queued mails; until it returns, a mail may be accepted
 // twice. Errors are those of the new ledger.
 func (v *Salvage) Queue(ctx context.Context) error {
-	if v.rows == nil {
+	if v.files == nil {
 		return nil
 	}
 	var bound int64
-	_, err := v.rows.Get(keyMailState, func(value []byte) (err error) {
+	_, err := v.files.Get(keyMailState, func(value []byte) (err error) {
 		bound, _, err = decodeMailState(value)
 		return err
 	})
@@ -119,10 +78,10 @@ func (v *Salvage) queued(id int64, q *queued) error {
 	if err == nil {
 		err = decodeMailLog(&log, q.project, pos, rec)
 	}
-	if v.aside != "" && log.Status.Ended() {
+	if log.Status.Ended() {
 		return nil // Log will copy it: the deletion of the queued mail was in an unreadable file
 	}
-	log.Uncertain = log.Uncertain || v.aside != "" // a record of its attempts may be unreadable, too
+	log.Uncertain = true // a record of its attempts may be unreadable, too
 	if err != nil {
 		v.lacks(err)
 		if m, err := mail.ReadMessage(bytes.NewReader(message)); err == nil {
@@ -153,7 +112,7 @@ func (v *Salvage) gaps(ctx context.Context) error {
 // Log copies the records of gaps and the log. A mail that was not final and is not in the queue has lost its message:
 // it becomes FAILED.
 func (v *Salvage) Log(ctx context.Context) error {
-	if v.rows == nil {
+	if v.files == nil {
 		return nil
 	}
 	if err := v.gaps(ctx); err != nil {
@@ -240,7 +199,7 @@ func (l *Ledger) copyMail(log *catalog.MailLog, m *catalog.QueuedMail) (copied b
 
 // value reads a key of the other database.
 func (v *Salvage) value(key []byte) (value []byte, err error) {
-	found, err := v.rows.Get(key, func(b []byte) error { value = bytes.Clone(b); return nil })
+	found, err := v.files.Get(key, func(b []byte) error { value = bytes.Clone(b); return nil })
 	if err == nil && !found {
 		err = fmt.Errorf("%w: a record is missing", ErrDamaged)
 	}
@@ -250,7 +209,7 @@ func (v *Salvage) value(key []byte) (value []byte, err error) {
 // each calls f with all readable keys of a prefix. Records that f cannot decode are skipped; errors of the new ledger,
 // and of the context, end it.
 func (v *Salvage) each(ctx context.Context, prefix byte, f func(key, rec []byte) error) error {
-	return v.rows.Each(prefix, func(key, rec []byte) error {
+	return v.files.Each(prefix, func(key, rec []byte) error {
 		if err := f(key, rec); errors.Is(err, errRecord) || errors.Is(err, ErrNewer) {
 			v.lacks(err)
 		} else if err != nil {

@@ -6,12 +6,10 @@
 //
 // # Key layout
 //
-// The first byte says what a key is. Ids are eight bytes, big-endian, so that a scan is in the order of ids. The layout
-// is that of earlier releases, which kept mail in the store, next to the configuration.
+// The first byte says what a key is. Ids are eight bytes, big-endian, so that a scan is in the order of ids.
 //
 //	prefix key                       value                                            written by
 //	m      "format"                  version of this layout, uvarint                  Open
-//	m      "settled"                 empty: the store has no mail any more            Settle
 //	L      project id, createdAt,    entry of the mail log                            AcceptMail, UpdateMail
 //	       mail id
 //	N      project id                number of entries by status                      with L

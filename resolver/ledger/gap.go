@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A MailGap describes what became of the mail in a store that was damaged, or removed while in use.
+// A MailGap describes what became of the mail in a ledger that was damaged, or removed while in use.
 type MailGap struct {
 	Found time.Time // when it was examined; zero while that is under way
-	// name of the damaged ledger in the data directory, or of an old store next to it; "" for one that is gone
+	// name of the damaged ledger in the data directory; "" for one that is gone
 	MovedTo  string
 	Complete bool   // all mail was recovered, and the log has no gap
 	Reason   string // why not, written for an operator; "" if complete

@@ -29,7 +29,6 @@ const (
 // Keys that exist once. They are read-only.
 var (
 	keyFormat     = []byte("mformat")
-	keySettled    = []byte("msettled")
 	keyMailState  = []byte{prefixMailState}
 	keyAuditState = []byte{prefixAuditChain}
 )

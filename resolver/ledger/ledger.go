@@ -3,7 +3,6 @@ package ledger
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
@@ -155,27 +154,6 @@ func (l *Ledger) Check() error { return l.fs.Check() }
 func (l *Ledger) Close() error {
 	defer l.mail.mark.close()
 	return l.fs.Close(func() error { return l.db.Close() })
-}
-
-// Settled reports whether Settle was called: the store next to the ledger holds no mail.
-func (l *Ledger) Settled() (settled bool, err error) {
-	err = l.read(func() error {
-		settled, err = now{l.db}.get(keySettled, func([]byte) error { return nil })
-		return err
-	})
-	return settled, err
-}
-
-// Settle records durably, with all earlier writes, that the mail which an earlier release kept in the store is in the
-// ledger.
-func (l *Ledger) Settle() error {
-	err := l.read(func() error {
-		return l.fs.Run(func() error { return l.db.Set(keySettled, nil, l.durable()) })
-	})
-	if err != nil {
-		return fmt.Errorf("note that the ledger has all mail: %w", err)
-	}
-	return nil
 }
 
 // sync makes all writes durable.

@@ -24,8 +24,8 @@ import (
 // salvageMark is the name of that file. It holds "begun" or "done".
 const salvageMark = "mail-salvage"
 
-// MovedAside lists the directories next to dir, oldest first, that were moved aside and whose mail is not salvaged yet:
-// damaged ledgers, or damaged stores of an earlier release.
+// MovedAside lists the damaged ledgers that were moved aside, next to dir, and whose mail is not salvaged yet, the oldest
+// first.
 func MovedAside(dir string) (asides []string, err error) {
 	if dir == "" {
 		return nil, nil
@@ -44,15 +44,11 @@ func MovedAside(dir string) (asides []string, err error) {
 	return asides, err
 }
 
-// WithoutMail marks a directory as having no mail to salvage.
-func WithoutMail(aside string) error { return (&Salvage{aside: aside}).mark("done\n") }
-
-// A Salvage copies the mail of one other database. Call OpenSalvage, LeaveOut, Queue, Log, then Close.
+// A Salvage copies the mail of one damaged ledger. Call OpenSalvage, LeaveOut, Queue, Log, then Close.
 type Salvage struct {
 	to      *Ledger
-	rows    Rows           // nil: nothing can be read
-	files   *salvage.Rows  // rows, for a database that was moved aside
-	aside   string         // its folder; "" for a store that is in use
+	files   *salvage.Rows  // nil: nothing can be read
+	aside   string         // its folder
 	refused map[int64]bool // see LeaveOut
 	gap     MailGap
 	began   time.Time
@@ -91,30 +87,26 @@ func (l *Ledger) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
 		v.lacks(pebblefs.WithoutPath(err))
 		return v, nil
 	}
-	v.rows = v.files
-	if n, err := MissingIn(aside, v.rows); err == nil && n > 0 {
+	if n, err := v.missing(); err == nil && n > 0 {
 		v.lacks(fmt.Errorf("its log has lost the last %d writes of mail", n))
 	}
 	return v, nil
 }
 
-// MissingIn returns how many of the last acknowledged mail writes are missing in rows, which are in dir.
-func MissingIn(dir string, rows Rows) (missing uint64, err error) {
+// missing returns how many of the last acknowledged mail writes the damaged ledger lacks.
+func (v *Salvage) missing() (missing uint64, err error) {
 	var number uint64
-	_, err = rows.Get(keyMailState, func(value []byte) (err error) {
+	_, err = v.files.Get(keyMailState, func(value []byte) (err error) {
 		_, number, err = decodeMailState(value)
 		return err
 	})
-	if seen := readHighWater(filepath.Clean(dir)); err == nil && seen > number {
+	if seen := readHighWater(filepath.Clean(v.aside)); err == nil && seen > number {
 		missing = seen - number
 	}
 	return missing, err
 }
 
-// ForgetMissing makes MissingIn return 0 from now on, for a store whose mail is in the ledger.
-func ForgetMissing(dir string) { _ = os.Remove(filepath.Join(filepath.Clean(dir), highWaterFile)) }
-
-// mailFirst and mailEnd bound the keys of mail. The other keys of an old store begin with small letters.
+// mailFirst and mailEnd bound the keys of records; the layout's own begin with a small letter.
 var mailFirst, mailEnd = []byte{'A'}, []byte{'a'}
 
 // withoutDir removes the path from an error of Open.
@@ -151,16 +143,14 @@ func (v *Salvage) Close(now time.Time) (MailGap, error) {
 	}
 	v.gap.Found = now
 	err := v.Abandon()
-	if !v.gap.Complete || v.gap.Entries > 0 && v.aside != "" {
+	if !v.gap.Complete || v.gap.Entries > 0 {
 		err = errors.Join(err, v.to.NoteGap(&v.gap))
 	}
 	err = errors.Join(err, v.to.sync())
 	if err != nil {
 		return v.gap, fmt.Errorf("salvage mail: %w", err)
 	}
-	if v.aside != "" {
-		_ = v.mark("done\n") // if that fails, the next start finds everything copied
-	}
+	_ = v.mark("done\n") // if that fails, the next start finds everything copied
 	return v.gap, nil
 }
 

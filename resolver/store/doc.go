@@ -44,9 +44,6 @@
 // again; the times and the last accepted bytes stay (upgrade.go). A store with a newer version is refused, never
 // touched.
 //
-// Earlier releases kept mail in the store, under keys that begin with a capital letter; the first start moves it to the
-// ledger (formermail.go). Such a release leaves the ledger alone, so after a downgrade mail waits but nothing is lost.
-//
 // # A miss
 //
 // What resolve needs on a cache miss is in one value: the domain's record and a denormalised copy of its project's. A

@@ -22,6 +22,5 @@ var (
 	MoveAside = pebblefs.MoveFilesAside
 )
 
-// ownFiles are the names in a store's directory that are not Pebble's: the ledger, and what an earlier release has kept
-// of mail.
-var ownFiles = []string{"ledger", "mail-witness", "mail-salvage"}
+// ownFiles are the names in a store's directory that are not Pebble's.
+var ownFiles = []string{"ledger"}

@@ -9,23 +9,22 @@ import (
 
 // The first byte of every key; see the table in doc.go.
 const (
-	prefixMeta          = 'm'
-	prefixProject       = 'p'
-	prefixSlug          = 's'
-	prefixDomain        = 'h'
-	prefixProjectHost   = 'o'
-	prefixTemplate      = 't'
-	prefixTemplateCode  = 'c'
-	prefixKey           = 'k'
-	prefixDefaults      = 'x'
-	prefixSealing       = 'z'
-	prefixFile          = 'f'
-	prefixBytes         = 'b'
-	prefixTimes         = 'u'
-	prefixEdge          = 'e'
-	prefixText          = 'y'
-	prefixRefused       = 'q'
-	prefixDomainFormat2 = 'd' // key is the plain name; until format 3
+	prefixMeta         = 'm'
+	prefixProject      = 'p'
+	prefixSlug         = 's'
+	prefixDomain       = 'h'
+	prefixProjectHost  = 'o'
+	prefixTemplate     = 't'
+	prefixTemplateCode = 'c'
+	prefixKey          = 'k'
+	prefixDefaults     = 'x'
+	prefixSealing      = 'z'
+	prefixFile         = 'f'
+	prefixBytes        = 'b'
+	prefixTimes        = 'u'
+	prefixEdge         = 'e'
+	prefixText         = 'y'
+	prefixRefused      = 'q'
 )
 
 // Keys that exist once. They are read-only.

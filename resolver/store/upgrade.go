@@ -12,11 +12,11 @@ import (
 // upgrade starts again. Times that an earlier upgrade kept, and that no object has taken yet, get the present version.
 func (s *Store) upgrade() error {
 	var err error
-	for _, prefix := range []byte{prefixTimes, prefixProject, prefixDomain, prefixDomainFormat2, prefixTemplate} {
+	for _, prefix := range []byte{prefixTimes, prefixProject, prefixDomain, prefixTemplate} {
 		err = errors.Join(err, s.keepTimes(prefix))
 	}
 	b := s.db.NewBatch()
-	for _, prefix := range append(catalogPrefixes, prefixDomainFormat2) {
+	for _, prefix := range catalogPrefixes {
 		if prefix != prefixBytes && prefix != prefixTimes && prefix != prefixText && prefix != prefixRefused {
 			err = errors.Join(err, b.DeleteRange([]byte{prefix}, []byte{prefix + 1}, nil))
 		}

@@ -14,19 +14,11 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// formerRecordVersion returns the first byte of records in an older format.
-func formerRecordVersion(format uint64) byte {
-	if format < 4 {
-		return 1
-	}
-	return 2
-}
-
-// TestUpgrade opens stores of older formats, some with an interrupted upgrade: what the files declare is gone, and has
+// TestUpgrade opens a store of an older format, with an interrupted upgrade: what the files declare is gone, and has
 // its times again once the files declare it.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
-	for _, format := range []uint64{2, 3, 4} {
+	for _, format := range []uint64{formatVersion - 1} {
 		dir := filepath.Join(t.TempDir(), "data")
 		reopen := func(s *Store) *Store {
 			t.Helper()
@@ -50,14 +42,11 @@ func TestUpgrade(t *testing.T) {
 		b := s.db.NewBatch()
 		err := s.scan([]byte{prefixDomain}, func(key, value []byte) error {
 			value = bytes.Clone(value)
-			value[0] = formerRecordVersion(format)
-			if format == 2 {
-				return errors.Join(b.Delete(key, nil), b.Set(append([]byte{prefixDomainFormat2}, nameIn(key)...), value, nil))
-			}
+			value[0] = recordVersion - 1
 			return b.Set(key, value, nil)
 		})
 		early := newRecord(catalog.DeriveDomainUUID(catalog.DeriveProjectUUID("crowd"), "n6.example")) // kept by an earlier upgrade
-		early[0] = formerRecordVersion(format)
+		early[0] = recordVersion - 1
 		setRecordTimes(early, midnight, midnight)
 		err = errors.Join(err, b.Set(timesKey(early), early, nil))
 		if err := errors.Join(err, b.Set(keyFormat, binary.AppendUvarint(nil, format), nil), b.Commit(pebble.Sync)); err != nil {
