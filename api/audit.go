@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -19,7 +20,7 @@ var auditFields = []string{"id", "time"}
 func (s *Server) listAudit(r *request) error {
 	raw := r.ctx.URI().QueryString()
 	query, problems := parseAuditQuery(raw)
-	page, err := parsePaging(raw, auditFields, problems)
+	page, err := web.ParsePaging(raw, auditFields, problems)
 	if err != nil {
 		return err
 	}
@@ -31,8 +32,8 @@ func (s *Server) listAudit(r *request) error {
 			return refuseProject
 		}
 	}
-	page.paged = true
-	query.Page, query.Limit, query.Ascending = page.page, page.limit, page.order == "asc"
+	page.Paged = true
+	query.Page, query.Limit, query.Ascending = page.Page, page.Limit, page.Order == "asc"
 	found, err := s.resolver.Audit(query)
 	if err != nil {
 		return err
@@ -41,29 +42,29 @@ func (s *Server) listAudit(r *request) error {
 	for i := range found.Entries {
 		rows[i] = &found.Entries[i]
 	}
-	s.succeedPage(r.ctx, "audit trail found", appendRows(rows, resolver.AppendAudit), page, int(found.Total))
+	s.succeedPage(r.ctx, "audit trail found", web.AppendRows(rows, resolver.AppendAudit), page, int(found.Total))
 	return nil
 }
 
 // parseAuditQuery reads the filters of the audit trail and reports every problem.
 func parseAuditQuery(raw []byte) (f catalog.AuditQuery, _ catalog.Problems) {
-	q := parseQuery(raw, "projectId", "actor", "action", "from", "to", "requestId")
-	if text, given := q.values["projectId"]; given {
+	q := web.ParseQuery(raw, "projectId", "actor", "action", "from", "to", "requestId")
+	if text, given := q.Values["projectId"]; given {
 		n, err := strconv.ParseUint(text, 10, idBits)
 		if f.ProjectID = int64(n); err != nil || n == 0 {
-			q.problems.Addf("projectId", "must be a positive decimal integer")
+			q.Problems.Addf("projectId", "must be a positive decimal integer")
 		}
 	}
-	q.text("actor", &f.Actor)
-	q.text("action", &f.Action)
+	q.Text("actor", &f.Actor)
+	q.Text("action", &f.Action)
 	if f.Action != "" && !catalog.IsAuditAction(f.Action) {
-		q.problems.Addf("action", "must be %s with .create, .update or .delete, or %s",
+		q.Problems.Addf("action", "must be %s with .create, .update or .delete, or %s",
 			strings.Join(catalog.AuditObjects, ", "), strings.Join(catalog.AuditOthers, ", "))
 	}
-	q.text("requestId", &f.RequestID)
-	q.moment("from", &f.From)
-	q.moment("to", &f.To)
-	return f, q.problems
+	q.Text("requestId", &f.RequestID)
+	q.Moment("from", &f.From)
+	q.Moment("to", &f.To)
+	return f, q.Problems
 }
 
 const (
@@ -79,17 +80,17 @@ func (r *request) readActor() error {
 		return nil
 	case 1:
 	default:
-		return invalidField(headerActor, "must be given once")
+		return web.InvalidField(headerActor, "must be given once")
 	}
 	value := bytes.Trim(values[0], " \t")
 	text := string(value)
 	switch _, err := mail.ParseAddress(text); {
 	case len(value) > maxActorLen:
-		return invalidField(headerActor, "has more than 256 bytes")
+		return web.InvalidField(headerActor, "has more than 256 bytes")
 	case !utf8.Valid(value) || strings.ContainsFunc(text, catalog.BreaksLine):
-		return invalidField(headerActor, "must be UTF-8 without control characters")
+		return web.InvalidField(headerActor, "must be UTF-8 without control characters")
 	case err != nil:
-		return invalidField(headerActor, "must be a name and an address, such as Ada Lovelace <ada@example.com>")
+		return web.InvalidField(headerActor, "must be a name and an address, such as Ada Lovelace <ada@example.com>")
 	}
 	r.actor = text
 	return nil
@@ -109,13 +110,13 @@ func (r *request) readMessage() error {
 	text := string(bytes.Trim(values[0], " \t"))
 	switch {
 	case len(values) > 1:
-		return invalidField(headerMessage, "must be given once")
+		return web.InvalidField(headerMessage, "must be given once")
 	case text == "":
-		return invalidField(headerMessage, "must not be empty")
+		return web.InvalidField(headerMessage, "must not be empty")
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, catalog.BreaksLine):
-		return invalidField(headerMessage, "must be UTF-8 without control characters")
+		return web.InvalidField(headerMessage, "must be UTF-8 without control characters")
 	case utf8.RuneCountInString(text) > maxMessageLen:
-		return invalidField(headerMessage, "has more than 72 characters")
+		return web.InvalidField(headerMessage, "has more than 72 characters")
 	}
 	r.message = text
 	return nil

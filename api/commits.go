@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver/catalog"
 )
 
@@ -20,7 +21,7 @@ var (
 func (s *Server) getCommit(r *request) error {
 	commit, _ := r.ctx.UserValue("commit").(string)
 	if !commitID.MatchString(commit) {
-		return invalidField("commit", "must be the full id of a commit: 40 or 64 hexadecimal digits in lower case")
+		return web.InvalidField("commit", "must be the full id of a commit: 40 or 64 hexadecimal digits in lower case")
 	}
 	if err := r.permit(); err != nil {
 		return err

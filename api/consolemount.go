@@ -16,6 +16,7 @@ import (
 	"fingerpost/api/console"
 	"fingerpost/api/gate"
 	"fingerpost/api/ops"
+	"fingerpost/api/web"
 )
 
 // A consoleMount is the web console inside the Server. Its requests take the Server's own gate; its pages ask the API
@@ -102,7 +103,7 @@ func (s *Server) answerConsole(ctx *fasthttp.RequestCtx, c *conn) {
 	s.finish(ctx, console.Prefix, nil, nil)
 }
 
-var refuseSignInBody = &refusal{Code: codeTooLarge,
+var refuseSignInBody = &refusal{Code: web.CodeTooLarge,
 	Message: "a form of somebody who is not signed in has at most 4 KiB"}
 
 // consoleKeys checks the keys of people.

@@ -26,15 +26,15 @@ var domainNames = catalog.RequestNames(new(catalog.Domain).AuditFields())
 
 // readDomain reads the body into d and makes the name canonical.
 func (f *form) readDomain(d *catalog.Domain) error {
-	f.fill(d.AuditFields(), domainNames...)
-	if f.has("domain") && !f.bad["domain"] {
+	f.Fill(d.AuditFields(), domainNames...)
+	if f.Has("domain") && !f.Bad["domain"] {
 		name, err := catalog.ParseDomain(d.Name)
 		if err != nil {
-			f.fail("domain", err.Error())
+			f.Fail("domain", err.Error())
 		}
 		d.Name = name
 	}
-	return f.validated(nil)
+	return f.Validated(nil)
 }
 
 // putDomain replaces or adds a domain of a project. If d is primary, no other domain stays primary.
@@ -72,7 +72,7 @@ func (s *Server) createDomain(r *request, project *catalog.Project) error {
 		return err
 	}
 	d := catalog.Domain{Active: true}
-	f.require("domain", "is required: a host name, or a wildcard such as *.acme.example")
+	f.Require("domain", "is required: a host name, or a wildcard such as *.acme.example")
 	if err := f.readDomain(&d); err != nil {
 		return err
 	}

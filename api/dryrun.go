@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
@@ -20,15 +21,15 @@ const dryRunParam = "dryRun"
 // readDryRun reads the parameter. A call that changes no file has no dry run: somebody who asks for one must not get
 // the real thing, such as a mail that is sent.
 func (r *request) readDryRun() error {
-	q := parseQuery(r.ctx.URI().QueryString(), dryRunParam)
-	value, given := q.values[dryRunParam]
+	q := web.ParseQuery(r.ctx.URI().QueryString(), dryRunParam)
+	value, given := q.Values[dryRunParam]
 	switch {
-	case len(q.problems) > 0:
-		return invalid(q.problems...)
+	case len(q.Problems) > 0:
+		return web.Invalid(q.Problems...)
 	case given && r.route.allow != catalog.MayWrite:
-		return invalidField(dryRunParam, "is not for this call: it changes no file")
+		return web.InvalidField(dryRunParam, "is not for this call: it changes no file")
 	case given && value != "1" && value != "0":
-		return invalidField(dryRunParam, "must be 1 (check and show the change) or 0 (make it)")
+		return web.InvalidField(dryRunParam, "must be 1 (check and show the change) or 0 (make it)")
 	}
 	r.dry = value == "1"
 	return nil

@@ -2,15 +2,14 @@ package api
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -88,7 +87,7 @@ func (s *Server) succeed(ctx *fasthttp.RequestCtx, message string, data []byte) 
 // it belongs to a gateway. The path is a
 // parameter because the library forgets it when it fails to read a request.
 func (s *Server) fail(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
-	s.failWith(ctx, path, statusOf(e.Code), e, nil)
+	s.failWith(ctx, path, web.StatusOf(e.Code), e, nil)
 }
 
 // failWith is fail with a status of the caller's choice, and with data, which is JSON or nil.
@@ -118,7 +117,7 @@ func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *
 	body = resolver.AppendString(body, e.Message)
 	if len(e.Problems) > 0 {
 		body = append(body, `,"details":`...)
-		body = appendProblems(body, e.Problems)
+		body = web.AppendProblems(body, e.Problems)
 	}
 	body = append(body, '}')
 	if data != nil {
@@ -132,45 +131,7 @@ func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *
 		body = append(body, `,"status":`...)
 		body = strconv.AppendInt(body, int64(status), 10)
 		body = append(body, `,"validationErrors":`...)
-		body = appendProblems(body, e.Problems)
+		body = web.AppendProblems(body, e.Problems)
 	}
 	ctx.Response.SetBodyRaw(s.endEnvelope(body, time.Now()))
-}
-
-// Details are bounded in number and length: they quote the client's names and texts, and an answer must not grow with
-// the request.
-const (
-	maxDetails       = 40
-	maxDetailField   = 100 // bytes
-	maxDetailMessage = 500 // bytes
-)
-
-func appendProblems(dst []byte, problems catalog.Problems) []byte {
-	dst = append(dst, '[')
-	if more := len(problems) - maxDetails; more > 0 {
-		problems = slices.Clone(problems[:maxDetails])
-		problems.Addf(bodyField, "has %d more failures, which are not listed", more)
-	}
-	for i, p := range problems {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"field":`...)
-		dst = resolver.AppendString(dst, shortened(p.Path, maxDetailField))
-		dst = append(dst, `,"message":`...)
-		dst = resolver.AppendString(dst, shortened(p.Message, maxDetailMessage))
-		dst = append(dst, '}')
-	}
-	return append(dst, ']')
-}
-
-// shortened returns s, cut to at most the given number of bytes and "…".
-func shortened(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
 }

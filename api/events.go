@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/events"
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -127,7 +128,7 @@ const maxEventIDDigits = 20
 func (s *Server) lastEventID(h *fasthttp.RequestHeader) (after uint64, given bool, err error) {
 	values := h.PeekAll(headerLastEventID)
 	if len(values) > 1 {
-		return 0, false, invalidField(headerLastEventID, "must be given once")
+		return 0, false, web.InvalidField(headerLastEventID, "must be given once")
 	}
 	if len(values) == 0 || len(values[0]) == 0 {
 		return 0, false, nil
@@ -140,7 +141,7 @@ func (s *Server) lastEventID(h *fasthttp.RequestHeader) (after uint64, given boo
 	}
 	after, err = strconv.ParseUint(string(values[0]), 10, 64) // out of range it is the largest uint64
 	if err != nil && !errors.Is(err, strconv.ErrRange) || len(values[0]) > maxEventIDDigits {
-		return 0, false, invalidField(headerLastEventID, "must be the id of an event: a decimal number of up to 20 "+
+		return 0, false, web.InvalidField(headerLastEventID, "must be the id of an event: a decimal number of up to 20 "+
 			"digits, or a position, as in \"0123456789abcdef.42\"")
 	}
 	return after, true, nil

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 
+	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -20,12 +21,12 @@ var refuseView = &refusal{Code: catalog.CodeUnavailable,
 
 // getProject answers GET /projects/{id}, and with view=full the project with everything in it.
 func (s *Server) getProject(r *request) error {
-	q := parseQuery(r.ctx.URI().QueryString(), "view")
-	view, given := q.values["view"]
-	if given && view != "full" && len(q.problems) == 0 {
-		q.problems.Addf("view", `must be "full", or left out for the project alone`)
+	q := web.ParseQuery(r.ctx.URI().QueryString(), "view")
+	view, given := q.Values["view"]
+	if given && view != "full" && len(q.Problems) == 0 {
+		q.Problems.Addf("view", `must be "full", or left out for the project alone`)
 	}
-	project, err := s.projectOf(r, "id", q.problems...)
+	project, err := s.projectOf(r, "id", q.Problems...)
 	switch {
 	case err != nil:
 		return err

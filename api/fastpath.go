@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 )
 
@@ -56,7 +57,7 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 		return nil
 	}
 	counts := &s.metrics.resolved[c.shard]
-	if q.ETags != nil && matchesETag(q.ETags, answer.ETag) {
+	if q.ETags != nil && web.MatchesETag(q.ETags, answer.ETag) {
 		response = s.appendPlainHead(c.body[:0], c, q, answer, shown, http.StatusNotModified, now)
 		counts.notModified.observe(time.Since(now))
 	} else {

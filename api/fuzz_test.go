@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"fingerpost/api/web"
 )
 
 // FuzzRequest decodes a body and a query string. An accepted body means the same to encoding/json; an accepted query
@@ -26,7 +28,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
 	f.Fuzz(func(t *testing.T, body, query []byte) {
-		if o, err := decodeBody(body); err == nil {
+		if o, err := web.DecodeBody(body); err == nil {
 			var want map[string]any
 			d := json.NewDecoder(bytes.NewReader(body))
 			d.UseNumber()
@@ -37,7 +39,7 @@ func FuzzRequest(f *testing.F) {
 				t.Fatalf("%q became %v, want %v", body, got, want)
 			}
 		}
-		hot, cold := parseResolveQuery(query), parseQuery(query, "domain", "form", "labels")
+		hot, cold := parseResolveQuery(query), web.ParseQuery(query, "domain", "form", "labels")
 		if (len(hot.problems()) > 0) != (hot.domains != 1 || hot.domainBad || hot.forms > 1 || hot.formBad || hot.forms == 1 && string(hot.form) != "flat" ||
 			hot.labels > 1 || hot.labelBad || hot.labels == 1 && string(hot.label) != "1") {
 			t.Fatalf("%q: problems %v", query, hot.problems())
@@ -50,12 +52,12 @@ func FuzzRequest(f *testing.F) {
 			if err == nil && len(values[name]) != n {
 				t.Fatalf("%q: %d of %s, want %q", query, n, name, values[name])
 			}
-			if err == nil && n == 1 && cold.values[name] != values[name][0] {
-				t.Fatalf("%q: %s is %q, want %q", query, name, cold.values[name], values[name][0])
+			if err == nil && n == 1 && cold.Values[name] != values[name][0] {
+				t.Fatalf("%q: %s is %q, want %q", query, name, cold.Values[name], values[name][0])
 			}
 		}
-		if hot.domains == 1 && !hot.domainBad && cold.values["domain"] != string(hot.domain) {
-			t.Fatalf("%q: %q and %q", query, hot.domain, cold.values["domain"])
+		if hot.domains == 1 && !hot.domainBad && cold.Values["domain"] != string(hot.domain) {
+			t.Fatalf("%q: %q and %q", query, hot.domain, cold.Values["domain"])
 		}
 	})
 }
@@ -63,9 +65,9 @@ func FuzzRequest(f *testing.F) {
 // plain turns a decoded body into what encoding/json makes.
 func plain(v any) any {
 	switch v := v.(type) {
-	case *object:
+	case *web.Object:
 		m := map[string]any{}
-		for name, value := range v.values {
+		for name, value := range v.Values {
 			m[name] = plain(value)
 		}
 		return m

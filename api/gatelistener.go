@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/web"
 	"fingerpost/resolver/catalog"
 )
 
@@ -22,7 +23,7 @@ const (
 var (
 	refusePeer = &refusal{Code: catalog.CodeForbidden,
 		Message: "this address may not ask here: serve --gate-allow CIDR lets it in"}
-	refuseAskMethod = &refusal{Code: codeMethodNotAllowed, Message: "ask takes GET and HEAD"}
+	refuseAskMethod = &refusal{Code: web.CodeMethodNotAllowed, Message: "ask takes GET and HEAD"}
 )
 
 // mayAsk reports whether a peer of a gateway listener gets answers: this machine, and the networks of the operator.

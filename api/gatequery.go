@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/web"
 	"fingerpost/resolver/catalog"
 )
 
@@ -37,7 +38,7 @@ type gateParam struct {
 }
 
 func (p *gateParam) add(raw []byte) {
-	value, ok := unescape(raw)
+	value, ok := web.Unescape(raw)
 	p.value, p.times, p.bad = value, p.times+1, p.bad || !ok
 }
 
@@ -58,7 +59,7 @@ type gateParams struct {
 }
 
 func readGateParams(raw []byte) (p gateParams) {
-	eachParam(raw, func(name, value []byte) {
+	web.EachParam(raw, func(name, value []byte) {
 		switch string(name) {
 		case "domain":
 			p.domain.add(value)
@@ -133,11 +134,11 @@ func (p *gateParams) query(denied int, problems catalog.Problems) (q gateQuery, 
 		}
 	}
 	if p.other.times > 0 {
-		problems.Addf(shortened(string(p.other.value), maxDetailField),
+		problems.Addf(web.Shortened(string(p.other.value), web.MaxDetailField),
 			"is no parameter of this call; the query of the gateway's client must not be passed on")
 	}
 	if len(problems) > 0 {
-		return q, invalid(problems...)
+		return q, web.Invalid(problems...)
 	}
 	return q, nil
 }
@@ -154,11 +155,11 @@ func (q *gateQuery) headerHost(ctx *fasthttp.RequestCtx) (domain []byte, denied 
 	case 1:
 		original = originals[0]
 	default:
-		return nil, invalidField(headerOriginalURL, "must be given once")
+		return nil, web.InvalidField(headerOriginalURL, "must be given once")
 	}
 	domain, ok := q.host(original, forwardedHost(&ctx.Request.Header), ctx.Host())
 	if !ok {
-		return nil, invalidField(headerOriginalURL, "must be an absolute URL without user information")
+		return nil, web.InvalidField(headerOriginalURL, "must be an absolute URL without user information")
 	}
 	return domain, nil
 }

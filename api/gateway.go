@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -161,8 +162,8 @@ func forGateway(ctx *fasthttp.RequestCtx, path string) bool {
 func failGateway(ctx *fasthttp.RequestCtx, e *catalog.Error) {
 	ctx.Response.ResetBody()
 	ctx.Response.Header.SetNoDefaultContentType(true)
-	ctx.Response.Header.SetCanonical(headerGateReason, catalog.AppendHeaderText(nil, shortened(gateReason(e),
-		maxDetailMessage)))
+	ctx.Response.Header.SetCanonical(headerGateReason, catalog.AppendHeaderText(nil, web.Shortened(gateReason(e),
+		web.MaxDetailMessage)))
 }
 
 func gateReason(e *catalog.Error) string {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
@@ -23,27 +24,27 @@ const unknownHints = 3
 // readKey reads the fields of a new key. expiry is the name of the field that gives its end.
 func (s *Server) readKey(f *form, now time.Time) (k *catalog.Key, expiry string, err error) {
 	k = new(catalog.Key)
-	f.require("name", "is required")
-	if f.read("name", &k.Name); !f.bad["name"] {
+	f.Require("name", "is required")
+	if f.Read("name", &k.Name); !f.Bad["name"] {
 		if msg := catalog.CheckKeyName(k.Name); msg != "" {
-			f.fail("name", msg)
+			f.Fail("name", msg)
 		}
 	}
-	f.require("allow", "is required: one or more of "+strings.Join(catalog.Permissions, ", "))
+	f.Require("allow", "is required: one or more of "+strings.Join(catalog.Permissions, ", "))
 	for i, word := range f.words("allow", "permissions: "+strings.Join(catalog.Permissions, ", ")) {
 		p, unknown := catalog.ParsePermissions([]string{word})
 		if k.Allow |= p; len(unknown) > 0 {
-			f.fail(element("allow", i), "must be one of "+strings.Join(catalog.Permissions,
+			f.Fail(element("allow", i), "must be one of "+strings.Join(catalog.Permissions,
 				", ")+meant(configsrc.NearestWord(word, catalog.Permissions)))
 		}
 	}
-	if f.body.values["projects"] != nil {
+	if f.Body.Values["projects"] != nil {
 		if k.Projects, err = s.readSlugs(f); err != nil {
 			return nil, "", err
 		}
 	}
 	expiry = f.readExpiry(k, now)
-	return k, expiry, f.validated(nil)
+	return k, expiry, f.Validated(nil)
 }
 
 func meant(word string) string {
@@ -57,13 +58,13 @@ func element(field string, i int) string { return field + "[" + strconv.Itoa(i) 
 
 // words reads a list of strings without repetitions. An element that is wrong is "".
 func (f *form) words(name, of string) []string {
-	value, given := f.body.values[name]
+	value, given := f.Body.Values[name]
 	if !given {
 		return nil
 	}
 	list, ok := value.([]any)
 	if !ok || len(list) == 0 {
-		f.fail(name, "must be a list of "+of)
+		f.Fail(name, "must be a list of "+of)
 		return nil
 	}
 	words, seen := make([]string, len(list)), map[string]bool{}
@@ -71,9 +72,9 @@ func (f *form) words(name, of string) []string {
 		word, ok := v.(string)
 		switch {
 		case !ok:
-			f.fail(element(name, i), "must be a string")
+			f.Fail(element(name, i), "must be a string")
 		case seen[word]:
-			f.fail(element(name, i), "is in the list twice")
+			f.Fail(element(name, i), "is in the list twice")
 		default:
 			words[i], seen[word] = word, true
 		}
@@ -91,23 +92,23 @@ func (s *Server) readSlugs(f *form) ([]string, error) {
 	}
 	for i, slug := range slugs {
 		at := element("projects", i)
-		if f.bad[at] {
+		if f.Bad[at] {
 			continue
 		}
 		if msg := catalog.CheckSlug(slug); msg != "" {
-			f.fail(at, "is no slug: it "+msg)
+			f.Fail(at, "is no slug: it "+msg)
 			continue
 		}
 		switch _, err := s.resolver.ProjectBySlug(slug); {
 		case err == nil:
-		case !isNotFound(err):
+		case !web.IsNotFound(err):
 			return nil, err
 		default:
 			hint := ""
 			if unknown++; unknown <= unknownHints {
 				hint = meant(configsrc.NearSlug(slug, there))
 			}
-			f.fail(at, "no project has this slug"+hint)
+			f.Fail(at, "no project has this slug"+hint)
 		}
 	}
 	return slugs, nil
@@ -116,24 +117,24 @@ func (s *Server) readSlugs(f *form) ([]string, error) {
 // readExpiry reads expiresAt or expiresIn, and returns the name of the one that is given.
 func (f *form) readExpiry(k *catalog.Key, now time.Time) (field string) {
 	var at, in *string
-	f.read("expiresAt", &at)
-	f.read("expiresIn", &in)
+	f.Read("expiresAt", &at)
+	f.Read("expiresIn", &in)
 	if at != nil {
-		end, ok := parseMoment(*at)
+		end, ok := web.ParseMoment(*at)
 		switch k.ExpiresAt = end.Truncate(time.Microsecond); {
 		case !ok:
-			f.fail("expiresAt", "must be a time in UTC, such as 2031-06-30T00:00:00, or null")
+			f.Fail("expiresAt", "must be a time in UTC, such as 2031-06-30T00:00:00, or null")
 		case !end.After(now):
-			f.fail("expiresAt", "must be in the future")
+			f.Fail("expiresAt", "must be in the future")
 		}
 	}
 	if in != nil {
 		d, err := catalog.ParseSpan(*in)
 		switch {
 		case err != nil || d < time.Second:
-			f.fail("expiresIn", "must be a length of time such as 90d, 2w, 12h or 30m")
+			f.Fail("expiresIn", "must be a length of time such as 90d, 2w, 12h or 30m")
 		case at != nil:
-			f.fail("expiresIn", "cannot be given together with expiresAt")
+			f.Fail("expiresIn", "cannot be given together with expiresAt")
 		}
 		k.ExpiresAt = now.Add(d).UTC().Truncate(time.Second)
 		return "expiresIn"
@@ -150,16 +151,16 @@ func (s *Server) readOverlap(r *request) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !f.has("overlap") {
-		return defaultOverlap, f.validated(nil)
+	if !f.Has("overlap") {
+		return defaultOverlap, f.Validated(nil)
 	}
 	var text string
-	if f.read("overlap", &text); f.bad["overlap"] {
-		return 0, f.validated(nil)
+	if f.Read("overlap", &text); f.Bad["overlap"] {
+		return 0, f.Validated(nil)
 	}
 	overlap, err := catalog.ParseSpan(text)
 	if err != nil || overlap > maxOverlap {
-		f.fail("overlap", `must be a length of time from "0s" to "720h", such as 24h or 7d`)
+		f.Fail("overlap", `must be a length of time from "0s" to "720h", such as 24h or 7d`)
 	}
-	return overlap, f.validated(nil)
+	return overlap, f.Validated(nil)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -30,14 +31,14 @@ func (r *request) permitKeys() error {
 
 // listKeys answers GET /keys.
 func (s *Server) listKeys(r *request) error {
-	page, err := parsePaging(r.ctx.URI().QueryString(), keyFields, nil)
+	page, err := web.ParsePaging(r.ctx.URI().QueryString(), keyFields, nil)
 	if err != nil {
 		return err
 	}
 	if err := r.permitKeys(); err != nil {
 		return err
 	}
-	q := page.query(nil)
+	q := page.Query(nil)
 	if q.Sort == "" {
 		q.Sort = "name"
 	}
@@ -46,7 +47,7 @@ func (s *Server) listKeys(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.succeedPage(r.ctx, "keys found", appendRows(rows, resolver.AppendKey), page, len(keys))
+	s.succeedPage(r.ctx, "keys found", web.AppendRows(rows, resolver.AppendKey), page, len(keys))
 	return nil
 }
 
@@ -86,7 +87,7 @@ func (s *Server) newKeyRow(k *catalog.Key, text string, replaced *catalog.Key) [
 func (s *Server) keyOf(r *request) (*resolver.Key, error) {
 	name, _ := r.ctx.UserValue("name").(string) // not unescaped: a name has nothing to escape
 	if msg := catalog.CheckKeyName(name); msg != "" {
-		return nil, invalidField("name", msg)
+		return nil, web.InvalidField("name", msg)
 	}
 	if err := r.permitKeys(); err != nil {
 		return nil, err
@@ -166,7 +167,7 @@ func (s *Server) revokeKey(r *request) error {
 			return nil
 		})
 		err := s.write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: name, Permit: permit}})
-		if err != nil && !(all && isNotFound(err)) {
+		if err != nil && !(all && web.IsNotFound(err)) {
 			return err
 		}
 	}
@@ -180,15 +181,15 @@ func (s *Server) revokeKey(r *request) error {
 
 // readAll reads the parameter all.
 func (r *request) readAll() (bool, error) {
-	q := parseQuery(r.ctx.URI().QueryString(), "all")
-	value, given := q.values["all"]
+	q := web.ParseQuery(r.ctx.URI().QueryString(), "all")
+	value, given := q.Values["all"]
 	switch {
-	case len(q.problems) > 0:
-		return false, invalid(q.problems...)
+	case len(q.Problems) > 0:
+		return false, web.Invalid(q.Problems...)
 	case given && value != "1" && value != "0":
-		return false, invalidField("all", "must be 1 (the old keys of its rotations, too) or 0 (this key alone)")
+		return false, web.InvalidField("all", "must be 1 (the old keys of its rotations, too) or 0 (this key alone)")
 	case value == "1" && r.dry:
-		return false, invalidField(dryRunParam, "is not for all=1, which makes one change after the other")
+		return false, web.InvalidField(dryRunParam, "is not for all=1, which makes one change after the other")
 	}
 	return value == "1", nil
 }

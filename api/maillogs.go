@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -19,7 +20,7 @@ func (s *Server) listMailLogs(r *request) error {
 	raw := r.ctx.URI().QueryString()
 	_, problems := r.id("projectId")
 	filter, more := parseMailFilter(raw)
-	page, err := parsePaging(raw, mailLogFields, append(problems, more...))
+	page, err := web.ParsePaging(raw, mailLogFields, append(problems, more...))
 	if err != nil {
 		return err
 	}
@@ -27,13 +28,13 @@ func (s *Server) listMailLogs(r *request) error {
 	if err != nil {
 		return err
 	}
-	page.paged = true
-	filter.Page, filter.Limit = page.page, page.limit
-	if page.sort != "createdAt" {
-		filter.Sort = page.sort
+	page.Paged = true
+	filter.Page, filter.Limit = page.Page, page.Limit
+	if page.Sort != "createdAt" {
+		filter.Sort = page.Sort
 	}
 	// The default order is descending by time, and ascending by any other field, as in every list.
-	filter.Ascending = page.order == "asc" || page.order == "" && filter.Sort != ""
+	filter.Ascending = page.Order == "asc" || page.Order == "" && filter.Sort != ""
 	rows, total, err := s.resolver.MailLogs(id, filter)
 	if err != nil {
 		return err
@@ -42,7 +43,7 @@ func (s *Server) listMailLogs(r *request) error {
 	for i := range rows {
 		list[i] = withWait(&rows[i], stopped)
 	}
-	s.succeedPage(r.ctx, "mail log found", appendRows(list, resolver.AppendMailLog), page, total)
+	s.succeedPage(r.ctx, "mail log found", web.AppendRows(list, resolver.AppendMailLog), page, total)
 	return nil
 }
 
@@ -53,7 +54,7 @@ func (s *Server) loggedProject(r *request, others ...catalog.Problem) (int64, er
 	if err == nil {
 		return project.ID, nil
 	}
-	if !isNotFound(err) || !r.key.EveryProject() {
+	if !web.IsNotFound(err) || !r.key.EveryProject() {
 		return 0, err
 	}
 	id, _ := r.id("projectId")
@@ -69,17 +70,17 @@ func (s *Server) loggedProject(r *request, others ...catalog.Problem) (int64, er
 
 // parseMailFilter reads the filters of a list of log entries and reports every problem.
 func parseMailFilter(raw []byte) (f catalog.MailQuery, _ catalog.Problems) {
-	q := parseQuery(raw, "status", "templateCode", "toEmail", "from", "to")
-	if status, given := q.values["status"]; given {
+	q := web.ParseQuery(raw, "status", "templateCode", "toEmail", "from", "to")
+	if status, given := q.Values["status"]; given {
 		if f.Status = catalog.MailStatus(status); !slices.Contains(catalog.MailStatuses, status) {
-			q.problems.Addf("status", "must be one of %s", strings.Join(catalog.MailStatuses, ", "))
+			q.Problems.Addf("status", "must be one of %s", strings.Join(catalog.MailStatuses, ", "))
 		}
 	}
-	q.text("templateCode", &f.TemplateCode)
-	q.text("toEmail", &f.ToEmail)
-	q.moment("from", &f.From)
-	q.moment("to", &f.To)
-	return f, q.problems
+	q.Text("templateCode", &f.TemplateCode)
+	q.Text("toEmail", &f.ToEmail)
+	q.Moment("from", &f.From)
+	q.Moment("to", &f.To)
+	return f, q.Problems
 }
 
 // getMailLog answers GET /projects/{projectId}/logs/{logId}.

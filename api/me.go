@@ -9,6 +9,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -73,7 +74,7 @@ func gatewayDomain(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	q.forms, q.formBad, q.labels, q.labelBad = 0, false, 0, false
 	if q.domains > 0 {
 		if problems := q.problems(); len(problems) > 0 {
-			return nil, invalid(problems...)
+			return nil, web.Invalid(problems...)
 		}
 		return q.domain, nil
 	}

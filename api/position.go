@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -69,7 +70,7 @@ func (s *Server) awaitPosition(ctx *fasthttp.RequestCtx) error {
 		} else {
 			problems.Addf(string(headerMinPosition), "%v", err)
 		}
-		return invalid(problems...)
+		return web.Invalid(problems...)
 	}
 	wait, cancel := context.WithTimeout(context.Background(), maxPositionWait)
 	defer cancel()

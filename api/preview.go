@@ -14,17 +14,17 @@ func (s *Server) previewTemplate(r *request, project *catalog.Project) error {
 		return err
 	}
 	var t catalog.Template
-	f.read("templateCode", &t.Code)
-	f.read("subjectTemplate", &t.SubjectTemplate)
-	f.read("bodyHtml", &t.BodyHTML)
-	f.read("bodyText", &t.BodyText)
+	f.Read("templateCode", &t.Code)
+	f.Read("subjectTemplate", &t.SubjectTemplate)
+	f.Read("bodyHtml", &t.BodyHTML)
+	f.Read("bodyText", &t.BodyText)
 	variables := f.variables()
 	parsed, err := s.previewed(f, project, &t)
 	if err != nil {
 		return err
 	}
 	preview, problems := parsed.Preview(mailer.WithProjectName(variables, project.Name))
-	if err := f.validated(problems); err != nil {
+	if err := f.Validated(problems); err != nil {
 		return err
 	}
 	s.succeed(r.ctx, "template rendered", appendPreview(nil, &preview))
@@ -33,19 +33,19 @@ func (s *Server) previewTemplate(r *request, project *catalog.Project) error {
 
 // previewed parses the template that t.Code names, or the parts in t, whichever the body has.
 func (s *Server) previewed(f *form, project *catalog.Project, t *catalog.Template) (*mailer.Template, error) {
-	parts := f.has("subjectTemplate") || f.has("bodyHtml") || f.has("bodyText")
+	parts := f.Has("subjectTemplate") || f.Has("bodyHtml") || f.Has("bodyText")
 	switch {
-	case f.has("templateCode") && parts:
-		f.fail("templateCode", "must not be given together with subjectTemplate, bodyHtml or bodyText")
-		return nil, f.validated(nil)
+	case f.Has("templateCode") && parts:
+		f.Fail("templateCode", "must not be given together with subjectTemplate, bodyHtml or bodyText")
+		return nil, f.Validated(nil)
 	case parts:
 		return f.parsed(t)
-	case !f.has("templateCode"):
-		f.fail("templateCode", "is required where neither subjectTemplate nor a body is given")
+	case !f.Has("templateCode"):
+		f.Fail("templateCode", "is required where neither subjectTemplate nor a body is given")
 	case t.Code == "":
-		f.fail("templateCode", "must not be empty")
+		f.Fail("templateCode", "must not be empty")
 	}
-	if err := f.validated(nil); err != nil {
+	if err := f.Validated(nil); err != nil {
 		return nil, err
 	}
 	stored, err := s.resolver.MailTemplate(project.ID, t.Code)
@@ -61,12 +61,12 @@ func (f *form) parsed(t *catalog.Template) (*mailer.Template, error) {
 	for _, p := range problems {
 		switch {
 		case p.Path != "":
-			f.fail(p.Path, p.Message)
-		case !f.bad["bodyText"]: // the body of the mail is missing, not of a wrong type
-			f.fail("bodyHtml", p.Message)
+			f.Fail(p.Path, p.Message)
+		case !f.Bad["bodyText"]: // the body of the mail is missing, not of a wrong type
+			f.Fail("bodyHtml", p.Message)
 		}
 	}
-	return parsed, f.validated(nil)
+	return parsed, f.Validated(nil)
 }
 
 func appendPreview(dst []byte, p *mailer.Preview) []byte {

@@ -3,6 +3,7 @@ package api
 import (
 	"strings"
 
+	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -31,7 +32,7 @@ var projectFields = []string{"id", "uuid", "name", "slug", "description", "statu
 func (s *Server) listProjects(r *request) error {
 	raw := r.ctx.URI().QueryString()
 	f, problems := parseProjectFilter(raw)
-	page, err := parsePaging(raw, projectFields, problems)
+	page, err := web.ParsePaging(raw, projectFields, problems)
 	if err != nil {
 		return err
 	}
@@ -41,14 +42,14 @@ func (s *Server) listProjects(r *request) error {
 	if f.given {
 		return s.findProjects(r, f.Search, page)
 	}
-	if !page.paged && (page.sort == "" || page.sort == "id") && r.key.EveryProject() {
-		return s.streamProjects(r, page.order == "desc")
+	if !page.Paged && (page.Sort == "" || page.Sort == "id") && r.key.EveryProject() {
+		return s.streamProjects(r, page.Order == "desc")
 	}
-	rows, total, err := s.resolver.Projects(page.query(r.key.ProjectIDs()))
+	rows, total, err := s.resolver.Projects(page.Query(r.key.ProjectIDs()))
 	if err != nil {
 		return err
 	}
-	s.succeedPage(r.ctx, "projects found", appendRows(rows, resolver.AppendProject), page, total)
+	s.succeedPage(r.ctx, "projects found", web.AppendRows(rows, resolver.AppendProject), page, total)
 	return nil
 }
 
@@ -80,7 +81,7 @@ func (s *Server) succeedProject(r *request, p *catalog.Project) {
 func (s *Server) projectOf(r *request, param string, others ...catalog.Problem) (*catalog.Project, error) {
 	id, problems := r.id(param)
 	if problems = append(problems, others...); len(problems) > 0 {
-		return nil, invalid(problems...)
+		return nil, web.Invalid(problems...)
 	}
 	if err := r.permit(); err != nil {
 		return nil, err
@@ -142,18 +143,18 @@ func (s *Server) createProject(r *request) error {
 		return err
 	}
 	p := catalog.Project{UUID: catalog.NewUUID(), Status: catalog.StatusDraft}
-	f.require("name", "is required")
-	f.fill(p.AuditFields(), newProjectNames...)
+	f.Require("name", "is required")
+	f.Fill(p.AuditFields(), newProjectNames...)
 	switch {
-	case f.has("slug"):
-	case f.bad["name"] || strings.TrimSpace(p.Name) == "":
-		f.bad["slug"] = true // it is made from the name, which is the problem
+	case f.Has("slug"):
+	case f.Bad["name"] || strings.TrimSpace(p.Name) == "":
+		f.Bad["slug"] = true // it is made from the name, which is the problem
 	default:
 		if p.Slug = catalog.SlugOf(p.Name); p.Slug == "" {
-			f.fail("slug", "cannot be made from this name: give one")
+			f.Fail("slug", "cannot be made from this name: give one")
 		}
 	}
-	if err := f.validated(p.Validate()); err != nil {
+	if err := f.Validated(p.Validate()); err != nil {
 		return err
 	}
 	if err := s.slugFree(p.Slug); err != nil {
@@ -181,7 +182,7 @@ func (s *Server) slugFree(slug string) error {
 		e := &catalog.Error{Code: catalog.CodeConflict, Message: "there is a project with this slug already"}
 		e.Problems.Addf("slug", "is taken by another project")
 		return e
-	case isNotFound(err):
+	case web.IsNotFound(err):
 		return nil
 	}
 	return err
@@ -195,8 +196,8 @@ func (s *Server) updateProject(r *request, project *catalog.Project) error {
 	}
 	apply := func(p *catalog.Project) error {
 		slug := p.Slug
-		f.fill(p.AuditFields(), projectNames...)
-		if err := f.validated(p.Validate()); err != nil {
+		f.Fill(p.AuditFields(), projectNames...)
+		if err := f.Validated(p.Validate()); err != nil {
 			return err
 		}
 		if p.Slug != slug && !r.key.EveryProject() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -110,18 +111,18 @@ func (r *request) readPropose() error {
 	case len(values) == 0:
 		return nil
 	case len(values) > 1:
-		return invalidField(headerPropose, "must be given once")
+		return web.InvalidField(headerPropose, "must be given once")
 	case r.route.method == http.MethodGet && !proposedReads[r.route.path]:
-		return invalidField(headerPropose, "is not for this call: what it shows is always live")
+		return web.InvalidField(headerPropose, "is not for this call: what it shows is always live")
 	case r.route.method != http.MethodGet && r.route.allow != catalog.MayWrite:
-		return invalidField(headerPropose, "is not for this call: it changes no file")
+		return web.InvalidField(headerPropose, "is not for this call: it changes no file")
 	case strings.HasPrefix(r.route.path, proposalsPath), strings.HasPrefix(r.route.path, keysPath):
-		return invalidField(headerPropose, "is not for this call")
+		return web.InvalidField(headerPropose, "is not for this call")
 	}
 	name := string(values[0])
 	if !proposalName.MatchString(name) || strings.Contains(name, "..") || strings.HasSuffix(name, ".lock") ||
 		strings.HasSuffix(name, ".") {
-		return invalidField(headerPropose,
+		return web.InvalidField(headerPropose,
 			"must be 1 to 63 of a-z, 0-9, '.', '_' and '-', begin with a letter or digit, and be no name that git refuses")
 	}
 	r.propose = name
@@ -296,10 +297,10 @@ func (s *Server) onProposal(r *request, may catalog.Permission) (name string, ct
 	err error) {
 	name, _ = r.ctx.UserValue("name").(string)
 	if !proposalName.MatchString(name) {
-		return "", nil, nil, invalidField("name", "is no name of a proposal")
+		return "", nil, nil, web.InvalidField("name", "is no name of a proposal")
 	}
 	if r.dry {
-		return "", nil, nil, invalidField(dryRunParam, "is not for this call: the proposal's plan shows what it changes")
+		return "", nil, nil, web.InvalidField(dryRunParam, "is not for this call: the proposal's plan shows what it changes")
 	}
 	if r.key.Allow&may == 0 {
 		return "", nil, nil, refuseAllow

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -54,7 +55,7 @@ func (s *Server) ask(raw []byte, key *resolver.Key) (*resolver.Answer, error) {
 	q := parseResolveQuery(raw)
 	if q.domains != 1 || q.forms > 0 || q.labels > 0 || q.domainBad {
 		if problems := q.problems(); len(problems) > 0 {
-			return nil, invalid(problems...)
+			return nil, web.Invalid(problems...)
 		}
 	}
 	form := resolver.Nested
@@ -108,7 +109,7 @@ func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver
 	h.SetCanonical(headerETag, append(buf[:0], answer.ETag...))
 	h.SetCanonical(headerCacheControl, s.cacheControl)
 	s.showPosition(ctx, shown)
-	if notModified(&ctx.Request.Header, answer.ETag) {
+	if web.NotModified(&ctx.Request.Header, answer.ETag) {
 		writeNotModified(ctx)
 		return
 	}
@@ -130,7 +131,7 @@ func (s *Server) resolveBatch(r *request) error {
 	form := resolver.Nested
 	q := parseResolveQuery(r.ctx.URI().QueryString())
 	if problems := q.formProblems(); len(problems) > 0 {
-		return invalid(problems...)
+		return web.Invalid(problems...)
 	}
 	if q.forms > 0 {
 		form = flatForm(r.key)
@@ -147,7 +148,7 @@ func (s *Server) resolveBatch(r *request) error {
 	}
 	domains, problems := batchDomains(body)
 	if problems = append(problems, unknown...); len(problems) > 0 {
-		return invalid(problems...)
+		return web.Invalid(problems...)
 	}
 	data := make([]byte, 0, 1024*min(len(domains), 64))
 	for i, domain := range domains {
@@ -159,8 +160,8 @@ func (s *Server) resolveBatch(r *request) error {
 }
 
 // batchDomains reads the field domains of the body.
-func batchDomains(body *object) (domains []string, problems catalog.Problems) {
-	list, ok := body.values["domains"].([]any)
+func batchDomains(body *web.Object) (domains []string, problems catalog.Problems) {
+	list, ok := body.Values["domains"].([]any)
 	if !ok || len(list) == 0 || len(list) > maxBatch {
 		problems.Addf("domains", "must be a list of 1 to %d host names", maxBatch)
 		return nil, problems
@@ -187,7 +188,7 @@ func (s *Server) appendBatchItem(dst []byte, r *request, domain string, form res
 	}
 	status := http.StatusOK
 	if refused != nil {
-		status = statusOf(refused.Code)
+		status = web.StatusOf(refused.Code)
 	}
 	dst = append(dst, `,"status":`...)
 	dst = strconv.AppendInt(dst, int64(status), 10)

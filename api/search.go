@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -29,33 +30,33 @@ func parseProjectFilter(raw []byte) (f filter, problems catalog.Problems) {
 		problems.Addf("label", "no project has more than %d labels", catalog.MaxLabels)
 		labels = nil
 	}
-	q := parseQuery(raw, append(labels, "q", "status")...)
+	q := web.ParseQuery(raw, append(labels, "q", "status")...)
 	f.readText(q, &problems)
-	if status, given := q.values["status"]; given {
+	if status, given := q.Values["status"]; given {
 		if f.Status, f.given = status, true; !slices.Contains(catalog.Statuses, status) {
 			problems.Addf("status", "must be one of %s", strings.Join(catalog.Statuses, ", "))
 		}
 	}
 	for _, name := range labels {
-		if value, given := q.values[name]; given {
+		if value, given := q.Values[name]; given {
 			f.given = true
 			f.readLabel(name, value, &problems)
 		}
 	}
-	return f, append(problems, q.problems...)
+	return f, append(problems, q.Problems...)
 }
 
 // parseDomainFilter reads q.
 func parseDomainFilter(raw []byte) (f filter, problems catalog.Problems) {
-	q := parseQuery(raw, "q")
+	q := web.ParseQuery(raw, "q")
 	f.readText(q, &problems)
-	return f, append(problems, q.problems...)
+	return f, append(problems, q.Problems...)
 }
 
 // labelParams lists the parameters that filter by a label, each once.
 func labelParams(raw []byte) (names []string) {
-	eachParam(raw, func(rawName, _ []byte) {
-		name, ok := unescape(rawName)
+	web.EachParam(raw, func(rawName, _ []byte) {
+		name, ok := web.Unescape(rawName)
 		if !ok || !strings.HasPrefix(string(name), labelParam) || len(names) > catalog.MaxLabels {
 			return
 		}
@@ -66,8 +67,8 @@ func labelParams(raw []byte) (names []string) {
 	return names
 }
 
-func (f *filter) readText(q *query, problems *catalog.Problems) {
-	text, given := q.values["q"]
+func (f *filter) readText(q *web.Query, problems *catalog.Problems) {
+	text, given := q.Values["q"]
 	if !given {
 		return
 	}
@@ -99,34 +100,34 @@ func (f *filter) readLabel(param, value string, problems *catalog.Problems) {
 	}
 }
 
-// search returns the resolver's form of the paging of a search. An order without a field is that of the ids, as in
+// searchQuery returns the resolver's form of the paging of a search. An order without a field is that of the ids, as in
 // other lists; with neither, the best rows come first.
-func (p paging) search(projects []int64) resolver.Query {
-	q := p.query(projects)
-	if q.Sort == "" && p.order != "" {
+func searchQuery(p web.Paging, projects []int64) resolver.Query {
+	q := p.Query(projects)
+	if q.Sort == "" && p.Order != "" {
 		q.Sort = "id"
 	}
 	return q
 }
 
 // streamed reports whether all rows of a search are asked for, in its own order.
-func (p paging) streamed() bool { return !p.paged && p.sort == "" && p.order == "" }
+func streamed(p web.Paging) bool { return !p.Paged && p.Sort == "" && p.Order == "" }
 
 // findProjects answers GET /projects with a filter.
-func (s *Server) findProjects(r *request, by resolver.Search, page paging) error {
+func (s *Server) findProjects(r *request, by resolver.Search, page web.Paging) error {
 	const message = "projects found"
-	if page.streamed() {
+	if streamed(page) {
 		rows, err := s.resolver.FoundProjects(by, r.key.ProjectIDs())
 		if err != nil {
 			return err
 		}
 		return s.stream(r, message, rows, appendProject)
 	}
-	rows, total, err := s.resolver.FindProjects(by, page.search(r.key.ProjectIDs()))
+	rows, total, err := s.resolver.FindProjects(by, searchQuery(page, r.key.ProjectIDs()))
 	if err != nil {
 		return err
 	}
-	s.succeedPage(r.ctx, message, appendRows(rows, resolver.AppendProject), page, total)
+	s.succeedPage(r.ctx, message, web.AppendRows(rows, resolver.AppendProject), page, total)
 	return nil
 }
 
@@ -134,7 +135,7 @@ func (s *Server) findProjects(r *request, by resolver.Search, page paging) error
 func (s *Server) listAllDomains(r *request) error {
 	raw := r.ctx.URI().QueryString()
 	f, problems := parseDomainFilter(raw)
-	page, err := parsePaging(raw, domainFields, problems)
+	page, err := web.ParsePaging(raw, domainFields, problems)
 	if err != nil {
 		return err
 	}
@@ -142,17 +143,17 @@ func (s *Server) listAllDomains(r *request) error {
 		return err
 	}
 	const message = "domains found"
-	if page.streamed() {
+	if streamed(page) {
 		rows, err := s.resolver.FoundDomains(f.Search, r.key.ProjectIDs())
 		if err != nil {
 			return err
 		}
 		return s.stream(r, message, rows, appendDomain)
 	}
-	rows, total, err := s.resolver.FindDomains(f.Search, page.search(r.key.ProjectIDs()))
+	rows, total, err := s.resolver.FindDomains(f.Search, searchQuery(page, r.key.ProjectIDs()))
 	if err != nil {
 		return err
 	}
-	s.succeedPage(r.ctx, message, appendRows(rows, resolver.AppendDomain), page, total)
+	s.succeedPage(r.ctx, message, web.AppendRows(rows, resolver.AppendDomain), page, total)
 	return nil
 }

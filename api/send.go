@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"fingerpost/api/web"
 	"fingerpost/mailer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -68,7 +69,7 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	m := mailer.Send{ServiceName: serviceName(r.ctx)}
 	f.idempotencyKey(r, &m)
 	read(f, &m)
-	if err := f.validated(nil); err != nil {
+	if err := f.Validated(nil); err != nil {
 		return err
 	}
 	if err := s.reach(r, &m); err != nil {
@@ -78,9 +79,9 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 		return refuseMail
 	}
 	if m.IdempotencyKey != "" { // the hash is only needed together with a key
-		m.Request = requestHash(r.route.path, f.body)
+		m.Request = requestHash(r.route.path, f.Body)
 	}
-	f.body = nil
+	f.Body = nil
 	s.bodies.release(&r.conn.charge) // a send may wait for a long time
 	ctx, done := s.waiting.begin()
 	defer done()
@@ -150,7 +151,7 @@ func (s *Server) answerSend(r *request, project int64, receipt *mailer.Receipt) 
 }
 
 // requestHash hashes path and body. Bodies that differ only in the layout of their JSON have the same hash.
-func requestHash(path string, body *object) [sha256.Size]byte {
+func requestHash(path string, body *web.Object) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write([]byte(path))
 	h.Write(appendCanonical([]byte{0}, body))
@@ -160,14 +161,14 @@ func requestHash(path string, body *object) [sha256.Size]byte {
 // appendCanonical writes a value in canonical form: names sorted, no blanks, numbers as the client spelled them.
 func appendCanonical(dst []byte, v any) []byte {
 	switch v := v.(type) {
-	case *object:
+	case *web.Object:
 		dst = append(dst, '{')
-		for i, name := range slices.Sorted(slices.Values(v.names)) {
+		for i, name := range slices.Sorted(slices.Values(v.Names)) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
 			dst = append(resolver.AppendString(dst, name), ':')
-			dst = appendCanonical(dst, v.values[name])
+			dst = appendCanonical(dst, v.Values[name])
 		}
 		return append(dst, '}')
 	case []any:

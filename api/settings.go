@@ -40,8 +40,8 @@ func (s *Server) updateServiceSettings(r *request, project *catalog.Project) err
 		return err
 	}
 	trial := catalog.NewServiceSettings()
-	f.fill(trial.Fields(), serviceNames...)
-	if err := f.validated(trial.Validate()); err != nil {
+	f.Fill(trial.Fields(), serviceNames...)
+	if err := f.Validated(trial.Validate()); err != nil {
 		return err
 	}
 	now, err := s.projects.ServiceSettings(project.ID)
@@ -55,7 +55,7 @@ func (s *Server) updateServiceSettings(r *request, project *catalog.Project) err
 		if err := r.matches(resolver.ServiceSettingsETag(p.Project.ID, &p.Service)); err != nil {
 			return err
 		}
-		f.fill(p.Service.Fields(), serviceNames...)
+		f.Fill(p.Service.Fields(), serviceNames...)
 		return nil
 	})
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *Server) updateAuthSettings(r *request, project *catalog.Project) error 
 		return err
 	}
 	trial := catalog.NewAuthSettings()
-	f.fill(trial.Fields(), authNames...)
-	if err := f.validated(trial.Validate()); err != nil {
+	f.Fill(trial.Fields(), authNames...)
+	if err := f.Validated(trial.Validate()); err != nil {
 		return err
 	}
 	now, err := s.projects.AuthSettings(project.ID)
@@ -92,11 +92,11 @@ func (s *Server) updateAuthSettings(r *request, project *catalog.Project) error 
 		if err := r.matches(resolver.AuthSettingsETag(p.Project.ID, &p.Auth)); err != nil {
 			return err
 		}
-		if f.has("registrationMode") {
+		if f.Has("registrationMode") {
 			p.Auth.ApprovalRequired = trial.RegistrationMode == catalog.RegistrationApprovalRequired
 			p.Auth.InviteOnly = trial.RegistrationMode == catalog.RegistrationInviteOnly
 		}
-		f.fill(p.Auth.Fields(), authNames...)
+		f.Fill(p.Auth.Fields(), authNames...)
 		return nil
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -29,7 +30,7 @@ func (s *Server) saveSMTPConfig(r *request, project *catalog.Project) error {
 		return err
 	}
 	now, err := s.projects.SMTPConfig(project.ID) // nil if there is none
-	if err != nil && !isNotFound(err) {
+	if err != nil && !web.IsNotFound(err) {
 		return err
 	}
 	if _, err := f.smtpConfig(now, project.UUID); err != nil {
@@ -76,30 +77,30 @@ func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*cata
 		c = *have
 	}
 	if !have.HasServer() {
-		f.require("host", "is required: the name or address of the SMTP server")
-		f.require("fromEmail", "is required: the sender's address")
+		f.Require("host", "is required: the name or address of the SMTP server")
+		f.Require("fromEmail", "is required: the sender's address")
 	}
-	f.fill(c.Fields(), "host", "fromEmail", "sslEnabled", "tlsEnabled", "active")
-	f.fillOptional("username", &c.Username)
-	f.fillOptional("fromName", &c.FromName)
-	f.fillOptional("replyTo", &c.ReplyTo)
+	f.Fill(c.Fields(), "host", "fromEmail", "sslEnabled", "tlsEnabled", "active")
+	f.FillOptional("username", &c.Username)
+	f.FillOptional("fromName", &c.FromName)
+	f.FillOptional("replyTo", &c.ReplyTo)
 	f.port(&c, have.HasServer())
 	f.password(&c, have)
-	return &c, f.validated(c.Validate())
+	return &c, f.Validated(c.Validate())
 }
 
 // port reads the port. The default port of an existing config that does not write it stays unwritten: a client that
 // sends back what it has read changes nothing.
 func (f *form) port(c *catalog.SMTPConfig, exists bool) {
-	if !f.has("port") {
+	if !f.Has("port") {
 		return
 	}
 	written := c.Port
 	c.Port = 0
 	var port int
-	f.read("port", &port)
+	f.Read("port", &port)
 	if port < 1 || port > 65535 {
-		f.fail("port", "must be from 1 to 65535")
+		f.Fail("port", "must be from 1 to 65535")
 		return
 	}
 	if !exists || written != 0 || port != c.EffectivePort() {
@@ -110,22 +111,22 @@ func (f *form) port(c *catalog.SMTPConfig, exists bool) {
 // password reads the password. Null removes it. A body without it keeps the stored one, which may go only to the
 // destination that it was stored for.
 func (f *form) password(c, have *catalog.SMTPConfig) {
-	value, given := f.body.values["password"]
+	value, given := f.Body.Values["password"]
 	text, isText := value.(string)
 	switch {
 	case !given:
 		if have != nil && have.Password.Source != catalog.SecretNone && destination(c) != destination(have) {
-			f.fail("password", "must be given again where host, port, sslEnabled, tlsEnabled or username change, or be null: "+
+			f.Fail("password", "must be given again where host, port, sslEnabled, tlsEnabled or username change, or be null: "+
 				"the stored one was meant for the old destination")
 		}
 	case value == nil:
 		c.Password = catalog.Secret{}
 	case !isText:
-		f.fail("password", "must be a string or null")
+		f.Fail("password", "must be a string or null")
 	case text == "":
-		f.fail("password", "must not be empty: leave it out to keep the stored one, or give null to remove it")
+		f.Fail("password", "must not be empty: leave it out to keep the stored one, or give null to remove it")
 	case len(text) > maxPasswordBytes || strings.ContainsFunc(text, unicode.IsControl):
-		f.fail("password", "must be at most 1024 bytes and hold no control characters")
+		f.Fail("password", "must be at most 1024 bytes and hold no control characters")
 	default:
 		c.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: text}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/api/web"
 	"fingerpost/mailer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -38,7 +39,7 @@ func (s *Server) testSMTP(r *request) error {
 		return refuseTests
 	}
 	defer done()
-	f.body = nil
+	f.Body = nil
 	s.bodies.release(&r.conn.charge)
 	if watch, watched := s.watchedTests.Load(requestID(r.ctx)); watched {
 		t.OnStep = watch.(func(string, time.Duration))
@@ -48,7 +49,8 @@ func (s *Server) testSMTP(r *request) error {
 		s.succeed(r.ctx, "connected, and a mail was sent", appendSMTPTest(nil, &report))
 		return nil
 	}
-	if e, _ := visible(err); strings.HasPrefix(string(e.Code), smtpCodes) { // the client chose the settings: 400, not 502
+	// the client chose the settings: 400, not 502
+	if e, _ := visible(err); strings.HasPrefix(string(e.Code), web.SMTPCodes) {
 		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendSMTPTest(nil, &report))
 		return nil
 	}
@@ -65,27 +67,27 @@ func (s *Server) watchTest(requestID string, tell func(name string, took time.Du
 // smtpTest reads the settings and the recipient.
 func (f *form) smtpTest() (t mailer.TestRequest, err error) {
 	c := &t.Config
-	f.require("host", "is required: the name or address of the SMTP server")
-	f.require("fromEmail", "is required: the sender's address")
-	f.read("host", &c.Host)
-	f.read("port", &c.Port)
-	f.read("username", &c.Username)
-	f.read("password", &t.Password)
-	f.read("fromEmail", &c.FromEmail)
-	f.read("fromName", &c.FromName)
-	f.read("replyTo", &c.ReplyTo)
-	f.read("toEmail", &t.ToEmail)
-	f.read("sslEnabled", &c.SSLEnabled)
-	f.read("tlsEnabled", &c.TLSEnabled)
+	f.Require("host", "is required: the name or address of the SMTP server")
+	f.Require("fromEmail", "is required: the sender's address")
+	f.Read("host", &c.Host)
+	f.Read("port", &c.Port)
+	f.Read("username", &c.Username)
+	f.Read("password", &t.Password)
+	f.Read("fromEmail", &c.FromEmail)
+	f.Read("fromName", &c.FromName)
+	f.Read("replyTo", &c.ReplyTo)
+	f.Read("toEmail", &t.ToEmail)
+	f.Read("sslEnabled", &c.SSLEnabled)
+	f.Read("tlsEnabled", &c.TLSEnabled)
 	f.recipient(t.ToEmail)
-	if f.has("port") && !f.bad["port"] && c.Port == 0 {
-		f.fail("port", "must be a number from 1 to 65535")
+	if f.Has("port") && !f.Bad["port"] && c.Port == 0 {
+		f.Fail("port", "must be a number from 1 to 65535")
 	}
 	checked := *c
 	if t.Password != "" {
 		checked.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: t.Password}
 	}
-	return t, f.validated(checked.Validate())
+	return t, f.Validated(checked.Validate())
 }
 
 func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {

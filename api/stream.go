@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -69,7 +70,7 @@ func (p *listStream) fill() error {
 			p.buf = append(p.buf, ',')
 		}
 		buf, err := p.appendRow(p.buf, p.server.resolver, row)
-		if isNotFound(err) {
+		if web.IsNotFound(err) {
 			p.buf = p.buf[:before] // deleted since the rows were listed
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -43,9 +44,9 @@ func (s *Server) saveTemplate(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	code, _ := f.body.values["code"].(string)
+	code, _ := f.Body.Values["code"].(string)
 	now, err := s.projects.OwnTemplate(project.ID, code[:min(len(code), maxTemplateCode)])
-	if err != nil && !isNotFound(err) {
+	if err != nil && !web.IsNotFound(err) {
 		return err
 	}
 	if _, err := f.template(now); err != nil {
@@ -111,21 +112,21 @@ func newTemplate(p *catalog.ProjectConfig, t catalog.Template) catalog.Template 
 func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 	f = f.again()
 	t := catalog.Template{Active: true}
-	f.require("code", "is required: it tells which template is meant")
-	f.read("code", &t.Code)
+	f.Require("code", "is required: it tells which template is meant")
+	f.Read("code", &t.Code)
 	if have != nil {
 		t = *have
 	} else {
-		f.require("name", "is required")
-		f.require("subjectTemplate", "is required")
+		f.Require("name", "is required")
+		f.Require("subjectTemplate", "is required")
 	}
-	f.fill(t.Fields(), "name", "subjectTemplate", "active")
-	f.fillOptional("bodyHtml", &t.BodyHTML)
-	f.fillOptional("bodyText", &t.BodyText)
+	f.Fill(t.Fields(), "name", "subjectTemplate", "active")
+	f.FillOptional("bodyHtml", &t.BodyHTML)
+	f.FillOptional("bodyText", &t.BodyText)
 	f.maxAge(&t)
 	for _, part := range []struct{ name, body string }{{"bodyHtml", t.BodyHTML}, {"bodyText", t.BodyText}} {
 		if strings.Contains(part.body, "\x00") {
-			f.fail(part.name, "must not hold NUL characters")
+			f.Fail(part.name, "must not hold NUL characters")
 		}
 	}
 	problems := t.Validate()
@@ -134,14 +135,14 @@ func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 			problems[i].Path = "bodyHtml"
 		}
 	}
-	return &t, f.validated(problems)
+	return &t, f.Validated(problems)
 }
 
 // maxAge reads how long a send is tried. A default that the file does not write stays unwritten: a client that sends
 // back what it has read changes nothing.
 func (f *form) maxAge(t *catalog.Template) {
 	written := t.MaxAge
-	f.fillOptional("maxAge", &t.MaxAge)
+	f.FillOptional("maxAge", &t.MaxAge)
 	if written == "" && t.MaxAge == catalog.DefaultMaxAge {
 		t.MaxAge = ""
 	}

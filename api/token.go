@@ -10,6 +10,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/valyala/fasthttp"
+
+	"fingerpost/api/web"
 )
 
 // DefaultAuthIssuer is the default of Options.AuthIssuer.
@@ -81,9 +83,9 @@ type tokenClaims struct {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *tokenClaims) UnmarshalJSON(b []byte) error {
-	o, err := decodeBody(b)
+	o, err := web.DecodeBody(b)
 	if err == nil {
-		c.MapClaims = o.values
+		c.MapClaims = o.Values
 	}
 	return err
 }

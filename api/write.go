@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
@@ -118,7 +119,7 @@ func (s *Server) update(r *request, p *catalog.Project, change func(p *catalog.P
 // matches returns an error if the request has an If-Match that does not name etag, the resource's (RFC 9110, 13.1.1).
 func (r *request) matches(etag string) error {
 	lists := r.ctx.Request.Header.PeekAll(fasthttp.HeaderIfMatch)
-	if len(lists) == 0 || slices.ContainsFunc(lists, func(list []byte) bool { return strongMatch(list, etag) }) {
+	if len(lists) == 0 || slices.ContainsFunc(lists, func(list []byte) bool { return web.StrongMatch(list, etag) }) {
 		return nil
 	}
 	return refuseMatch
@@ -130,7 +131,7 @@ func (r *request) matchesSaved(etag string) error {
 	if err := r.matches(etag); err != nil {
 		return err
 	}
-	if notModified(&r.ctx.Request.Header, etag) {
+	if web.NotModified(&r.ctx.Request.Header, etag) {
 		return refuseNoneMatch
 	}
 	return nil

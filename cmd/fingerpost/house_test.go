@@ -74,7 +74,8 @@ var plan = map[string][]string{
 	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files;
 	// x/net/html: takes out of a mail's preview what a browser follows in spite of every policy
 	"fingerpost/api/console": {"fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
-	"fingerpost/api": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
+	"fingerpost/api/web":     {"fingerpost/resolver/catalog", "fingerpost/resolver", "github.com/valyala/fasthttp"},
+	"fingerpost/api": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
 		"fingerpost/mailer", "fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
@@ -96,7 +97,7 @@ var sole = map[string][]string{
 	"filippo.io/age":                      {"fingerpost/configsrc/seal"},
 	"github.com/fsnotify/fsnotify":        {"fingerpost/configsrc/watch"},
 	"github.com/domodwyer/mailyak/v3":     {"fingerpost/mailer/message"},
-	"github.com/valyala/fasthttp":         {"fingerpost/api"},
+	"github.com/valyala/fasthttp":         {"fingerpost/api", "fingerpost/api/web"},
 	"github.com/fasthttp/router":          {"fingerpost/api"},
 	"github.com/golang-jwt/jwt/v5":        {"fingerpost/api"},
 	"github.com/prometheus/client_golang": {"fingerpost/api/ops"},

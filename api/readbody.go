@@ -1,0 +1,61 @@
+package api
+
+import (
+	"errors"
+	"slices"
+
+	"fingerpost/api/gate"
+	"fingerpost/api/web"
+	"fingerpost/resolver/catalog"
+)
+
+const headerIgnored = "X-Ignored-Fields"
+
+// readBody reads and decodes a request's body, which must be a JSON object. Call it last: everything that can be
+// checked without the body is checked first, and the body stays unread until then. The object holds no memory of the
+// request. fields are those that the call takes, and readOnly others that an answer may have. All fields but the former
+// are ignored, and named in the answer's X-Ignored-Fields. With "Prefer: handling=strict" a field that is neither is a
+// problem.
+func (s *Server) readBody(r *request, fields, readOnly []string) (body *web.Object, problems catalog.Problems, err error) {
+	h := &r.ctx.Request.Header
+	if err := web.CheckMediaType(h); err != nil {
+		return nil, nil, err
+	}
+	text, err := s.bodyText(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if body, err = web.DecodeBody(text); err != nil {
+		return nil, nil, err
+	}
+	var ignored []string
+	strict := web.PrefersStrict(h)
+	for _, name := range body.Names {
+		switch {
+		case slices.Contains(fields, name):
+		case strict && !slices.Contains(readOnly, name):
+			problems.Addf(name, "is not a field of this request")
+		default:
+			ignored = append(ignored, name)
+		}
+	}
+	if len(ignored) > 0 {
+		r.ctx.Response.Header.Set(headerIgnored, web.IgnoredText(ignored))
+	}
+	return body, problems, nil
+}
+
+// bodyText reads a request's body. It may be called again.
+func (s *Server) bodyText(r *request) (text []byte, err error) {
+	if r.body != nil {
+		return *r.body, nil
+	}
+	text, err = r.conn.ReadBody(func(n int64) error { return s.bodies.take(&r.conn.charge, r.key.ID, n) })
+	if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
+		return nil, refusedByGate(refused)
+	}
+	if err == nil {
+		r.body = &text
+	}
+	return text, err
+}

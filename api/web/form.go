@@ -1,0 +1,157 @@
+package web
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"fingerpost/resolver/catalog"
+)
+
+// ReadOnlyFields are fields of answers that requests may carry too, because a client may send back what it has read.
+var ReadOnlyFields = []string{"id", "uuid", "projectId", "createdAt", "updatedAt"}
+
+// A Form reads a request's body into nouns. It collects every problem, not just the first.
+type Form struct {
+	Body     *Object
+	Problems catalog.Problems
+	Bad      map[string]bool // fields that have a problem
+}
+
+// NewForm makes a Form of a body, with the problems that were found in reading it.
+func NewForm(body *Object, problems catalog.Problems) *Form {
+	return &Form{Body: body, Problems: problems, Bad: map[string]bool{}}
+}
+
+// Has reports whether the body has a field.
+func (f *Form) Has(name string) bool {
+	_, given := f.Body.Values[name]
+	return given
+}
+
+// Fill sets the named fields of a noun that the body has. Null clears a nullable field.
+func (f *Form) Fill(fields []catalog.Field, names ...string) {
+	for _, field := range fields {
+		if slices.Contains(names, field.Name) {
+			f.Read(field.Name, field.Value)
+		}
+	}
+}
+
+// Read sets to, a pointer as in catalog.Field, if the body has the field.
+func (f *Form) Read(name string, to any) {
+	value, given := f.Body.Values[name]
+	if !given {
+		return
+	}
+	switch to := to.(type) {
+	case *bool:
+		if v, ok := value.(bool); ok {
+			*to = v
+		} else {
+			f.Fail(name, "must be true or false")
+		}
+	case *int:
+		n, isNumber := value.(json.Number)
+		if v, err := strconv.Atoi(string(n)); isNumber && err == nil {
+			*to = v
+		} else {
+			f.Fail(name, "must be a whole number")
+		}
+	case *string:
+		if v, ok := value.(string); ok {
+			*to = v
+		} else {
+			f.Fail(name, "must be a string")
+		}
+	case **string:
+		v, ok := value.(string)
+		switch {
+		case ok:
+			*to = &v
+		case value == nil:
+			*to = nil
+		default:
+			f.Fail(name, "must be a string or null")
+		}
+	case **bool:
+		v, ok := value.(bool)
+		switch {
+		case ok:
+			*to = &v
+		case value == nil:
+			*to = nil
+		default:
+			f.Fail(name, "must be true, false or null")
+		}
+	case *[]catalog.Label:
+		f.readLabels(name, value, to)
+	}
+}
+
+// FillOptional is Read for an optional text. Null and "" both clear it.
+func (f *Form) FillOptional(name string, to *string) {
+	if value, given := f.Body.Values[name]; given && value == nil {
+		*to = ""
+	} else {
+		f.Read(name, to)
+	}
+}
+
+// Again returns a copy for reading the body into another noun, with the problems found so far.
+func (f *Form) Again() *Form {
+	return &Form{Body: f.Body, Problems: slices.Clone(f.Problems), Bad: maps.Clone(f.Bad)}
+}
+
+// Fail adds a problem of a field, unless the field has one.
+func (f *Form) Fail(name, message string) {
+	if !f.Bad[name] {
+		f.Bad[name] = true
+		f.Problems.Addf(name, "%s", message)
+	}
+}
+
+// Require adds a problem if the body lacks a field.
+func (f *Form) Require(name, message string) {
+	if !f.Has(name) {
+		f.Fail(name, message)
+	}
+}
+
+// Validated adds the problems that a noun's Validate found, and returns all problems of the form as one error, or nil.
+func (f *Form) Validated(problems catalog.Problems) error {
+	for _, p := range problems {
+		if !p.Warning {
+			f.Fail(p.Path, p.Message)
+		}
+	}
+	if len(f.Problems) > 0 {
+		return Invalid(f.Problems...)
+	}
+	return nil
+}
+
+// readLabels reads a project's labels, an object of strings that replaces all present ones. Null and {} remove them.
+// The names and the length of the values are checked by the project's Validate.
+func (f *Form) readLabels(name string, value any, to *[]catalog.Label) {
+	if value == nil {
+		*to = nil
+		return
+	}
+	object, ok := value.(*Object)
+	if !ok {
+		f.Fail(name, "must be an object of strings, or null")
+		return
+	}
+	var labels []catalog.Label
+	for _, label := range object.Names {
+		text, ok := object.Values[label].(string)
+		if !ok {
+			f.Fail(name+"."+label, "must be a string")
+		}
+		labels = append(labels, catalog.Label{Name: label, Value: text})
+	}
+	catalog.SortLabels(labels)
+	*to = labels
+}
