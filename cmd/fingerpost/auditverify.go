@@ -33,9 +33,9 @@ func newAuditVerify(t terminal) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return auditVerify(t, f) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.data, "data", ".fingerpost", "the store's folder; the server must not run")
-	fl.StringVar(&f.head, "head", "", "a hash that was the head of a chain, 64 hexadecimal digits")
-	fl.BoolVar(&f.json, "json", false, "JSON on stdout")
+	fl.StringVar(&f.data, "data", ".fingerpost", "folder of the store; the server must not run")
+	fl.StringVar(&f.head, "head", "", "hash that was the head of a chain, 64 hexadecimal digits")
+	fl.BoolVar(&f.json, "json", false, "print JSON on stdout")
 	return cmd
 }
 

@@ -48,9 +48,9 @@ func newBackup(t terminal) *cobra.Command {
 			return backup(cmd.Context(), t, args[0], f)
 		}),
 	}
-	cmd.Flags().StringVar(&f.data, "data", ".fingerpost", "the store's folder")
+	cmd.Flags().StringVar(&f.data, "data", ".fingerpost", "folder of the store")
 	cmd.Flags().StringVar(&f.ops, "ops-url", defaultOpsURL,
-		"the ops listener of the server; without --data, the store of whichever server answers there")
+		"address of the server's ops listener; without --data, its store is backed up")
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace FILE")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print what is in the backup as JSON")
 	return cmd

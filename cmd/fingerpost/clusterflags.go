@@ -30,24 +30,25 @@ type clusterFlags struct {
 
 func (f *clusterFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.clusterListen, "cluster-listen", "",
-		"be the authority of a cluster: run the built-in NATS server on this address, such as 0.0.0.0:4222; see "+
-			"configsrc/cluster/README.md")
+		"address of the built-in NATS server, such as 0.0.0.0:4222; makes this node the authority of a cluster")
 	fl.StringSliceVar(&f.clusterURLs, "cluster", nil,
-		"be the authority of a cluster on an existing NATS, such as nats://a:4222,nats://b:4222")
-	fl.StringVar(&f.clusterName, "cluster-name", "default", "the name of the cluster; its bucket is fingerpost_NAME")
+		"servers of an existing NATS, such as nats://a:4222,nats://b:4222; makes this node the authority of a cluster")
+	fl.StringVar(&f.clusterName, "cluster-name", "default", "name of the cluster; its bucket is fingerpost_NAME")
 	fl.StringVar(&f.clusterCreds, "cluster-creds", "",
-		"file of credentials, or with the seed of an nkey, for an existing NATS")
+		"file of credentials, or with the seed of an nkey, for the servers of --cluster or --follow")
 	fl.StringVar(&f.clusterCA, "cluster-ca", "",
-		"PEM file of the CA that NATS servers are trusted from; with --cluster-listen, that edges need a certificate of")
+		"file of the CA (PEM) that NATS servers are trusted from, or with --cluster-listen that edges need a certificate of")
 	fl.StringSliceVar(&f.follow, "follow", nil,
-		"be an edge: follow the authority over these NATS servers, such as nats://a:4222, instead of reading files")
-	fl.StringVar(&f.edgeName, "edge-name", "", "the name of this edge in the files")
-	fl.StringVar(&f.edgeKey, "edge-key", "", "file with the seed of this edge's key, see \"fingerpost edges keygen\"")
+		"NATS servers of the authority, such as nats://a:4222; makes this node an edge, which reads no files")
+	fl.StringVar(&f.edgeName, "edge-name", "", "name of this edge in the files")
+	fl.StringVar(&f.edgeKey, "edge-key", "",
+		"file with the seed of this edge's key, which \"fingerpost edges keygen\" prints")
 	fl.BoolVar(&f.takeOver, "take-over", false,
-		"wait until another authority of the cluster has been silent for its lease, in place of refusing to start")
+		"wait until the lease of another authority has run out, instead of refusing to start")
 	fl.DurationVar(&f.staleAfter, "stale-after", time.Minute,
-		"without a word from the authority for so long, an edge's answers carry X-Config-Age")
-	fl.DurationVar(&f.maxStale, "max-stale", 0, "and without one for so long it answers 503; 0: it answers for ever")
+		"time without contact with the authority after which an edge's answers carry X-Config-Age")
+	fl.DurationVar(&f.maxStale, "max-stale", 0,
+		"time without contact with the authority after which an edge answers 503 (default never)")
 }
 
 // isAuthority and isEdge say what the node is in a cluster; if neither, it belongs to none.

@@ -23,11 +23,11 @@ type connectFlags struct {
 
 func (f *connectFlags) add(cmd *cobra.Command, keyMay string) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.url, "url", "", "the server, such as https://config.example or http://127.0.0.1:8080")
+	fl.StringVar(&f.url, "url", "", "address of the server, such as https://config.example or http://127.0.0.1:8080")
 	fl.StringVar(&f.key, "key", "",
-		"a key that may "+keyMay+"; better given as FINGERPOST_KEY, which process lists do not show")
-	fl.StringVar(&f.caCert, "ca-cert", "", "PEM file of a private CA that the server's certificate may come from, too")
-	fl.DurationVar(&f.timeout, "timeout", requestTimeout, "how long one request may take")
+		"key that may "+keyMay+"; better given as FINGERPOST_KEY, which process lists do not show")
+	fl.StringVar(&f.caCert, "ca-cert", "", "file of a private CA (PEM) that the server's certificate may come from")
+	fl.DurationVar(&f.timeout, "timeout", requestTimeout, "time that one request may take")
 }
 
 // local makes a server on this machine the default.
@@ -36,7 +36,7 @@ func (f *connectFlags) local(cmd *cobra.Command) {
 	cmd.Flags().Lookup("url").DefValue = f.url
 }
 
-// requestTimeout is how long one request may take unless --timeout says otherwise.
+// requestTimeout is time that one request may take unless --timeout says otherwise.
 const requestTimeout = 30 * time.Second
 
 // options checks the flags.
@@ -89,14 +89,14 @@ func (f *remoteFlags) add(cmd *cobra.Command, keyMay string) {
 	f.addMail(cmd)
 	fl := cmd.Flags()
 	fl.BoolVar(&f.noMail, "no-mail", false, "leave SMTP configs and templates out")
-	fl.IntVar(&f.parallel, "parallel", 8, "how many projects are dealt with at once")
+	fl.IntVar(&f.parallel, "parallel", 8, "number of projects that are dealt with at once")
 }
 
 func (f *remoteFlags) addMail(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.mailURL, "mail-url", "", "the mail service, where it has another address than --url")
+	fl.StringVar(&f.mailURL, "mail-url", "", "address of the mail service, where it differs from --url")
 	fl.StringVar(&f.mailKey, "mail-key", "",
-		"its service token, where that is another than --key; better given as FINGERPOST_MAIL_KEY")
+		"service token of the mail service, where it differs from --key; better given as FINGERPOST_MAIL_KEY")
 }
 
 // connect makes the client for the flags.

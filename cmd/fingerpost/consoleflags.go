@@ -19,7 +19,7 @@ type consoleFlags struct {
 
 func (f *consoleFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.console, "console", true, "serve the web console at /console/")
-	fl.StringVar(&f.consoleListen, "console-listen", "", "an address of its own for the console")
+	fl.StringVar(&f.consoleListen, "console-listen", "", "address of the console alone (default that of --listen)")
 }
 
 func (f *consoleFlags) check() error {

@@ -48,10 +48,10 @@ func newEdges(t terminal) *cobra.Command {
 	f.local(cmd)
 	fl.StringVar(&f.wait, "wait", "",
 		"wait until every ready edge has this generation, position EPOCH.GENERATION, or commit")
-	fl.StringVar(&f.data, "data", "", "the store's folder of a server that does not run")
-	fl.DurationVar(&f.every, "every", 200*time.Millisecond, "how often --wait asks")
-	fl.BoolVar(&f.json, "json", false, "one JSON document on stdout")
-	fl.Lookup("timeout").Usage = "how long one request may take, and with --wait, how long to wait"
+	fl.StringVar(&f.data, "data", "", "folder of the store of a server that does not run")
+	fl.DurationVar(&f.every, "every", 200*time.Millisecond, "interval between two questions of --wait")
+	fl.BoolVar(&f.json, "json", false, "print one JSON document on stdout")
+	fl.Lookup("timeout").Usage = "time that one request may take, and that --wait waits"
 	cmd.AddCommand(newEdgesKeygen(t))
 	return cmd
 }

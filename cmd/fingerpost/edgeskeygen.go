@@ -28,7 +28,7 @@ func newEdgesKeygen(t terminal) *cobra.Command {
 			return makeEdge(t, configDir(cmd), args[0], out, asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	cmd.Flags().StringVar(&out, "out", "", "write the seed to this new file, for its owner only, and do not print it")
 	return cmd
 }

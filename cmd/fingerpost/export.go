@@ -66,12 +66,12 @@ An action is a change as in "plan --json", with result planned, done, failed, sk
 	}
 	f.add(cmd, "read and write")
 	fl := cmd.Flags()
-	fl.BoolVar(&f.dryRun, "dry-run", false, "send nothing, show what would be done")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and send nothing")
 	fl.BoolVar(&f.remove, "delete", false, "remove from the server what the files do not have")
-	fl.StringVar(&f.passwords, "passwords", "needed", "which SMTP passwords are sent: needed, all or none")
+	fl.StringVar(&f.passwords, "passwords", "needed", "SMTP passwords that are sent: needed, all or none")
 	fl.StringVar(&f.sealKey, "seal-key", "", "age identity that opens sealed passwords (default "+defaultSealKey()+")")
-	fl.StringVar(&f.secretsDir, "secrets-dir", "", "where file() may find passwords outside the config folder")
-	fl.BoolVar(&f.asJSON, "json", false, "one JSON document on stdout")
+	fl.StringVar(&f.secretsDir, "secrets-dir", "", "folder outside the config folder in which file() may find passwords")
+	fl.BoolVar(&f.asJSON, "json", false, "print one JSON document on stdout")
 	return cmd
 }
 

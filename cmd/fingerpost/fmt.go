@@ -29,8 +29,8 @@ func newFmt(t terminal) *cobra.Command {
 			return format(t, args, check, showDiff)
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "change nothing, tell which files are not formatted")
-	cmd.Flags().BoolVar(&showDiff, "diff", false, "change nothing, show the differences")
+	cmd.Flags().BoolVar(&check, "check", false, "name the files that are not formatted, and change nothing")
+	cmd.Flags().BoolVar(&showDiff, "diff", false, "show the differences, and change nothing")
 	return cmd
 }
 

@@ -19,7 +19,7 @@ type gateFlags struct {
 func (f *gateFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.gate, "gate-listen", "", "address where gateways ask without a key, in clear HTTP; unix:/path works")
 	fl.StringSliceVar(&f.gateAllow, "gate-allow", nil,
-		"networks (CIDR,…) beyond this machine whose gateways may ask there, such as 10.0.0.0/8")
+		"networks (CIDR,…) beyond this machine whose gateways may ask at --gate-listen, such as 10.0.0.0/8")
 	fl.BoolVar(&f.gateWildcards, "gate-wildcards", false,
 		"let gateways fetch certificates for names that only a wildcard covers")
 }

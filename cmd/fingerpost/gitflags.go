@@ -35,19 +35,20 @@ const proposeMaxAge = 30 * 24 * time.Hour
 func (f *gitFlags) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.git, "git", false, "commit each API write to the git repository of the config folder")
 	fl.StringVar(&f.gitAck, "git-ack", "file",
-		"answer a write once the file is safe, the commit is made, or the remote has it: file, commit or push")
-	fl.DurationVar(&f.gitAckTimeout, "git-ack-timeout", 15*time.Second, "how long a write waits for that")
+		"what answers a write: file (it is safe), commit (it is made) or push (the remote has it)")
+	fl.DurationVar(&f.gitAckTimeout, "git-ack-timeout", 15*time.Second, "time that a write waits for what --git-ack names")
 	fl.StringVar(&f.gitDomain, "git-domain", "",
 		"domain of the addresses of keys and of the service in commits (default the machine's name)")
-	fl.StringVar(&f.gitSignKey, "git-sign-key", "", "ssh key that signs the commits")
+	fl.StringVar(&f.gitSignKey, "git-sign-key", "", "file of the ssh key that signs the commits")
 	fl.BoolVar(&f.gitHooks, "git-hooks", false,
 		"run the repository's hooks reference-transaction, post-commit and pre-push")
 	fl.BoolVar(&f.gitPush, "git-push", false, "push commits to the branch's upstream")
-	fl.DurationVar(&f.gitPull, "git-pull", 0, "how often to fetch from the upstream, such as 30s; 0 is never")
+	fl.DurationVar(&f.gitPull, "git-pull", 0,
+		"interval between two fetches from the upstream, such as 30s (default never)")
 	fl.StringVar(&f.gitWeb, "git-web", "",
-		"address of the repository's web page, for links to commits, and that compare a proposal's branch")
+		"address of the repository's web page, for links to commits and to comparisons of proposals")
 	fl.DurationVar(&f.proposeMaxAge, "propose-max-age", proposeMaxAge,
-		"drop a proposal after so long without a write, such as 720h")
+		"time without a write after which a proposal is dropped")
 	fl.BoolVar(&f.gitFanout, "git-fanout", false,
 		"put the file of a new project into a folder named after the slug's first two characters")
 	fl.StringVar(&f.gitHookSecret, "git-hook-secret", "",

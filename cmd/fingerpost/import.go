@@ -58,8 +58,8 @@ result is written, replaced or unchanged. Where there are problems, nothing was 
 		}),
 	}
 	f.add(cmd, "read")
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace files that are there with other content")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "one JSON document on stdout")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace files that exist with other content")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document on stdout")
 	return cmd
 }
 

@@ -47,7 +47,7 @@ func newInit(t terminal) *cobra.Command {
 			return initCI(t, dir, ci)
 		},
 	}
-	cmd.Flags().StringSliceVar(&ci, "ci", nil, "also write what checks the files in git, all of it or some of: "+
+	cmd.Flags().StringSliceVar(&ci, "ci", nil, "write what checks the files in git, too, all of it or some of: "+
 		strings.Join(ciWords(), ", "))
 	cmd.Flags().Lookup("ci").NoOptDefVal = allCI
 	completeFlag(cmd, "ci", fixed(ciWords()...))

@@ -55,10 +55,11 @@ func newKeysCreate(t terminal) *cobra.Command {
 			return createKey(t, configDir(cmd), k, asJSON)
 		},
 	}
-	cmd.Flags().StringSliceVar(&allow, "allow", nil, "what it may do: "+strings.Join(catalog.Permissions, ", "))
-	cmd.Flags().StringSliceVar(&projects, "projects", nil, "slugs of the projects it is for; every project when left out")
-	cmd.Flags().StringVar(&expires, "expires", "", "when it ends, from now: 90d, 12h")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	cmd.Flags().StringSliceVar(&allow, "allow", nil, "permissions of the key: "+strings.Join(catalog.Permissions, ", "))
+	cmd.Flags().StringSliceVar(&projects, "projects", nil,
+		"slugs of the projects that the key is for (default every project)")
+	cmd.Flags().StringVar(&expires, "expires", "", "time after which the key ends, such as 90d or 12h (default never)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	completeFlag(cmd, "allow", fixed(catalog.Permissions...))
 	completeFlag(cmd, "projects", projectSlugs)
 	return cmd
@@ -210,7 +211,7 @@ func newKeysList(t terminal) *cobra.Command {
 			return listKeys(t, configDir(cmd), asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	return cmd
 }
 
@@ -273,7 +274,7 @@ func newKeysRevoke(t terminal) *cobra.Command {
 			return revokeKey(t, configDir(cmd), args[0], all)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "remove the old keys of its rotations, too, which are good until they expire")
+	cmd.Flags().BoolVar(&all, "all", false, "remove the old keys of the key's rotations, too")
 	return cmd
 }
 
@@ -340,8 +341,8 @@ func newKeysRotate(t terminal) *cobra.Command {
 			return rotateKey(t, configDir(cmd), args[0], d, asJSON)
 		},
 	}
-	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long the old key stays good")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	cmd.Flags().StringVar(&overlap, "overlap", "24h", "time that the old key stays good")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	return cmd
 }
 

@@ -42,9 +42,9 @@ func newLogs(t terminal) *cobra.Command {
 	f.addMail(cmd)
 	f.trailFlags.add(cmd, &f.connectFlags, "mail", "every project")
 	fl := cmd.Flags()
-	fl.StringVar(&f.status, "status", "", "only mail in this state: "+strings.Join(mailStates, ", "))
-	fl.StringVar(&f.template, "template", "", "only mail made from the template with this code")
-	fl.StringVar(&f.to, "to", "", "only mail to this address")
+	fl.StringVar(&f.status, "status", "", "state of the mails that are listed: "+strings.Join(mailStates, ", "))
+	fl.StringVar(&f.template, "template", "", "code of the template that the listed mails were made from")
+	fl.StringVar(&f.to, "to", "", "recipient of the mails that are listed")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(mailStates, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -33,12 +33,12 @@ func (f *mailFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.smtpAllow, "smtp-allow", nil,
 		"networks (CIDR,…) in which SMTP servers may be reached although they are private or loopback, such as 10.0.0.0/8")
 	fl.DurationVar(&f.budget, "mail-budget", mailer.DefaultBudget,
-		"how long a send waits for the SMTP server before it is answered 202 and goes on by itself")
+		"time that a send waits for the SMTP server before it is answered 202 and goes on by itself")
 	fl.IntVar(&f.queue, "mail-queue", mailer.DefaultQueue,
-		"how many mails may wait, over all projects; sends beyond that are answered 429")
+		"number of mails that may wait, over all projects; sends beyond it are answered 429")
 	fl.IntVar(&f.perQueue, "mail-queue-per-project", mailer.DefaultQueuePerProject,
-		"how many mails of one project may wait")
-	fl.StringVar(&f.keepText, "mail-retention", "90d", "how long entries of the mail log are kept")
+		"number of mails of one project that may wait")
+	fl.StringVar(&f.keepText, "mail-retention", "90d", "time that entries of the mail log are kept")
 }
 
 // maxBudget keeps a send's answer within the time that clients and proxies wait for it.

@@ -68,10 +68,10 @@ whose uuid or id differ but were not compared; "diagnostics" are those of "valid
 	}
 	f.add(cmd, "read")
 	cmd.Flags().StringVar(&f.data, "data", ".fingerpost",
-		"the store's folder of a server that does not run; taken where there is no --url")
-	cmd.Flags().StringVar(&f.base, "base", "", "a branch, tag or commit whose files are compared, such as origin/main")
-	cmd.Flags().BoolVar(&f.ids, "ids", false, "with --url: count differing uuids and ids as changes")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "one JSON document on stdout")
+		"folder of the store of a server that does not run; used without --url")
+	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit whose files are compared, such as origin/main")
+	cmd.Flags().BoolVar(&f.ids, "ids", false, "count differing uuids and ids as changes, with --url")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document on stdout")
 	return cmd
 }
 

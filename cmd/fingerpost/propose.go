@@ -29,7 +29,7 @@ func newPropose(t terminal) *cobra.Command {
 		})}
 		f.add(one, keyMay)
 		f.local(one)
-		one.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+		one.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 		subs = append(subs, one)
 	}
 	sub("list", "List the open proposals", "read", cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string,

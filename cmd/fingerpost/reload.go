@@ -48,7 +48,7 @@ func newReload(t terminal) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&ops, "ops-url", defaultOpsURL, "the ops listener of the server")
+	cmd.Flags().StringVar(&ops, "ops-url", defaultOpsURL, "address of the server's ops listener")
 	cmd.Flags().BoolVar(&confirm, "confirm", false, "let a reload through that is held back")
 	return cmd
 }

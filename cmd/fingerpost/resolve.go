@@ -55,7 +55,7 @@ func newResolve(t terminal) *cobra.Command {
 	}
 	f.add(cmd, "resolve")
 	cmd.Flags().BoolVar(&explain, "explain", false, "show each value of the project, and where it comes from")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	return cmd
 }
 

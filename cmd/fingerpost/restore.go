@@ -35,9 +35,9 @@ func newRestore(t terminal) *cobra.Command {
 			return restore(cmd.Context(), t, args[0], f)
 		}),
 	}
-	cmd.Flags().StringVar(&f.data, "data", ".fingerpost", "the store's folder")
-	cmd.Flags().BoolVar(&f.force, "force", false, "take the place of a store that is there, which is moved aside")
-	cmd.Flags().BoolVar(&f.check, "check", false, "only find out whether the backup can be restored")
+	cmd.Flags().StringVar(&f.data, "data", ".fingerpost", "folder of the store")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace the store that exists, which is moved aside")
+	cmd.Flags().BoolVar(&f.check, "check", false, "find out whether the backup can be restored, and restore nothing")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print what is in the backup, and where the former store is now, as JSON")
 	return cmd
 }

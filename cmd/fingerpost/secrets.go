@@ -63,7 +63,7 @@ func newSecrets(t terminal) *cobra.Command {
 			Args:  cobra.NoArgs,
 			RunE:  func(cmd *cobra.Command, _ []string) error { return reseal(t, configDir(cmd), keyFile) },
 		})
-	cmd.PersistentFlags().StringVar(&keyFile, "seal-key", defaultSealKey(), "the file with the age identity")
+	cmd.PersistentFlags().StringVar(&keyFile, "seal-key", defaultSealKey(), "file with the age identity")
 	return cmd
 }
 

@@ -41,38 +41,15 @@ func newServe(t terminal) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.data, "data", ".fingerpost", "the store's folder; disposable, it is derived from the files")
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of both APIs; unix:/path works")
-	fl.StringVar(&f.mail, "mail-listen", "", "an address of its own for the mail API")
-	fl.StringVar(&f.ops, "ops-listen", "127.0.0.1:9090",
-		"address of probes, metrics, status, commands and pprof; keep it private")
-	fl.StringSliceVar(&f.opsAllow, "ops-allow", nil,
-		"networks (CIDR,…) beyond this machine that may send commands and use pprof there, such as 10.0.0.0/8")
-	fl.StringVar(&f.tlsCert, "tls-cert", "", "certificate chain (PEM), reloaded when it changes")
-	fl.StringVar(&f.tlsKey, "tls-key", "", "private key (PEM), reloaded when it changes")
-	fl.BoolVar(&f.readOnly, "read-only", false, "never write into the config folder")
-	fl.StringVar(&f.authIssuer, "auth-issuer", api.DefaultAuthIssuer, "the iss claim that bearer tokens must have")
-	fl.StringVar(&f.sealKey, "seal-key", "", "age identity that opens sealed values (default "+defaultSealKey()+")")
-	fl.StringVar(&f.secretsDir, "secrets-dir", "", "where file() may find secrets outside the config folder")
-	fl.StringVar(&f.cacheSize, "cache-size", "256MiB", "budget for cached answers")
-	fl.StringVar(&f.storeCache, "store-cache-size", "256MiB",
-		"budget for the store's block cache, which is for answers that are not cached; taken as it is needed")
-	fl.StringVar(&f.maxDelete, "max-delete", "30%", "the share of projects or domains that one reload may remove")
-	fl.BoolVar(&f.acceptDelete, "accept-deletes", false, "let the first load remove more than that")
-	fl.StringVar(&f.logFormat, "log-format", "", "text or json (default text on a terminal, else json)")
-	fl.BoolVar(&f.logResolve, "access-log-resolve", false, "put resolve into the access log, too")
-	fl.BoolVar(&f.fastPath, "fast-path", true,
-		"answer plain resolve requests before the HTTP library parses them; the answers are the same without it")
-	fl.DurationVar(&f.maxAge, "resolve-max-age", 5*time.Second, "how long callers may cache an answer of resolve")
-	fl.DurationVar(&f.grace, "shutdown-grace", 20*time.Second, "how long requests and mails in flight may take to finish")
-	fl.DurationVar(&f.drainDelay, "drain-delay", 0,
-		"how long /readyz says no and everything is still accepted, before requests are let finish: give a load balancer "+
-			"time to look")
-	f.gateFlags.add(fl)
-	f.gitFlags.add(fl)
-	f.mailFlags.add(fl)
-	f.clusterFlags.add(fl)
-	f.consoleFlags.add(fl)
+	inGroup(fl, groupFiles, f.addFiles)
+	inGroup(fl, groupListen, f.addListen)
+	inGroup(fl, groupConsole, f.consoleFlags.add)
+	inGroup(fl, groupMail, f.mailFlags.add)
+	inGroup(fl, groupGit, f.gitFlags.add)
+	inGroup(fl, groupCluster, f.clusterFlags.add)
+	inGroup(fl, groupLimits, f.addLimits)
+	inGroup(fl, groupLogs, f.addLogs)
+	helpInGroups(cmd, groupFiles, groupListen, groupConsole, groupMail, groupGit, groupCluster, groupLimits, groupLogs)
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"},
 		cobra.ShellCompDirectiveNoFileComp))
 	return cmd

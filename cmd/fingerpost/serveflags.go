@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"fingerpost/api"
 	"fingerpost/configsrc/seal"
 )
 
@@ -32,6 +35,45 @@ type serveFlags struct {
 	mailFlags
 	clusterFlags
 	consoleFlags
+}
+
+func (f *serveFlags) addFiles(fl *pflag.FlagSet) {
+	fl.StringVar(&f.data, "data", ".fingerpost", "folder of the store, which is derived from the files, and of the ledger")
+	fl.BoolVar(&f.readOnly, "read-only", false, "never write into the config folder")
+	fl.StringVar(&f.maxDelete, "max-delete", "30%", "share of projects or domains that one reload may remove")
+	fl.BoolVar(&f.acceptDelete, "accept-deletes", false, "let the first load remove more than --max-delete")
+	fl.StringVar(&f.sealKey, "seal-key", "", "age identity that opens sealed values (default "+defaultSealKey()+")")
+	fl.StringVar(&f.secretsDir, "secrets-dir", "", "folder outside the config folder in which file() may find secrets")
+}
+
+func (f *serveFlags) addListen(fl *pflag.FlagSet) {
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the platform and mail APIs; unix:/path works")
+	fl.StringVar(&f.mail, "mail-listen", "", "address of the mail API alone (default that of --listen)")
+	fl.StringVar(&f.ops, "ops-listen", "127.0.0.1:9090",
+		"address of probes, metrics, status, commands and pprof; keep it private")
+	fl.StringSliceVar(&f.opsAllow, "ops-allow", nil,
+		"networks (CIDR,…) beyond this machine that may send commands to --ops-listen and use pprof, such as 10.0.0.0/8")
+	f.gateFlags.add(fl)
+	fl.StringVar(&f.tlsCert, "tls-cert", "", "file of the certificate chain (PEM), reloaded when it changes")
+	fl.StringVar(&f.tlsKey, "tls-key", "", "file of the certificate's private key (PEM), reloaded when it changes")
+	fl.StringVar(&f.authIssuer, "auth-issuer", api.DefaultAuthIssuer, "iss claim that bearer tokens must have")
+}
+
+func (f *serveFlags) addLimits(fl *pflag.FlagSet) {
+	fl.StringVar(&f.cacheSize, "cache-size", "256MiB", "budget for cached answers of resolve")
+	fl.StringVar(&f.storeCache, "store-cache-size", "256MiB",
+		"budget for the store's block cache, which serves answers that are not cached; taken as it is needed")
+	fl.DurationVar(&f.maxAge, "resolve-max-age", 5*time.Second, "time for which callers may cache an answer of resolve")
+	fl.DurationVar(&f.grace, "shutdown-grace", 20*time.Second, "time that requests and mails in flight have to finish")
+	fl.DurationVar(&f.drainDelay, "drain-delay", 0,
+		"time between a failing /readyz and closing the listeners, for load balancers (default 0s)")
+	fl.BoolVar(&f.fastPath, "fast-path", true,
+		"answer plain resolve requests before the HTTP library parses them; the answers are the same without it")
+}
+
+func (f *serveFlags) addLogs(fl *pflag.FlagSet) {
+	fl.StringVar(&f.logFormat, "log-format", "", "format of the log, text or json (default text on a terminal, else json)")
+	fl.BoolVar(&f.logResolve, "access-log-resolve", false, "put requests of resolve into the access log, too")
 }
 
 // parse parses the flags that are not plain.

@@ -32,11 +32,11 @@ func (f *trailFlags) add(cmd *cobra.Command, c *connectFlags, what, all string) 
 	c.local(cmd)
 	fl.StringSliceVar(&f.projects, "project", nil,
 		"slugs of the projects, or the ids of deleted ones (default "+all+" that the key reaches)")
-	fl.StringVar(&f.since, "since", "", "only "+what+" of the last while: 90d, 12h, 30m")
-	fl.IntVar(&f.limit, "limit", 50, "at most so many entries, before --follow goes on")
-	fl.BoolVar(&f.follow, "follow", false, "go on with what comes")
-	fl.DurationVar(&f.every, "every", time.Second, "how often --follow asks")
-	fl.BoolVar(&f.json, "json", false, "JSON on stdout")
+	fl.StringVar(&f.since, "since", "", "time up to now of which "+what+" is listed: 90d, 12h, 30m")
+	fl.IntVar(&f.limit, "limit", 50, "number of entries that are printed before --follow goes on")
+	fl.BoolVar(&f.follow, "follow", false, "print what comes after that, until the command is ended")
+	fl.DurationVar(&f.every, "every", time.Second, "interval between two questions of --follow")
+	fl.BoolVar(&f.json, "json", false, "print JSON on stdout")
 	completeFlag(cmd, "project", projectSlugs)
 }
 

@@ -68,13 +68,13 @@ func newValidate(t terminal) *cobra.Command {
 			return validate(t, configDir(cmd), known, args, format)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout; as --format json")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout, as --format json does")
 	cmd.Flags().StringVar(&format, "format", "text",
-		"text, json, github (annotations of a pull request) or sarif (code scanning)")
+		"format of the problems: text, json, github (annotations of a pull request) or sarif (code scanning)")
 	cmd.Flags().StringVar(&stdinName, "stdin-name", "stdin.hcl",
-		"with -, the file that standard input stands for, below the config folder")
+		"name of the file that standard input (-) stands for, below the config folder")
 	cmd.Flags().StringVar(&data, "data", ".fingerpost",
-		"the store's folder of a server that does not run, to compare with")
+		"folder of the store of a server that does not run, to compare with")
 	return cmd
 }
 

@@ -25,7 +25,7 @@ func newVersion(t terminal) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON document on stdout")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	return cmd
 }
 
