@@ -22,7 +22,7 @@ import (
 	"fingerpost/cmd/testrig"
 )
 
-// A gated is a real proxy that runs the lines of api/README.md, Gateways: it asks the gate before it reaches an upstream.
+// A gated is a real proxy that runs the lines of api/gateway/README.md: it asks the gate before it reaches an upstream.
 type gated struct {
 	t        *testing.T
 	client   *http.Client // to the proxy, whatever the URL's host is
@@ -334,11 +334,11 @@ func TestGateOtherLines(t *testing.T) {
 	r.start()
 	find := func(pattern string) string {
 		t.Helper()
-		readme, err := os.ReadFile("../../api/README.md")
+		readme, err := os.ReadFile("../../api/gateway/README.md")
 		must(t, err)
 		m := regexp.MustCompile(pattern).FindSubmatch(readme)
 		if m == nil {
-			t.Fatalf("api/README.md has no %s", pattern)
+			t.Fatalf("api/gateway/README.md has no %s", pattern)
 		}
 		return string(m[1])
 	}

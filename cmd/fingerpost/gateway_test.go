@@ -24,18 +24,18 @@ import (
 	"fingerpost/cmd/testrig"
 )
 
-// A gateway is a real proxy that runs the lines of api/README.md in front of a rig and of an upstream.
+// A gateway is a real proxy that runs the lines of api/gateway/README.md in front of a rig and of an upstream.
 type gateway struct {
 	name   string
 	client *http.Client // to the gateway, whatever the URL's host is
 	denied int          // its status for an unknown domain
 }
 
-// snippet returns the block of api/README.md in a language that has all the texts to replace, with the addresses of the
+// snippet returns the block of api/gateway/README.md in a language that has all the texts to replace, with the addresses of the
 // test.
 func snippet(t *testing.T, language string, replace ...string) string {
 	t.Helper()
-	b, err := os.ReadFile("../../api/README.md")
+	b, err := os.ReadFile("../../api/gateway/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ blocks:
 		found = append(found, text)
 	}
 	if len(found) != 1 {
-		t.Fatalf("api/README.md has %d blocks of %s with %q, want one", len(found), language, replace)
+		t.Fatalf("api/gateway/README.md has %d blocks of %s with %q, want one", len(found), language, replace)
 	}
 	return found[0]
 }
@@ -153,7 +153,7 @@ func shortDir(t *testing.T) string {
 
 const gatewaySecret = "0123456789abcdef0123456789abcdef"
 
-// TestGateways: the nginx auth_request and Caddy forward_auth blocks of api/README.md pass good tokens with their
+// TestGateways: the nginx auth_request and Caddy forward_auth blocks of api/gateway/README.md pass good tokens with their
 // identity, and nothing else.
 func TestGateways(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, fingerpost, upstream string) gateway{"nginx": startNginx, "caddy": startCaddy} {
