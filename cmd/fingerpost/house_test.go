@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
@@ -214,24 +215,56 @@ func TestCommentsCite(t *testing.T) {
 	}
 }
 
-// TestLinks: the targets of links in the repository's documents exist.
+// TestLinks: the targets of links in the repository's documents exist, and have the section that a link names.
 func TestLinks(t *testing.T) {
-	code := regexp.MustCompile("`[^`\n]*`")
-	link := regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	link := regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
 	for _, file := range tracked(t) {
 		if path.Ext(file) != ".md" {
 			continue
 		}
-		b, err := os.ReadFile("../../" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range link.FindAllSubmatch(code.ReplaceAll(b, nil), -1) {
-			if _, err := os.Stat(path.Join("../..", path.Dir(file), string(m[1]))); err != nil {
+		for _, m := range link.FindAllStringSubmatch(prose(t, file), -1) {
+			target, section := file, strings.TrimPrefix(m[2], "#")
+			if m[1] != "" {
+				target = path.Join(path.Dir(file), m[1])
+			}
+			if _, err := os.Stat(path.Join("../..", target)); err != nil {
 				t.Errorf("%s links to %s, which does not exist", file, m[1])
+			} else if section != "" && !slices.Contains(sections(t, target), section) {
+				t.Errorf("%s links to %s#%s, and there is no such section", file, m[1], section)
 			}
 		}
 	}
+}
+
+// prose returns a document without its code.
+func prose(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile("../../" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(string(b), "")
+	return regexp.MustCompile("`[^`\n]*`").ReplaceAllStringFunc(text, func(code string) string {
+		return strings.NewReplacer("](", "", "[", "", "]", "").Replace(code) // headings keep their code
+	})
+}
+
+// sections lists the anchors of a document's headings, as GitHub makes them.
+func sections(t *testing.T, file string) (anchors []string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(prose(t, file), -1) {
+		anchor := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1])
+		anchors = append(anchors, anchor)
+	}
+	return anchors
 }
 
 // tracked lists the files of the repository.
