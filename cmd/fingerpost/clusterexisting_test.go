@@ -17,6 +17,7 @@ import (
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
+	"fingerpost/configsrc/cluster/natsd"
 	"fingerpost/resolver/catalog"
 )
 
@@ -24,7 +25,7 @@ import (
 func existingNATS(t *testing.T) (url string) {
 	t.Helper()
 	s, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(),
-		NoSigs: true, NoLog: true, AlwaysEnableNonce: true}) // for clients with nkeys
+		NoSigs: true, NoLog: true, MaxPayload: natsd.MaxPayload, AlwaysEnableNonce: true}) // for clients with nkeys
 	must(t, err)
 	s.Start()
 	t.Cleanup(func() {

@@ -59,12 +59,12 @@ type Authority struct {
 	sameAccount sync.Once // says that an edge has no account of its own
 
 	// The fields below belong to Claim and Run.
-	sent      map[string]sentFile // what the bucket has, by path
-	root      Root                // of sent
-	strays    []string            // keys of the bucket that are no file's
-	marked    marker              // the bucket's last marker
-	fresh     bool                // the bucket is not known
-	connects  uint64              // of nc, when the bucket was read
+	sent      map[string]Sum // what the bucket has, by path
+	root      Root           // of sent
+	strays    []string       // keys of the bucket that are no file's
+	marked    marker         // the bucket's last marker
+	fresh     bool           // the bucket is not known
+	connects  uint64         // of nc, when the bucket was read
 	compareAt time.Time
 
 	tail tail // of the stream
@@ -95,12 +95,6 @@ type AuthorityStats struct {
 	Files       uint64 // put or removed
 	Compared    uint64 // whole comparisons of the bucket with the tree
 	Forwarded   uint64 // requests of edges
-}
-
-// A sentFile is what the bucket has for a path.
-type sentFile struct {
-	sum   Sum
-	parts int
 }
 
 // pending are changes that are not published yet, merged: an edge may skip generations.

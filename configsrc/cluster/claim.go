@@ -62,12 +62,12 @@ func (a *Authority) claim(ctx context.Context) error {
 
 // isForGood reports whether only an operator can solve a problem.
 func isForGood(err error) bool {
-	return errors.Is(err, errForeign) || strings.Contains(err.Error(), "of a newer release")
+	return errors.Is(err, errForeign) || errors.Is(err, errPayload) || strings.Contains(err.Error(), "of a newer release")
 }
 
 // know reads the bucket, which it makes if there is none, and takes the lease.
 func (a *Authority) know(ctx context.Context) error {
-	if err := checkVersion(a.nc); err != nil {
+	if err := errors.Join(checkVersion(a.nc), checkPayload(a.nc)); err != nil {
 		return err
 	}
 	a.connects = a.nc.Stats().Reconnects
@@ -84,7 +84,7 @@ func (a *Authority) know(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.sent, a.root, a.strays, a.marked = map[string]sentFile{}, Root{}, nil, marker{}
+	a.sent, a.root, a.strays, a.marked = map[string]Sum{}, Root{}, nil, marker{}
 	end := st.last
 	var held watchedLease
 	if _, err := a.bucket.read(ctx, 1, math.MaxUint64, func(r record) error {
@@ -117,15 +117,15 @@ func (a *Authority) meet(r record, held *watchedLease) {
 		a.marked.seq = r.seq
 	case strings.HasPrefix(r.key, prefixFile):
 		e, err := parseEntry(r.key, r.value)
-		if err == nil && e.parts == 0 {
+		if err == nil {
 			var f catalog.TreeFile
-			if f, err = e.unpack(e.packed); err == nil {
-				a.sent[f.Path] = sentFile{e.sum, 0}
+			if f, err = e.unpack(); err == nil {
+				a.sent[f.Path] = e.sum
 				a.root.Add(e.sum)
 				return
 			}
 		}
-		a.strays = append(a.strays, r.key) // in parts or damaged: it is put again, or removed
+		a.strays = append(a.strays, r.key) // damaged: it is put again, or removed
 	default:
 		a.strays = append(a.strays, r.key)
 	}

@@ -231,6 +231,18 @@ func (e *VersionError) Error() string {
 		"update it", e.Server, e.Have, MinServer)
 }
 
+// errPayload: a file would not fit into a message of the server.
+var errPayload = errors.New("the NATS server takes too small messages")
+
+// checkPayload refuses a server whose largest message is below that of the built-in one, into which every file fits.
+func checkPayload(nc *nats.Conn) error {
+	if have := nc.MaxPayload(); nc.IsConnected() && have < natsd.MaxPayload {
+		return fmt.Errorf("%w: %d bytes at most, and files need %d: add the line \"max_payload: 8MB\" to its configuration",
+			errPayload, have, natsd.MaxPayload)
+	}
+	return nil
+}
+
 func older(have, min string) bool {
 	a, b := versionOf(have), versionOf(min)
 	for i := range a {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,12 +58,11 @@ func (s *Sum) word(i int) uint64 { return binary.BigEndian.Uint64(s[24-8*i:]) }
 // String returns 64 hexadecimal digits.
 func (r Root) String() string { return fmt.Sprintf("%016x%016x%016x%016x", r[3], r[2], r[1], r[0]) }
 
-// Keys of the bucket, apart from those of files: "f." and the encoded path, with the parts of a large file below "p.".
+// Keys of the bucket, apart from those of files: "f." and the encoded path.
 const (
 	keyMarker  = "marker"
 	keyLease   = "lease"
 	prefixFile = "f."
-	prefixPart = "p."
 )
 
 // maxKeyPath bounds an encoded path: a NATS server refuses protocol lines of more than 4 KiB.
@@ -108,23 +108,18 @@ func decodePath(encoded string) (path string, ok bool) {
 	return string(b), encodePath(string(b)) == encoded
 }
 
-// The values begin with these bytes; the last one is the format.
-const (
-	magicFile = "fpt\x01"
-	magicPart = "fpp\x01"
-)
+// magicFile begins the value of a file; its last byte is the format.
+const magicFile = "fpt\x02"
 
 // Limits of a value. The largest config file has 1 MiB, the largest body 512 KiB (configsrc/README.md).
 const (
 	maxContent = 4 << 20
 	maxValue   = 6 << 20
-	partSum    = 8 // bytes of the file's sum that a part repeats
 )
 
 // An entry is a decoded value of a file's key.
 type entry struct {
 	sum     Sum
-	parts   int    // in which the packed file comes; 0: packed has it
 	packed  []byte // zstd
 	encoded string // the path in the key
 }
@@ -148,8 +143,8 @@ type message struct {
 	value []byte // nil: the key is removed
 }
 
-// pack returns the messages that put a file: its parts, if it needs some, then its key. limit is the largest value.
-func pack(f *catalog.TreeFile, limit int) (messages []message, sum Sum, parts int) {
+// pack returns the message that puts a file. It fits into any server that checkPayload lets pass.
+func pack(f *catalog.TreeFile) (m message, sum Sum) {
 	payload := binary.AppendUvarint(nil, uint64(len(f.Path)))
 	payload = append(payload, f.Path...)
 	payload = binary.AppendUvarint(payload, uint64(len(f.Times)))
@@ -162,22 +157,8 @@ func pack(f *catalog.TreeFile, limit int) (messages []message, sum Sum, parts in
 	}
 	packed := packer().EncodeAll(append(payload, f.Bytes...), nil)
 	sum = SumOf(f.Path, f.Bytes)
-	key := encodePath(f.Path)
-	head := append([]byte(magicFile), sum[:]...)
-	room := limit - len(head) - binary.MaxVarintLen32
-	if len(packed) <= room {
-		return []message{{prefixFile + key, append(append(head, 0), packed...)}}, sum, 0
-	}
-	for len(packed) > 0 {
-		n := min(room, len(packed))
-		part := append(append([]byte(magicPart), sum[:partSum]...), packed[:n]...)
-		messages = append(messages, message{partKey(key, parts), part})
-		packed, parts = packed[n:], parts+1
-	}
-	return append(messages, message{prefixFile + key, binary.AppendUvarint(head, uint64(parts))}), sum, parts
+	return message{prefixFile + encodePath(f.Path), slices.Concat([]byte(magicFile), sum[:], packed)}, sum
 }
-
-func partKey(encoded string, n int) string { return fmt.Sprintf("%s%s.%d", prefixPart, encoded, n) }
 
 // parseEntry reads the value of a file's key, without unpacking it.
 func parseEntry(key string, value []byte) (e entry, err error) {
@@ -190,28 +171,13 @@ func parseEntry(key string, value []byte) (e entry, err error) {
 	case !bytes.HasPrefix(value, []byte(magicFile)) || len(value) < len(magicFile)+len(e.sum):
 		return e, errors.New("the message is no file of this format")
 	}
-	rest := value[len(magicFile)+copy(e.sum[:], value[len(magicFile):]):]
-	parts, n := binary.Uvarint(rest)
-	if n <= 0 || parts > maxContent {
-		return e, errors.New("the message is cut off")
-	}
-	e.parts, e.packed = int(parts), rest[n:]
+	e.packed = value[len(magicFile)+copy(e.sum[:], value[len(magicFile):]):]
 	return e, nil
 }
 
-// parsePart reads the value of a part. of says of which content it is.
-func parsePart(value []byte) (of [partSum]byte, chunk []byte, err error) {
-	head := len(magicPart) + partSum
-	if len(value) < head || len(value) > maxValue || string(value[:len(magicPart)]) != magicPart {
-		return of, nil, errors.New("the message is no part of a file")
-	}
-	copy(of[:], value[len(magicPart):])
-	return of, value[head:], nil
-}
-
 // unpack returns the file, and an error if it is not what the key and the sum say.
-func (e *entry) unpack(packed []byte) (f catalog.TreeFile, err error) {
-	payload, err := unpacker().DecodeAll(packed, nil)
+func (e *entry) unpack() (f catalog.TreeFile, err error) {
+	payload, err := unpacker().DecodeAll(e.packed, nil)
 	if err != nil {
 		return f, fmt.Errorf("the message cannot be unpacked: %w", err)
 	}

@@ -51,28 +51,13 @@ func TestRootDoesNotDependOnTheOrder(t *testing.T) {
 	}
 }
 
-// receive reads messages as a follower does.
-func receive(messages []message) (f catalog.TreeFile, err error) {
-	var packed []byte
-	for _, m := range messages {
-		if strings.HasPrefix(m.key, prefixPart) {
-			_, chunk, err := parsePart(m.value)
-			if err != nil {
-				return f, err
-			}
-			packed = append(packed, chunk...)
-			continue
-		}
-		e, err := parseEntry(m.key, m.value)
-		if err != nil {
-			return f, err
-		}
-		if e.parts == 0 {
-			packed = e.packed
-		}
-		return e.unpack(packed)
+// receive reads a message as a follower does.
+func receive(m message) (f catalog.TreeFile, err error) {
+	e, err := parseEntry(m.key, m.value)
+	if err != nil {
+		return f, err
 	}
-	return f, nil
+	return e.unpack()
 }
 
 func TestFilesInMessages(t *testing.T) {
@@ -84,11 +69,8 @@ func TestFilesInMessages(t *testing.T) {
 		{Path: "a/b.hcl", Bytes: []byte("project \"a\" {}\n"), Times: []catalog.ObjectTime{{Kind: catalog.KindProject, UUID: catalog.UUID{1}, CreatedAt: at, UpdatedAt: at.Add(time.Microsecond)}}},
 		{Path: "mail/large.html", Bytes: noise},
 	} {
-		messages, sum, parts := pack(&f, 64<<10)
-		if len(f.Bytes) > 64<<10 && parts < 16 || len(messages) != parts+1 {
-			t.Errorf("%s comes in %d parts and %d messages", f.Path, parts, len(messages))
-		}
-		got, err := receive(messages)
+		m, sum := pack(&f)
+		got, err := receive(m)
 		if err != nil || got.Path != f.Path || !bytes.Equal(got.Bytes, f.Bytes) || len(got.Times) != len(f.Times) {
 			t.Errorf("%s comes out as %q, %v", f.Path, got.Path, err)
 		}
@@ -105,40 +87,39 @@ func TestFilesInMessages(t *testing.T) {
 
 func TestDamagedMessagesAreRefused(t *testing.T) {
 	f := catalog.TreeFile{Path: "a.hcl", Bytes: []byte("project \"a\" {}\n")}
-	messages, _, _ := pack(&f, maxValue)
-	good := messages[0]
+	good, _ := pack(&f)
 	for i := range good.value {
 		bad := bytes.Clone(good.value)
 		bad[i] ^= 0x40
-		if got, err := receive([]message{{good.key, bad}}); err == nil && !bytes.Equal(got.Bytes, f.Bytes) {
+		if got, err := receive(message{good.key, bad}); err == nil && !bytes.Equal(got.Bytes, f.Bytes) {
 			t.Errorf("with byte %d changed it is taken as %q", i, got.Bytes)
 		}
-		if _, err := receive([]message{{good.key, good.value[:i]}}); err == nil {
+		if _, err := receive(message{good.key, good.value[:i]}); err == nil {
 			t.Errorf("cut off after %d bytes it is taken", i)
 		}
 	}
-	if _, err := receive([]message{{prefixFile + encodePath("b.hcl"), good.value}}); err == nil {
+	if _, err := receive(message{prefixFile + encodePath("b.hcl"), good.value}); err == nil {
 		t.Error("a message under another file's key is taken")
 	}
-	if _, err := receive([]message{{good.key, make([]byte, 64<<20)}}); err == nil {
+	if _, err := receive(message{good.key, make([]byte, 64<<20)}); err == nil {
 		t.Error("64 MiB of zeros are taken")
 	}
 	climbing := catalog.TreeFile{Path: "../a.hcl"}
-	messages, _, _ = pack(&climbing, maxValue)
-	if _, err := receive(messages); err == nil {
+	m, _ := pack(&climbing)
+	if _, err := receive(m); err == nil {
 		t.Error("a path that leads out of the folder is taken")
 	}
 }
 
 func FuzzMessage(f *testing.F) {
-	messages, _, _ := pack(&catalog.TreeFile{Path: "a.hcl", Bytes: []byte("x"), Times: []catalog.ObjectTime{{Kind: catalog.KindDomain}}}, maxValue)
-	f.Add(messages[0].key, messages[0].value)
+	m, _ := pack(&catalog.TreeFile{Path: "a.hcl", Bytes: []byte("x"), Times: []catalog.ObjectTime{{Kind: catalog.KindDomain}}})
+	f.Add(m.key, m.value)
 	f.Fuzz(func(t *testing.T, key string, value []byte) {
 		e, err := parseEntry(key, value)
 		if err != nil {
 			return
 		}
-		if got, err := e.unpack(e.packed); err == nil && SumOf(got.Path, got.Bytes) != e.sum {
+		if got, err := e.unpack(); err == nil && SumOf(got.Path, got.Bytes) != e.sum {
 			t.Errorf("%q is taken with another sum", got.Path)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"fingerpost/cmd/testrig"
+	"fingerpost/configsrc/cluster/natsd"
 )
 
 // existing starts a NATS server of somebody else, without keys.
@@ -24,7 +25,8 @@ func existing(t *testing.T, change func(*server.Options)) (url string, stop func
 }
 
 func existingOptions(t *testing.T) *server.Options {
-	return &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}
+	return &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+		MaxPayload: natsd.MaxPayload}
 }
 
 func existingServer(t *testing.T, change func(*server.Options)) *server.Server {
@@ -43,19 +45,31 @@ func existingServer(t *testing.T, change func(*server.Options)) *server.Server {
 	return s
 }
 
-// TestExistingServer: files above the server's message limit come in parts, which go with the file; and without the
-// server an authority stops writing before its lease ends, since another may take it.
+// TestSmallPayload: a server into whose messages not every file fits is refused at the start, with the line to add.
+func TestSmallPayload(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	url, _ := existing(t, func(o *server.Options) { o.MaxPayload = 1 << 20 }) // its default
+	a := NewAuthority(AuthorityOptions{Connection: Connection{URLs: []string{url}}, Cluster: "test", Tree: newTree(), Logger: quiet()})
+	err := a.Claim(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "1048576 bytes") || !strings.Contains(err.Error(), "max_payload: 8MB") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestExistingServer: the largest files go through and away again; and without the server an authority stops writing
+// before its lease ends, since another may take it.
 func TestExistingServer(t *testing.T) {
 	testrig.Slow(t)
 	t.Parallel()
-	url, stop := existing(t, func(o *server.Options) { o.MaxPayload = 64 << 10 })
+	url, stop := existing(t, func(*server.Options) {})
 	connection := Connection{URLs: []string{url}}
 	r := &rig{t: t, dir: t.TempDir(), tree: newTree()}
-	r.tree.commit(map[string]string{"acme.hcl": "one", "mail/large.html": noise(300 << 10)})
+	r.tree.commit(map[string]string{"acme.hcl": "one", "mail/large.html": noise(1 << 20)})
 	r.startAuthority(AuthorityOptions{Connection: connection, TTL: 2 * time.Second})
 	e := startEdge(t, FollowerOptions{Edge: "fra1", Connection: connection}, newTree())
 	r.reaches(e)
-	r.tree.commit(map[string]string{"mail/large.html": noise(100 << 10)}) // fewer parts
+	r.tree.commit(map[string]string{"mail/large.html": noise(100 << 10)})
 	r.reaches(e)
 	r.tree.commit(map[string]string{"mail/large.html": "", "b.hcl": "b"})
 	r.reaches(e)

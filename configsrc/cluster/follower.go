@@ -67,7 +67,6 @@ type Follower struct {
 	viewRoot  Root
 	held      map[string]*catalog.TreeFile // what differs between view and own, by path; nil: removed
 	bad       map[string]string            // by key: why a message is refused
-	parts     map[string]*partial          // by encoded path
 	from      listing
 	last      marker    // the newest one read
 	owing     bool      // last is not applied yet
@@ -90,13 +89,6 @@ type Follower struct {
 type listing struct {
 	start bool // it was read from its start, so a file that it lacks was removed
 	anew  bool // every file is taken, because the epoch has changed and with it the times of objects
-}
-
-// A partial is a file whose parts are coming in.
-type partial struct {
-	of     [partSum]byte
-	chunks [][]byte
-	bytes  int
 }
 
 // FollowerStats count what a Follower has done since the start.

@@ -71,7 +71,7 @@ func (a *Authority) compare(ctx context.Context) error {
 	var differ []string
 	if err := a.o.Tree.Tree(func(path string, content []byte) bool {
 		delete(gone, path)
-		if s, found := a.sent[path]; !found || anew || s.sum != SumOf(path, content) {
+		if s, found := a.sent[path]; !found || anew || s != SumOf(path, content) {
 			differ = append(differ, path)
 		}
 		return true
@@ -171,15 +171,11 @@ func (a *Authority) load(paths []string) map[string]*catalog.TreeFile {
 	return files
 }
 
-// sweep removes keys that are no file's: remains of parts, and what somebody else has put there.
+// sweep removes keys that are no file's: somebody else has put them there.
 func (a *Authority) sweep(ctx context.Context) error {
 	keep := map[string]bool{}
-	for path, s := range a.sent {
-		encoded := encodePath(path)
-		keep[prefixFile+encoded] = true
-		for i := range s.parts {
-			keep[partKey(encoded, i)] = true
-		}
+	for path := range a.sent {
+		keep[prefixFile+encodePath(path)] = true
 	}
 	var messages []message
 	for _, key := range a.strays {
@@ -193,7 +189,6 @@ func (a *Authority) sweep(ctx context.Context) error {
 
 // publish puts or removes files.
 func (a *Authority) publish(ctx context.Context, files map[string]*catalog.TreeFile) error {
-	limit := min(int(a.nc.MaxPayload()), maxValue) - 1024 // for the subject and the headers
 	var messages []message
 	size := 0
 	flush := func() error {
@@ -202,30 +197,23 @@ func (a *Authority) publish(ctx context.Context, files map[string]*catalog.TreeF
 		return err
 	}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		f, encoded := files[path], encodePath(path)
+		f := files[path]
 		old, had := a.sent[path]
-		parts := 0
+		if f == nil && !had {
+			continue
+		}
+		if had {
+			a.root.Remove(old)
+		}
 		if f == nil {
-			if !had {
-				continue
-			}
-			messages = append(messages, message{key: prefixFile + encoded})
-			a.root.Remove(old.sum)
+			messages = append(messages, message{key: prefixFile + encodePath(path)})
 			delete(a.sent, path)
 		} else {
-			packed, sum, n := pack(f, limit)
-			for _, m := range packed {
-				size += len(m.value)
-			}
-			messages = append(messages, packed...)
-			if had {
-				a.root.Remove(old.sum)
-			}
+			m, sum := pack(f)
+			size += len(m.value)
+			messages = append(messages, m)
 			a.root.Add(sum)
-			a.sent[path], parts = sentFile{sum, n}, n
-		}
-		for i := parts; i < old.parts; i++ {
-			messages = append(messages, message{key: partKey(encoded, i)})
+			a.sent[path] = sum
 		}
 		if len(messages) >= maxBatch || size > maxBatchBytes {
 			if err := flush(); err != nil {

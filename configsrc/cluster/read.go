@@ -2,10 +2,7 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -92,7 +89,7 @@ func (f *Follower) step(ctx context.Context) error {
 
 // begin starts to read a bucket: from its start, or from its marker where the own tree is the marker's.
 func (f *Follower) begin(ctx context.Context, st bucketState) error {
-	f.held, f.parts, f.owing, f.last = map[string]*catalog.TreeFile{}, map[string]*partial{}, false, marker{}
+	f.held, f.owing, f.last = map[string]*catalog.TreeFile{}, false, marker{}
 	f.stuck, f.tornAt = nil, time.Time{}
 	clear(f.bad)
 	f.showBad()
@@ -138,8 +135,6 @@ func (f *Follower) take(ctx context.Context, r record) error {
 		f.last, f.owing = m, true
 		f.hearWord(m.position)
 		return f.mark(ctx)
-	case strings.HasPrefix(r.key, prefixPart):
-		f.takePart(r)
 	case strings.HasPrefix(r.key, prefixFile):
 		f.takeFile(r)
 	}
@@ -157,35 +152,12 @@ func (f *Follower) hearWord(p catalog.Position) {
 	}
 }
 
-func (f *Follower) takePart(r record) {
-	key := strings.TrimPrefix(r.key, prefixPart)
-	dot := strings.LastIndexByte(key, '.')
-	if dot < 0 || r.gone {
-		return
-	}
-	n, err := strconv.Atoi(key[dot+1:])
-	of, chunk, bad := parsePart(r.value)
-	if err != nil || bad != nil || n < 0 || n > maxContent {
-		return // the file's own key is refused then: its content is not whole
-	}
-	p := f.parts[key[:dot]]
-	if p == nil || p.of != of {
-		p = &partial{of: of}
-		f.parts[key[:dot]] = p
-	}
-	if n == len(p.chunks) && p.bytes+len(chunk) <= maxValue {
-		p.chunks = append(p.chunks, chunk)
-		p.bytes += len(chunk)
-	}
-}
-
 // takeFile takes the new content of a file, or its removal.
 func (f *Follower) takeFile(r record) {
 	if r.gone {
 		f.admit(r.key)
 		// A removal names the encoded path alone.
 		encoded := strings.TrimPrefix(r.key, prefixFile)
-		delete(f.parts, encoded)
 		if path, ok := decodePath(encoded); ok {
 			f.remove(path)
 			return
@@ -201,19 +173,7 @@ func (f *Follower) takeFile(r record) {
 	e, err := parseEntry(r.key, r.value)
 	var file catalog.TreeFile
 	if err == nil {
-		packed := e.packed
-		if e.parts > 0 {
-			p := f.parts[e.encoded]
-			if p == nil || len(p.chunks) != e.parts || string(p.of[:]) != string(e.sum[:partSum]) {
-				err = errors.New("parts of the file are missing")
-			} else {
-				packed = slices.Concat(p.chunks...)
-			}
-			delete(f.parts, e.encoded)
-		}
-		if err == nil {
-			file, err = e.unpack(packed)
-		}
+		file, err = e.unpack()
 	}
 	if err != nil {
 		f.refuse(r.key, err)
