@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"fingerpost/resolver/catalog"
 )
@@ -44,31 +43,21 @@ func (f *Follower) becomeWhole() {
 // mark applies the generation that the last marker ends, if all of it is there.
 func (f *Follower) mark(ctx context.Context) error {
 	m, have := f.last, f.o.Replica.Position()
-	f.stuck = nil
-	if m.position.Epoch == have.Epoch && m.position.Generation < have.Generation && f.isWhole() {
-		f.owing = false
-		f.stuck = fmt.Errorf("the bucket is at generation %d, and this edge at %d already: waiting for the authority",
-			m.position.Generation, have.Generation)
-		return nil
-	}
-	if m.position.Epoch != have.Epoch && f.isWhole() && !f.from.anew {
-		return errEpoch
-	}
-	if m.Files == 0 {
-		f.owing = false
-		f.stuck = errEmpty
-		return nil
-	}
 	refused := len(f.bad) > 0
-	if f.viewRoot.String() != m.Root && !refused {
-		// The authority is in the middle of the next generation, and has replaced files of this one; or a message is lost.
-		f.owing = false
-		if f.tornAt.IsZero() {
-			f.tornAt = f.now()
-		}
+	switch {
+	case m.position.Epoch == have.Epoch && m.position.Generation < have.Generation && f.isWhole():
+		f.enter(waiting, fmt.Errorf("the bucket is at generation %d, and this edge at %d already: waiting for the authority",
+			m.position.Generation, have.Generation))
+		return nil
+	case m.position.Epoch != have.Epoch && f.isWhole() && !f.from.anew:
+		return errEpoch
+	case m.Files == 0:
+		f.enter(waiting, errEmpty)
+		return nil
+	case f.viewRoot.String() != m.Root && !refused:
+		f.enter(torn, errTorn)
 		return nil
 	}
-	f.tornAt = time.Time{}
 	change := catalog.TreeChange{Position: m.position}
 	for path, file := range f.held {
 		if file != nil {
@@ -90,8 +79,8 @@ func (f *Follower) mark(ctx context.Context) error {
 	slices.Sort(change.Removed)
 	if change.Position != have || len(change.Put)+len(change.Removed) > 0 {
 		if err := f.o.Replica.ApplyTree(ctx, change); err != nil {
-			f.stuck = fmt.Errorf("apply generation %d: %w", m.position.Generation, err)
-			return nil // it is owed
+			f.enter(stuck, fmt.Errorf("apply generation %d: %w", m.position.Generation, err))
+			return nil
 		}
 		f.mu.Lock()
 		f.stats.Generations++
@@ -117,7 +106,7 @@ func (f *Follower) mark(ctx context.Context) error {
 	} else {
 		f.from = listing{}
 	}
-	f.owing = false
+	f.enter(current, nil)
 	f.becomeWhole()
 	f.mu.Lock()
 	if f.refilled != nil {

@@ -57,10 +57,16 @@ type Follower struct {
 	beats      chan struct{} // the position has moved
 	forwarding chan struct{} // holds a value per request that is forwarded
 
-	// The fields below belong to Run.
+	reader
+
+	mu sync.Mutex // guards shown
+	shown
+}
+
+// A reader is what Run knows of the bucket and of its own tree.
+type reader struct {
 	made      time.Time // which bucket was read; another one is read from its start
 	next      uint64    // sequence to go on from
-	heard     uint64    // the newest sequence that the authority has told
 	own       map[string]Sum
 	ownRoot   Root
 	view      map[string]Sum // what the bucket has, as far as it was read
@@ -68,18 +74,19 @@ type Follower struct {
 	held      map[string]*catalog.TreeFile // what differs between view and own, by path; nil: removed
 	bad       map[string]string            // by key: why a message is refused
 	from      listing
-	last      marker    // the newest one read
-	owing     bool      // last is not applied yet
-	stuck     error     // why last is not applied; nil: it is, or it could be
-	tornAt    time.Time // since when view is not what last says; zero: it is
+	last      marker // the newest one read
+	state     followState
 	compareAt time.Time
+}
 
-	mu       sync.Mutex // guards the fields below
-	heardAt  time.Time  // the last word of the authority; zero: none yet
+// shown is what other goroutines set or ask for.
+type shown struct {
+	heard    uint64    // the newest sequence that the authority has told
+	heardAt  time.Time // the last word of the authority; zero: none yet
 	newest   catalog.Position
 	problem  error
 	netError error
-	refused  map[string]string // as bad
+	refused  map[string]string // as reader.bad
 	stats    FollowerStats
 	whole    bool
 	refilled chan struct{} // set by Refill, closed when the whole tree was applied
@@ -102,7 +109,7 @@ type FollowerStats struct {
 var (
 	// errRepair makes the follower read the bucket from its start.
 	errRepair = errors.New("the own tree is not that of the bucket")
-	// errEpoch makes it do so because the authority's store was made anew or restored.
+	// errEpoch: the authority's store was recreated or restored; read the bucket from the start.
 	errEpoch = errors.New("the authority has another store")
 	errEmpty = errors.New("the authority's tree has no file: an edge never takes an empty tree")
 	// errNoMarker: the authority is filling the bucket, or has to do so again because the server has lost messages.
@@ -122,7 +129,7 @@ func NewFollower(o FollowerOptions) *Follower {
 	rand.Read(id[:]) // never fails, see crypto/rand
 	return &Follower{o: o, now: o.now, started: o.now(), instance: hex.EncodeToString(id[:]), news: make(chan struct{}, 1),
 		beats: make(chan struct{}, 1), forwarding: make(chan struct{}, forwardsOfEdge),
-		problem: errors.New("not connected yet"), bad: map[string]string{}}
+		reader: reader{bad: map[string]string{}}, shown: shown{problem: errors.New("not connected yet")}}
 }
 
 func (f *Follower) isWhole() bool {
@@ -258,7 +265,7 @@ func (f *Follower) Run(ctx context.Context) error {
 		}
 		backoff = 50 * time.Millisecond
 		most := pollEvery
-		if !f.tornAt.IsZero() {
+		if f.state.at == torn {
 			most = tornFor / 4
 		}
 		f.wait(ctx, most)

@@ -47,7 +47,7 @@ func (f *Follower) step(ctx context.Context) error {
 			break
 		}
 		if tries > 20 {
-			// The authority has told of a message that is not there: the bucket may be another one, whose sequences begin anew.
+			// The announced sequence does not exist. The bucket may have been recreated.
 			f.mu.Lock()
 			f.heard = 0
 			f.mu.Unlock()
@@ -59,28 +59,19 @@ func (f *Follower) step(ctx context.Context) error {
 			return err
 		}
 	}
-	if f.owing { // it was held back, or the store has refused it
+	if f.state.at == stuck {
 		if err := f.mark(ctx); err != nil {
 			return err
 		}
 	}
-	if !f.tornAt.IsZero() && f.now().Sub(f.tornAt) > tornFor {
-		if !f.from.start {
-			return errRepair
-		}
-		f.stuck = errTorn
-	}
-	if f.stuck != nil {
-		return f.stuck
-	}
-	if f.last.Root == "" {
-		return errNoMarker
+	if err := f.follows(); err != nil {
+		return err
 	}
 	if f.now().After(f.compareAt) {
 		if err := f.loadOwn(); err != nil {
 			return err
 		}
-		if !f.owing && f.last.Root != "" && f.ownRoot.String() != f.last.Root && len(f.bad) == 0 {
+		if f.ownRoot.String() != f.last.Root && len(f.bad) == 0 {
 			return errRepair
 		}
 	}
@@ -89,8 +80,7 @@ func (f *Follower) step(ctx context.Context) error {
 
 // begin starts to read a bucket: from its start, or from its marker where the own tree is the marker's.
 func (f *Follower) begin(ctx context.Context, st bucketState) error {
-	f.held, f.owing, f.last = map[string]*catalog.TreeFile{}, false, marker{}
-	f.stuck, f.tornAt = nil, time.Time{}
+	f.held, f.last, f.state = map[string]*catalog.TreeFile{}, marker{}, followState{}
 	clear(f.bad)
 	f.showBad()
 	have := f.o.Replica.Position()
@@ -132,7 +122,7 @@ func (f *Follower) take(ctx context.Context, r record) error {
 		}
 		f.admit(r.key)
 		m.seq = r.seq
-		f.last, f.owing = m, true
+		f.last = m
 		f.hearWord(m.position)
 		return f.mark(ctx)
 	case strings.HasPrefix(r.key, prefixFile):
