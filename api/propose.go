@@ -13,6 +13,7 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -35,64 +36,16 @@ var (
 		Message: "a proposal is dropped by a key with write, or by the key that made it"}
 )
 
-// A Proposal is a branch of changes that are not live.
-type Proposal struct {
-	Name, Branch, Commit string
-	Author               string // of its first commit
-	Created              time.Time
-	Mergeable            bool
-	Keys                 []ProposalKey // that have written to it, its maker first; nil: a person has made it
-	// Proposed is what its branch changes, and Merged what applying it would change; nil unless it is Mergeable. Both are
-	// read-only.
-	Proposed, Merged *configsrc.Weight
-}
-
-// A ProposalKey is an API key that has written to a proposal.
-type ProposalKey struct {
-	Name    string // "": a person
-	Limited bool   // it was limited to projects then
-}
-
-// Proposals are the proposals in the git repository; *gitrepo.Repo is behind it. The errors for the client are
-// *catalog.Error. sees reports whether the caller may know of a proposal.
-type Proposals interface {
-	// Propose runs write on the state of the proposal of a name, that of the branch if there is none, and adds what it has
-	// changed to the proposal. An error of write is returned as it is, and nothing was changed. A name that the caller
-	// does
-	// not see is taken.
-	Propose(ctx context.Context, name string, by ProposalKey, sees func(*Proposal) bool,
-		write func(ProposedState) error) (*Proposal, error)
-	// ViewProposal runs read on the state of a proposal; NOT_FOUND if the caller sees none of the name.
-	ViewProposal(ctx context.Context, name string, sees func(*Proposal) bool, read func(ProposedState) error) error
-	Proposals(ctx context.Context, sees func(*Proposal) bool) ([]*Proposal, error)
-	// ApplyProposal makes a proposal live and removes it. In the turn in which the branch moves, it judges the change, and
-	// asks permit, which gets what is changed by then, for the coverages of the keys that must be allowed to make it.
-	ApplyProposal(ctx context.Context, name string, by catalog.Author, sees func(*Proposal) bool,
-		permit func(p *Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error)) (commit string, err error)
-	// DropProposal removes a proposal. may decides.
-	DropProposal(ctx context.Context, name string, may func(*Proposal) error) error
-	// CompareURL returns the page that shows a branch, "" if there is none.
-	CompareURL(branch string) string
-}
-
-// NoProposal is the error for a name of which the caller sees no proposal.
-func NoProposal(name string) error {
+// noProposal is the error for a name of which the caller sees no proposal.
+func noProposal(name string) error {
 	return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such proposal: " + name}
 }
 
-// ProposalTaken is the error for a name that the caller cannot use.
-func ProposalTaken(name string) error {
+// nameTaken is the error for a name that the caller cannot use.
+func nameTaken(name string) error {
 	e := &catalog.Error{Code: catalog.CodeConflict, Message: "the name " + name + " is taken; choose another one"}
 	e.Problems.Addf(headerPropose, "is taken")
 	return e
-}
-
-// A ProposedState is what the files of a proposal's branch declare. It is valid until the function returns that got it.
-type ProposedState struct {
-	Projects  ProjectReader
-	Files     Files
-	Explainer Explainer
-	Broken    []string // files that do not load
 }
 
 // proposedReads are the reads that can show the state of a proposal: those of one project, and of what belongs to it.
@@ -131,7 +84,7 @@ func (r *request) readPropose() error {
 
 // A proposed ends a handler whose write was proposed instead of made. The caller of the handler answers with it.
 type proposed struct {
-	p   *Proposal
+	p   *proposals.Proposal
 	key *resolver.Key
 }
 
@@ -145,17 +98,18 @@ func (s *Server) inProposal(r *request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
 	defer cancel()
-	run := func(state ProposedState) error {
-		err := r.route.run(s.on(state), r)
-		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(state.Broken) > 0 &&
+	run := func(objects *resolver.Overlay, files *configsrc.Overlay) error {
+		broken := files.Broken()
+		err := r.route.run(s.on(objects, files), r)
+		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(broken) > 0 &&
 			r.key.EveryProject() {
 			return &catalog.Error{Code: e.Code, Message: e.Message + "; files of the proposal's branch that do not load: " +
-				strings.Join(state.Broken, ", ")}
+				strings.Join(broken, ", ")}
 		}
 		return err
 	}
 	if r.route.method == http.MethodGet {
-		return s.proposals.ViewProposal(ctx, r.propose, sees(r.key), run)
+		return s.proposals.View(ctx, r.propose, seenBy(r.key, noProposal(r.propose)), run)
 	}
 	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that
 	// may not write is refused before its body is read.
@@ -164,8 +118,8 @@ func (s *Server) inProposal(r *request) error {
 			return err
 		}
 	}
-	by := ProposalKey{Name: r.key.Name, Limited: !r.key.EveryProject()}
-	p, err := s.proposals.Propose(ctx, r.propose, by, sees(r.key), run)
+	by := proposals.Key{Name: r.key.Name, Limited: !r.key.EveryProject()}
+	p, err := s.proposals.Propose(ctx, r.propose, by, seenBy(r.key, nameTaken(r.propose)), run)
 	if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeRateLimited {
 		r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("3600"))
 	}
@@ -176,9 +130,9 @@ func (s *Server) inProposal(r *request) error {
 }
 
 // on returns a Server whose handlers work on the state of a proposal, for one call. It serves no listener.
-func (s *Server) on(state ProposedState) *Server {
+func (s *Server) on(objects *resolver.Overlay, files *configsrc.Overlay) *Server {
 	return &Server{
-		resolver: s.resolver, projects: state.Projects, files: state.Files, explainer: state.Explainer,
+		resolver: s.resolver, projects: objects, files: files, explainer: files,
 		plan: s.plan, log: s.log, keys: s.keys, ids: s.ids, metrics: s.metrics, limits: s.limits, bodies: s.bodies,
 		cacheControl: s.cacheControl, authIssuer: s.authIssuer,
 	}
@@ -198,10 +152,10 @@ type proposalAnswer struct {
 }
 
 // answerOf describes a proposal to a key that sees it.
-func (s *Server) answerOf(p *Proposal, to *resolver.Key) *proposalAnswer {
+func (s *Server) answerOf(p *proposals.Proposal, to *resolver.Key) *proposalAnswer {
 	a := &proposalAnswer{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Author: p.Author, Mergeable: p.Mergeable,
 		CreatedAt: p.Created.UTC().Format("2006-01-02T15:04:05.000000")}
-	if w := p.weight(); w.Broken == nil && s.plan != nil {
+	if w := p.Weight(); w.Broken == nil && s.plan != nil {
 		a.Plan = s.plan(declarationsFor(to, w.Was), declarationsFor(to, w.Is), s.resolver.Defaults())
 	}
 	if len(p.Keys) > 0 && p.Keys[0].Name != "" {
@@ -211,14 +165,6 @@ func (s *Server) answerOf(p *Proposal, to *resolver.Key) *proposalAnswer {
 		a.CompareURL = &url
 	}
 	return a
-}
-
-// weight is what applying a proposal would change; if it cannot be applied, what its branch changes.
-func (p *Proposal) weight() *configsrc.Weight {
-	if p.Merged != nil {
-		return p.Merged
-	}
-	return p.Proposed
 }
 
 // declarationsFor copies the declarations of files for a plan. A key that is limited to projects sees no keys.
@@ -239,7 +185,7 @@ type proposedAnswer struct {
 }
 
 func (s *Server) succeedProposed(ctx *fasthttp.RequestCtx, p *proposed) error {
-	data, err := json.Marshal(proposedAnswer{s.answerOf(p.p, p.key), p.p.weight().Diff(coverageOf(p.key))})
+	data, err := json.Marshal(proposedAnswer{s.answerOf(p.p, p.key), p.p.Weight().Diff(coverageOf(p.key))})
 	if err != nil {
 		return err
 	}
@@ -258,12 +204,22 @@ func coverageOf(k *resolver.Key) configsrc.Coverage {
 }
 
 // sees returns whether a key may know of a proposal: if it reaches all that the proposal touches, which for a key that
-// is
-// limited to projects is nothing but its projects.
-func sees(k *resolver.Key) func(*Proposal) bool {
+// is limited to projects is nothing but its projects.
+func sees(k *resolver.Key) func(*proposals.Proposal) bool {
 	covers := coverageOf(k)
-	return func(p *Proposal) bool {
+	return func(p *proposals.Proposal) bool {
 		return p.Proposed.Within(covers) && (p.Merged == nil || p.Merged.Within(covers))
+	}
+}
+
+// seenBy returns a check that refuses what a key may not know of.
+func seenBy(k *resolver.Key, refusal error) proposals.Check {
+	sees := sees(k)
+	return func(p *proposals.Proposal) error {
+		if !sees(p) {
+			return refusal
+		}
+		return nil
 	}
 }
 
@@ -277,7 +233,7 @@ func (s *Server) listProposals(r *request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
 	defer cancel()
-	list, err := s.proposals.Proposals(ctx, sees(r.key))
+	list, err := s.proposals.List(ctx, sees(r.key))
 	if err != nil {
 		return err
 	}
@@ -320,7 +276,7 @@ func (s *Server) applyProposal(r *request) error {
 	}
 	defer cancel()
 	by := r.author()
-	commit, err := s.proposals.ApplyProposal(ctx, name, by, sees(r.key), s.mayApply(r))
+	commit, err := s.proposals.Apply(ctx, name, by, seenBy(r.key, noProposal(name)), s.mayApply(r))
 	if err != nil {
 		return err
 	}
@@ -335,10 +291,9 @@ func (s *Server) applyProposal(r *request) error {
 }
 
 // mayApply returns what applying a proposal checks in the turn in which it goes live: the request's key as it is by
-// then,
-// and the keys that have made the proposal.
-func (s *Server) mayApply(r *request) func(p *Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error) {
-	return func(p *Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error) {
+// then, and the keys that have made the proposal.
+func (s *Server) mayApply(r *request) func(p *proposals.Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error) {
+	return func(p *proposals.Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error) {
 		set, now := s.resolver.Keys(), time.Now()
 		key := set.Lookup([]byte(r.key.ID))
 		switch {
@@ -347,7 +302,7 @@ func (s *Server) mayApply(r *request) func(p *Proposal, w *configsrc.Weight) ([]
 		case key.Allow&catalog.MayWrite == 0:
 			return nil, refuseAllow
 		case !sees(key)(p) || !w.Within(coverageOf(key)):
-			return nil, NoProposal(p.Name)
+			return nil, noProposal(p.Name)
 		}
 		limits := []configsrc.Coverage{coverageOf(key)}
 		for _, by := range p.Keys {
@@ -374,12 +329,12 @@ func (s *Server) dropProposal(r *request) error {
 		return err
 	}
 	defer cancel()
-	err = s.proposals.DropProposal(ctx, name, func(p *Proposal) error {
+	err = s.proposals.Drop(ctx, name, func(p *proposals.Proposal) error {
 		switch {
 		case len(p.Keys) > 0 && p.Keys[0].Name == r.key.Name:
 			return nil
 		case !sees(r.key)(p):
-			return NoProposal(name)
+			return noProposal(name)
 		case r.key.Allow&catalog.MayWrite == 0:
 			return refuseProposal
 		}

@@ -20,6 +20,7 @@ import (
 	"fingerpost/api/console"
 	"fingerpost/api/events"
 	"fingerpost/api/gate"
+	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
 )
 
@@ -45,7 +46,7 @@ type Options struct {
 	// Git tells the commits of writes. Nil: nothing is committed.
 	Git Git
 	// Proposals takes the writes that are proposed. Nil: they are answered 409 GIT_NOT_ENABLED.
-	Proposals Proposals
+	Proposals *proposals.Set
 	// OnGitHook is called for a POST /hooks/git that has the secret GitHookSecret. Nil: there is no such path.
 	OnGitHook     func()
 	GitHookSecret string
@@ -128,9 +129,9 @@ type Server struct {
 	resolver      *resolver.Resolver
 	projects      ProjectReader // that of resolver, but for calls on the state of a proposal
 	files         Files
-	git           Git       // nil: nothing is committed
-	proposals     Proposals // nil: none
-	onGitHook     func()    // nil: none
+	git           Git            // nil: nothing is committed
+	proposals     *proposals.Set // nil: none
+	onGitHook     func()         // nil: none
 	gitHookSecret string
 	mail          Mailer    // nil: none
 	explainer     Explainer // nil: none

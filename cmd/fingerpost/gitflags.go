@@ -195,35 +195,12 @@ func (s *service) runGit() (end func()) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := s.run(func() error { return s.repo.Run(ctx) })
-	dropped := s.run(func() error { return s.dropOldProposals(ctx) })
+	dropped := s.run(func() error { return s.proposals.Expire(ctx, s.f.proposeMaxAge, s.log) })
 	return func() {
 		stop()
 		<-ended
 		<-dropped
 		s.repo.Close()
-	}
-}
-
-// dropOldProposals drops the proposals that nobody has written to for long, now and again, until ctx is done.
-func (s *service) dropOldProposals(ctx context.Context) error {
-	for {
-		pause := min(time.Hour, s.f.proposeMaxAge)
-		dropped, err := s.repo.DropProposals(ctx, time.Now().Add(-s.f.proposeMaxAge))
-		if err != nil && ctx.Err() == nil {
-			s.log.Warn("git: old proposals cannot be dropped; it is tried again", "error", err)
-			pause = min(pause, 10*time.Second) // git was at work in the clone, most likely
-		}
-		for _, name := range dropped {
-			s.log.Info("git: a proposal is dropped: nobody has written to it for long", "proposal", name)
-			s.resolver.Note(catalog.AuditDrop, catalog.Author{Door: catalog.DoorGit},
-				catalog.FieldChange{Field: "proposal", After: name},
-				catalog.FieldChange{Field: "reason", After: "no write since " + s.f.proposeMaxAge.String()})
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil
-		}
 	}
 }
 

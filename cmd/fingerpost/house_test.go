@@ -59,6 +59,9 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "fingerpost/configsrc/cluster/natsd", "github.com/nats-io/nats.go",
 		"github.com/nats-io/nkeys", "github.com/klauspost/compress/zstd"},
 	"fingerpost/configsrc/gitrepo": {"fingerpost/resolver/catalog"},
+	// resolver: its Overlay reads what a proposal declares
+	"fingerpost/configsrc/proposals": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
+		"fingerpost/configsrc/gitrepo"},
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
 	"fingerpost/mailer/smtp":    {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
@@ -76,12 +79,12 @@ var plan = map[string][]string{
 	// x/net/html: takes out of a mail's preview what a browser follows in spite of every policy
 	"fingerpost/api/console": {"fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
 	"fingerpost/api/web":     {"fingerpost/resolver/catalog", "fingerpost/resolver", "github.com/valyala/fasthttp"},
-	"fingerpost/api": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
+	"fingerpost/api": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/proposals",
 		"fingerpost/mailer", "fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
-		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/api/transfer", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo",
+		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/api/transfer", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/proposals",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api/console", "fingerpost/api",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests

@@ -22,6 +22,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
 )
 
@@ -66,7 +67,8 @@ type service struct {
 	cacheSize   int64
 	storeCache  int64
 	source      *configsrc.Source
-	repo        *gitrepo.Repo // nil: none
+	repo        *gitrepo.Repo  // nil: none
+	proposals   *proposals.Set // nil: none
 	resolver    *resolver.Resolver
 	mail        *mailService // nil until the store is open
 	cluster     *clusterNode // nil: none
@@ -231,9 +233,8 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	var git api.Git
-	var offers api.Proposals
 	if s.repo != nil {
-		offers = newProposals(s.repo, s.resolver, s.source, s.f.gitWeb)
+		s.proposals = proposals.New(s.repo, s.resolver, s.source, s.f.gitWeb)
 		git = commits{s.repo, s.f.gitAckTimeout, s.f.gitAck == string(gitrepo.AckPush),
 			func() bool { return s.source.Status().Held != nil }}
 	}
@@ -242,7 +243,7 @@ func (s *service) open(ctx context.Context) error {
 		return err
 	}
 	apiOptions := api.Options{
-		Resolver: s.resolver, Git: git, Proposals: offers, OnGitHook: onHook, GitHookSecret: hookSecret, Files: s.source,
+		Resolver: s.resolver, Git: git, Proposals: s.proposals, OnGitHook: onHook, GitHookSecret: hookSecret, Files: s.source,
 		Explainer: s.source, Plan: planFiles, Mail: s.mail.mailer, Logger: s.log, TLS: tlsConfig, ResolveMaxAge: s.f.maxAge,
 		GateAllow: s.gateAllow, GateWildcards: s.f.gateWildcards, AuthIssuer: s.f.authIssuer,
 		AccessLogResolve: s.f.logResolve, NoFastPath: !s.f.fastPath, BlockedKeyIDs: s.blockedKeys(),

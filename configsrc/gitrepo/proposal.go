@@ -15,8 +15,8 @@ import (
 
 const proposePrefix = "refs/heads/propose/"
 
-// NoProposal is the error for a name without a proposal.
-func NoProposal(name string) error {
+// noProposal is the error for a name without a proposal.
+func noProposal(name string) error {
 	return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such proposal: " + name}
 }
 
@@ -163,7 +163,7 @@ func (r *Repo) open(ctx context.Context, name string) (head, *Proposal, error) {
 		return h, nil, err
 	}
 	if tip == "" {
-		return h, nil, NoProposal(name)
+		return h, nil, noProposal(name)
 	}
 	p, err := r.proposal(ctx, h, name, tip)
 	if err != nil && ctx.Err() != nil {
