@@ -67,7 +67,7 @@ func TestGoingBack(t *testing.T) {
 	_, err := ledger.Open(ledgerDir, ledger.Options{})
 	wantAdvice(t, "a newer ledger", err, ledger.ErrNewer, advice)
 	wantAdvice(t, "a backup of a newer ledger", archive.BackupDir(io.Discard, dir, noon), ledger.ErrNewer, advice)
-	setFormat(t, ledgerDir, 1)
+	setFormat(t, ledgerDir, 2)
 
 	setFormat(t, dir, aboveAll)
 	_, err = store.Open(dir, store.Options{})

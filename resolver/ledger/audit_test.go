@@ -436,3 +436,21 @@ func TestAuditGaps(t *testing.T) {
 		}
 	}
 }
+
+// A ledger of a build before the first release is refused, with what to do, and is not changed.
+func TestOlderFormat(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "ledger")
+	l, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.db.Set(keyFormat, []byte{formatVersion - 1}, pebble.Sync), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "move the folder away") {
+			t.Fatalf("%v", err)
+		}
+	}
+}

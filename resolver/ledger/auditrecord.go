@@ -2,14 +2,15 @@ package ledger
 
 import (
 	"crypto/sha256"
-	"maps"
-	"slices"
+
+	"github.com/fxamacker/cbor/v2"
 
 	"fingerpost/resolver/catalog"
 )
 
-// The record of an entry is a version byte, the hash of the previous entry in its chain, and the entry. The hash of the
-// entry is the SHA-256 of all of it but the version.
+// The record of an entry is a version byte, the hash of the previous entry in its chain, id, time and project of the
+// entry, and the rest of it as CBOR (RFC 8949) in its deterministic form. The hash of the entry is the SHA-256 of all of
+// it but the version.
 
 // Offsets of the parts that a walk reads without decoding the rest.
 const (
@@ -21,6 +22,45 @@ const (
 
 func auditHash(rec []byte) [32]byte { return sha256.Sum256(rec[offsetPrev:]) }
 
+// auditEncoding and auditDecoding are modes of the package store's kind: equal entries have equal bytes, and a record
+// that has more than an entry is refused.
+var (
+	auditEncoding = mode(cbor.CoreDetEncOptions().EncMode())
+	auditDecoding = mode(cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden,
+		MaxNestedLevels: 8, IntDec: cbor.IntDecConvertSignedOrFail, UTF8: cbor.UTF8DecodeInvalid,
+		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+	}.DecMode())
+)
+
+func mode[T any](m T, err error) T {
+	if err != nil {
+		panic("ledger: wrong options of the encoding: " + err.Error())
+	}
+	return m
+}
+
+// An auditBody is the part of an entry that is CBOR.
+type auditBody struct {
+	_          struct{} `cbor:",toarray"`
+	Generation uint64
+	Action     string
+	Object     string
+	Door       catalog.Door
+	Actor      string
+	Key        string
+	RequestID  string
+	Commit     string
+	Changes    []auditChange
+}
+
+type auditChange struct {
+	_             struct{} `cbor:",toarray"`
+	Field         string
+	Secret        bool
+	Before, After any
+}
+
 func appendAudit(dst []byte, a *catalog.AuditEntry) []byte {
 	e := encoder{dst}
 	e.byte(mailVersion)
@@ -28,19 +68,16 @@ func appendAudit(dst []byte, a *catalog.AuditEntry) []byte {
 	e.fixed(a.ID)
 	e.micros(a.Time)
 	e.fixed(a.ProjectID)
-	e.uint(a.Generation)
-	for _, s := range []string{a.Action, a.Object, string(a.Door), a.Actor, a.Key, a.RequestID, a.Commit} {
-		e.string(s)
+	body := auditBody{Generation: a.Generation, Action: a.Action, Object: a.Object, Door: a.Door, Actor: a.Actor,
+		Key: a.Key, RequestID: a.RequestID, Commit: a.Commit}
+	for _, c := range a.Changes {
+		body.Changes = append(body.Changes, auditChange{Field: c.Field, Secret: c.Secret, Before: c.Before, After: c.After})
 	}
-	e.uint(uint64(len(a.Changes)))
-	for i := range a.Changes {
-		c := &a.Changes[i]
-		e.string(c.Field)
-		e.bool(c.Secret)
-		e.value(c.Before)
-		e.value(c.After)
+	b, err := auditEncoding.Marshal(&body)
+	if err != nil {
+		panic("ledger: an entry that cannot be encoded: " + err.Error()) // impossible, see catalog.FieldChange
 	}
-	return e.b
+	return append(e.b, b...)
 }
 
 // decodeAudit decodes the entry with a key. It checks that the record is that of the key.
@@ -49,88 +86,40 @@ func decodeAudit(dst *catalog.AuditEntry, key, rec []byte) error {
 	if err != nil {
 		return err
 	}
-	*dst = catalog.AuditEntry{
-		Prev: d.hash(), ID: d.fixed(), Time: d.micros(), ProjectID: d.fixed(), Generation: d.uint(),
-		Action: d.string(), Object: d.string(), Door: catalog.Door(d.string()), Actor: d.string(), Key: d.string(),
-		RequestID: d.string(), Commit: d.string(),
+	*dst = catalog.AuditEntry{Prev: d.hash(), ID: d.fixed(), Time: d.micros(), ProjectID: d.fixed()}
+	var body auditBody
+	if d.failed || auditDecoding.Unmarshal([]byte(d.s), &body) != nil {
+		return errRecord
 	}
-	for n := d.uint(); n > 0 && !d.failed; n-- {
-		dst.Changes = append(dst.Changes, catalog.FieldChange{Field: d.string(), Secret: d.bool(), Before: d.value(),
-			After: d.value()})
+	dst.Generation, dst.Action, dst.Object, dst.Door = body.Generation, body.Action, body.Object, body.Door
+	dst.Actor, dst.Key, dst.RequestID, dst.Commit = body.Actor, body.Key, body.RequestID, body.Commit
+	for _, c := range body.Changes {
+		dst.Changes = append(dst.Changes, catalog.FieldChange{Field: c.Field, Secret: c.Secret, Before: auditValue(c.Before),
+			After: auditValue(c.After)})
 	}
 	if id, err := lastID(key); err != nil || id != dst.ID {
 		return errRecord
 	}
 	dst.Hash = auditHash(rec)
-	return d.err()
+	return nil
 }
 
-// The kinds of values in a FieldChange.
-const (
-	valueNil = iota
-	valueBool
-	valueInt
-	valueString
-	valueList
-	valueMap
-)
-
-// value writes a value of a FieldChange; the pairs of a map by name.
-func (e *encoder) value(v any) {
+// auditValue returns a decoded value as a FieldChange has it.
+func auditValue(v any) any {
 	switch v := v.(type) {
-	case nil:
-		e.byte(valueNil)
-	case bool:
-		e.byte(valueBool)
-		e.bool(v)
-	case int64:
-		e.byte(valueInt)
-		e.int(v)
-	case string:
-		e.byte(valueString)
-		e.string(v)
-	case []string:
-		e.byte(valueList)
-		e.uint(uint64(len(v)))
-		for _, s := range v {
-			e.string(s)
-		}
-	case map[string]string:
-		e.byte(valueMap)
-		e.uint(uint64(len(v)))
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			e.string(name)
-			e.string(v[name])
-		}
-	default:
-		panic("ledger: a value that no FieldChange can have: impossible, see catalog.FieldChange")
-	}
-}
-
-func (d *decoder) value() any {
-	switch d.byte() {
-	case valueNil:
-		return nil
-	case valueBool:
-		return d.bool()
-	case valueInt:
-		return d.int()
-	case valueString:
-		return d.string()
-	case valueList:
-		list := []string{}
-		for n := d.uint(); n > 0 && !d.failed; n-- {
-			list = append(list, d.string())
+	case []any:
+		list := make([]string, len(v))
+		for i := range v {
+			list[i], _ = v[i].(string)
 		}
 		return list
-	case valueMap:
-		m := map[string]string{}
-		for n := d.uint(); n > 0 && !d.failed; n-- {
-			name := d.string()
-			m[name] = d.string()
+	case map[any]any:
+		m := make(map[string]string, len(v))
+		for name, value := range v {
+			key, _ := name.(string)
+			m[key], _ = value.(string)
 		}
 		return m
 	}
-	d.fail()
-	return nil
+	return v
 }

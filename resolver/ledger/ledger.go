@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
@@ -13,8 +14,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// formatVersion is the version of the key layout in doc.go.
-const formatVersion = 1
+// formatVersion is the version of the key layout in doc.go, and of its records. No release had an older one.
+const formatVersion = 2
 
 // Folder is the ledger's folder in a data directory.
 const Folder = "ledger"
@@ -109,6 +110,10 @@ func (l *Ledger) begin() error {
 		}
 		if v > formatVersion {
 			return pebblefs.Newer(l.dir, "ledger format", v, formatVersion)
+		}
+		if v < formatVersion {
+			return fmt.Errorf("open %s: %w (ledger format %d of a build before the first release; this one reads %d): move the "+
+				"folder away to start without its mail log, queue and audit trail", l.dir, pebblefs.ErrOlder, v, formatVersion)
 		}
 		return nil
 	})
