@@ -168,7 +168,7 @@ type head struct {
 
 // head reads HEAD; errDetached if it names no branch. The caller holds work.
 func (r *Repo) head(ctx context.Context) (h head, err error) {
-	text, err := os.ReadFile(filepath.Join(r.gitDir, "HEAD"))
+	text, err := os.ReadFile(filepath.Join(r.git.gitDir, "HEAD"))
 	if err != nil {
 		return h, err
 	}
@@ -183,7 +183,7 @@ func (r *Repo) head(ctx context.Context) (h head, err error) {
 		return h, errDetached
 	}
 	h.branch = branch
-	switch id, _, _, err := r.object(branch); {
+	switch id, _, _, err := r.git.object(branch); {
 	case err != nil: // there is no such branch, or its commit is missing or damaged
 		if id, gone := r.git.run(ctx, "rev-parse", "--quiet", "--verify", branch); gone == nil {
 			return h, &damage{"commit", id, err}
@@ -191,7 +191,7 @@ func (r *Repo) head(ctx context.Context) (h head, err error) {
 			return h, err
 		}
 	default:
-		c, err := r.commit(id)
+		c, err := r.git.commit(id)
 		if err != nil {
 			return h, err
 		}
@@ -243,7 +243,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 	}
 	made := h.commit
 	if len(changes) > 0 { // otherwise people have committed our edits together with theirs
-		tree, err := r.newTree(h.tree, changes)
+		tree, err := r.git.newTree(h.tree, changes)
 		if err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 			parents = []string{h.commit}
 		}
 		now := time.Now()
-		made, err = r.commitTree(ctx, tree, parents, r.authorOf(done[0], now), message(done))
+		made, err = r.git.commitTree(ctx, tree, parents, r.authorOf(done[0], now), message(done))
 		if err != nil {
 			return err
 		}
@@ -260,7 +260,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 		if err != nil {
 			return err
 		}
-		if err := r.objects.sync(); err != nil {
+		if err := r.git.objects.sync(); err != nil {
 			return err
 		}
 		if err := r.o.Notes.ChangePending(map[int64][]byte{intentID: note}); err != nil {
@@ -271,7 +271,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 			return r.underLock(func() error {
 				// The end of the service must not come in between: people's next commit would take our change back.
 				ctx := context.WithoutCancel(ctx)
-				if err := r.moveRef(ctx, h.branch, made, h.commit, "fingerpost: "+done[0].Subject); err != nil {
+				if err := r.git.moveRef(ctx, h.branch, made, h.commit, "fingerpost: "+done[0].Subject); err != nil {
 					return err
 				}
 				if err := r.align(ctx, tree, s.old, changes); err != nil {
@@ -308,47 +308,6 @@ func writeCommits(writes []*pendingWrite, commit string) (list []catalog.WriteCo
 	return list
 }
 
-// newTree is writeTree for a commit, where a tree may be empty.
-func (r *Repo) newTree(tree string, changes map[string]entry) (string, error) {
-	id, err := r.writeTree(tree, changes)
-	if err == nil && id == "" {
-		id, err = r.storeTree(nil)
-	}
-	return id, err
-}
-
-// commitTree makes a commit object.
-func (r *Repo) commitTree(ctx context.Context, tree string, parents, author []string, message string) (id string,
-	err error) {
-	args := []string{}
-	if r.o.SignKey != "" {
-		args = append(args, "-c", "gpg.format=ssh", "-c", "user.signingKey="+r.o.SignKey)
-	}
-	args = append(args, "commit-tree")
-	if r.o.SignKey != "" {
-		args = append(args, "-S")
-	}
-	for _, p := range parents {
-		args = append(args, "-p", p)
-	}
-	out, err := r.git.call(ctx, localLimit, append(author, r.committer()...), []byte(message), append(args, tree)...)
-	id = strings.TrimSpace(string(out))
-	if err == nil {
-		r.objects.made(id)
-	}
-	return id, err
-}
-
-// moveRef sets a ref if it still has the old value, "" for none; errRace if it has not.
-func (r *Repo) moveRef(ctx context.Context, ref, to, from, why string) error {
-	err := r.changeRef(ctx, ref, "-m", oneLine(why, 200), ref, to, from)
-	if err != nil && strings.Contains(err.Error(), "cannot lock ref") && strings.Contains(err.Error(), "but expected") ||
-		err != nil && strings.Contains(err.Error(), "reference already exists") {
-		return errRace
-	}
-	return err
-}
-
 // A scratch is a commit in the making: the content of the files that change, on top of a tree.
 type scratch struct {
 	r    *Repo
@@ -368,7 +327,7 @@ func newScratch(r *Repo, tree string) *scratch {
 func (s *scratch) readTree(id string) (list []treeEntry, err error) {
 	list, known := s.trees[id]
 	if !known {
-		if list, err = s.r.tree(id); err == nil {
+		if list, err = s.r.git.tree(id); err == nil {
 			s.trees[id] = list
 		}
 	}
@@ -386,7 +345,7 @@ func (s *scratch) load(path string) error {
 			return err
 		}
 	}
-	b, err := s.r.blob(e)
+	b, err := s.r.git.blob(e)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -441,7 +400,7 @@ func (s *scratch) changes(ctx context.Context) (map[string]entry, error) {
 			contents[path] = content
 		}
 	}
-	ids, err := s.r.writeBlobs(ctx, contents)
+	ids, err := s.r.git.writeBlobs(ctx, contents)
 	if err != nil {
 		return nil, err
 	}

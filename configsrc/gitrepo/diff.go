@@ -3,7 +3,6 @@ package gitrepo
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -20,22 +19,17 @@ const (
 var errTooLarge = fmt.Errorf("the change is larger than %d files or %d MiB", diffEntries, diffBytes>>20)
 
 // diff lists the paths in which two trees differ, with what both have there; no entry: nothing. "" is an empty tree. The
-// error is errTooLarge for more than the bounds. The caller holds work.
-func (r *Repo) diff(ctx context.Context, from, to string) (old, now map[string]entry, err error) {
+// error is errTooLarge for more than the bounds. Trees that are there need no lock.
+func (g *store) diff(ctx context.Context, from, to string) (old, now map[string]entry, err error) {
 	for _, id := range []*string{&from, &to} {
 		if *id == "" {
-			if *id, err = r.newTree("", nil); err != nil {
+			if *id, err = g.newTree("", nil); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-	return r.git.diff(ctx, from, to)
-}
-
-// diff is Repo.diff for trees that are there; it needs no lock.
-func (c *command) diff(ctx context.Context, from, to string) (old, now map[string]entry, err error) {
 	list := limitedBuffer{room: diffBytes}
-	err = c.stream(ctx, diffLimit, nil, nil, &list, "diff-tree", "-r", "-z", "--no-renames", from, to)
+	err = g.stream(ctx, diffLimit, nil, nil, &list, "diff-tree", "-r", "-z", "--no-renames", from, to)
 	if list.room < 0 {
 		return nil, nil, errTooLarge
 	}
@@ -76,40 +70,28 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// bounded returns a *conflict if the upstream differs from the head in more than the bounds. It reads without work, and
-// a commit of the upstream that was refused is not looked at again.
-func (r *Repo) bounded(ctx context.Context, u *upstream) error {
-	from, to, commit, err := r.treesOf(ctx, u)
-	if err != nil || to == "" {
+// settleTree makes the objects durable in which a tree differs from another one, for git merge-tree, which does not
+// sync.
+func (g *store) settleTree(ctx context.Context, from, to string) error {
+	if from == to {
+		return nil
+	}
+	if _, err := g.objects.found(to); err != nil {
 		return err
 	}
-	if commit != r.tooLarge {
-		if _, _, err = r.git.diff(ctx, from, to); !errors.Is(err, errTooLarge) {
+	out, err := g.call(ctx, localLimit, nil, nil, "diff-tree", "-r", "-t", "-z", "--no-renames", from, to)
+	if err != nil {
+		return err
+	}
+	words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	for i := 0; i+1 < len(words); i += 2 { // and the path
+		f := strings.Fields(words[i])
+		if len(f) != 5 || f[1] == "000000" || f[1] == modeSubproj {
+			continue
+		}
+		if _, err := g.objects.found(f[3]); err != nil {
 			return err
 		}
-		r.tooLarge = commit
 	}
-	return &conflict{fmt.Sprintf("%.12s of %s is not taken: %v; take it by \"git pull\" in the clone, "+
-		"or push a smaller one", commit, u.track, errTooLarge)}
-}
-
-// treesOf returns the trees of the head and of the upstream, whose commit it names; "" if it has none.
-func (r *Repo) treesOf(ctx context.Context, u *upstream) (head, theirs, commit string, err error) {
-	r.work.Lock()
-	defer r.work.Unlock()
-	h, err := r.head(ctx)
-	if err != nil {
-		return "", "", "", err
-	}
-	if commit, err = r.ref(u.track); err != nil || commit == "" {
-		return "", "", "", err
-	}
-	c, err := r.commit(commit)
-	if err != nil {
-		return "", "", "", err
-	}
-	if head = h.tree; head == "" {
-		head, err = r.newTree("", nil)
-	}
-	return head, c.tree, commit, err
+	return nil
 }

@@ -1,14 +1,12 @@
 package gitrepo
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 )
@@ -139,54 +137,4 @@ func syncFolder(path string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
-}
-
-// changeRef runs update-ref for one ref: what it names is durable before, and the ref is afterwards. git syncs the file
-// of a ref (core.fsync), not its folder.
-func (r *Repo) changeRef(ctx context.Context, ref string, args ...string) error {
-	if err := r.objects.sync(); err != nil {
-		return err
-	}
-	folder := filepath.Dir(filepath.Join(r.gitDir, filepath.FromSlash(ref)))
-	_, missing := os.Lstat(folder)
-	if _, err := r.git.call(ctx, localLimit, r.committer(), nil, append([]string{"update-ref", "--no-deref"},
-		args...)...); err != nil {
-		return err
-	}
-	for ; strings.HasPrefix(folder, r.gitDir); folder = filepath.Dir(folder) {
-		err := syncFolder(folder)
-		if errors.Is(err, fs.ErrNotExist) { // git removes empty folders
-			continue
-		}
-		if err != nil || missing == nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// settleTree makes the objects durable in which a tree differs from another one, for git merge-tree, which does not
-// sync.
-func (r *Repo) settleTree(ctx context.Context, from, to string) error {
-	if from == to {
-		return nil
-	}
-	if _, err := r.objects.found(to); err != nil {
-		return err
-	}
-	out, err := r.git.call(ctx, localLimit, nil, nil, "diff-tree", "-r", "-t", "-z", "--no-renames", from, to)
-	if err != nil {
-		return err
-	}
-	words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-	for i := 0; i+1 < len(words); i += 2 { // and the path
-		f := strings.Fields(words[i])
-		if len(f) != 5 || f[1] == "000000" || f[1] == modeSubproj {
-			continue
-		}
-		if _, err := r.objects.found(f[3]); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -144,7 +144,7 @@ func (r *Repo) checkIndex(ctx context.Context) error {
 func (r *Repo) indexRead(err error) error {
 	text := ""
 	if exitCode(err) > 0 {
-		index := filepath.Join(r.gitDir, "index")
+		index := filepath.Join(r.git.gitDir, "index")
 		text = fmt.Sprintf("git's index cannot be read: %v; run \"rm %s\" and \"git reset\" in the clone: "+
 			"what was staged is lost, the files stay", err, index)
 		err = errors.New(text)
@@ -160,7 +160,7 @@ func (r *Repo) indexRead(err error) error {
 
 // alignAfter is align for a commit after which the process was killed.
 func (r *Repo) alignAfter(ctx context.Context, id string, locked func(func() error) error) error {
-	c, err := r.commit(id)
+	c, err := r.git.commit(id)
 	if err != nil {
 		return err
 	}
@@ -170,13 +170,13 @@ func (r *Repo) alignAfter(ctx context.Context, id string, locked func(func() err
 	}
 	var before string
 	if len(c.parents) > 0 {
-		p, err := r.commit(c.parents[0])
+		p, err := r.git.commit(c.parents[0])
 		if err != nil {
 			return err
 		}
 		before = p.tree
 	}
-	old, changes, err := r.diff(ctx, before, c.tree)
+	old, changes, err := r.git.diff(ctx, before, c.tree)
 	if err != nil || len(changes) == 0 {
 		return err
 	}

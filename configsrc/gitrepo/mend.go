@@ -56,12 +56,12 @@ func (r *Repo) mend(ctx context.Context) (bool, error) {
 		r.o.Logger.Warn("git: objects of HEAD were missing or damaged, and were made again from the index and the work tree",
 			"objects", m.made)
 	}
-	return m.made > 0, errors.Join(err, r.objects.sync())
+	return m.made > 0, errors.Join(err, r.git.objects.sync())
 }
 
 // folder makes a tree again, and those below it, and notes the files.
 func (m *mending) folder(ctx context.Context, id, at string) error {
-	list, err := m.r.tree(id)
+	list, err := m.r.git.tree(id)
 	if err != nil {
 		if m.trees == nil {
 			if rerr := m.readIndex(ctx); rerr != nil {
@@ -72,11 +72,11 @@ func (m *mending) folder(ctx context.Context, id, at string) error {
 		if !known {
 			return err
 		}
-		if _, err := m.r.storeTree(content); err != nil {
+		if _, err := m.r.git.storeTree(content); err != nil {
 			return err
 		}
 		m.made++
-		if list, err = m.r.tree(id); err != nil {
+		if list, err = m.r.git.tree(id); err != nil {
 			return err
 		}
 	}
@@ -117,7 +117,7 @@ func (m *mending) readIndex(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		id := objectID("tree", content, m.r.digits)
+		id := objectID("tree", content, m.r.git.digits)
 		m.trees[id] = content
 		if dir != "" {
 			folders[parent(dir)] = append(folders[parent(dir)], treeEntry{path.Base(dir), entry{modeFolder, id}})
@@ -150,7 +150,7 @@ func (m *mending) files(ctx context.Context) error {
 		}
 		made := ""
 		for _, content := range versions {
-			if made, err = m.r.writeBlob(ctx, &m.r.blobs[0], name, content); err != nil || made == id {
+			if made, err = m.r.git.writeBlob(ctx, &m.r.git.blobs[0], name, content); err != nil || made == id {
 				break
 			}
 		}

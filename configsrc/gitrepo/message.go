@@ -12,11 +12,6 @@ import (
 // maxSubject is the length of a commit's first line, in characters.
 const maxSubject = 72
 
-// committer returns the variables of the committer: the service.
-func (r *Repo) committer() []string {
-	return []string{"GIT_COMMITTER_NAME=fingerpost", "GIT_COMMITTER_EMAIL=fingerpost@" + r.o.Domain}
-}
-
 // authorOf returns the variables of the author of a write: whom the client acts for, else its key.
 func (r *Repo) authorOf(w *pendingWrite, at time.Time) []string {
 	key := cmp.Or(w.Author.Key, "fingerpost")

@@ -9,67 +9,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 )
 
 // errMissing: the repository has no such object or ref.
 var errMissing = errors.New("no such object")
 
-// A helper is a git process that lives long and answers one request after the other, not concurrently.
-type helper struct {
-	git  *command
-	args []string
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  *bufio.Reader
-}
-
-// ask sends a request and reads its answer. After an error the next request starts a new process.
-func (h *helper) ask(request []byte, answer func(out *bufio.Reader) error) (err error) {
-	if h.cmd == nil {
-		cmd := h.git.make(context.Background(), nil, h.args...)
-		in, err := cmd.StdinPipe()
-		if err != nil {
-			return err
-		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			return err
-		}
-		if err := cmd.Start(); err != nil {
-			return fmt.Errorf("git %s: %w", h.args[0], err)
-		}
-		h.cmd, h.in, h.out = cmd, in, bufio.NewReaderSize(out, 64<<10)
-	}
-	if _, err = h.in.Write(request); err == nil {
-		err = answer(h.out)
-	}
-	if err != nil && !errors.Is(err, errMissing) {
-		h.close()
-		return fmt.Errorf("git %s: %w", h.args[0], err)
-	}
-	return err
-}
-
-func (h *helper) close() {
-	if h.cmd == nil {
-		return
-	}
-	h.in.Close()
-	_ = syscall.Kill(-h.cmd.Process.Pid, syscall.SIGTERM)
-	_ = h.cmd.Wait()
-	h.cmd = nil
-}
-
 // object reads an object by its id or by the full name of a ref.
-func (r *Repo) object(name string) (id, kind string, content []byte, err error) {
-	err = r.reader.ask([]byte(name+"\n"), func(out *bufio.Reader) error {
+func (g *store) object(name string) (id, kind string, content []byte, err error) {
+	err = g.reader.ask([]byte(name+"\n"), func(out *bufio.Reader) error {
 		line, err := out.ReadString('\n')
 		if err != nil {
 			return err
@@ -107,11 +59,11 @@ type treeEntry struct {
 }
 
 // tree reads a tree; "" is the empty one.
-func (r *Repo) tree(id string) (list []treeEntry, err error) {
+func (g *store) tree(id string) (list []treeEntry, err error) {
 	if id == "" {
 		return nil, nil
 	}
-	_, kind, b, err := r.object(id)
+	_, kind, b, err := g.object(id)
 	if err == nil && kind != "tree" {
 		err = fmt.Errorf("%s is a %s", id, kind)
 	}
@@ -156,24 +108,32 @@ func find(read func(id string) ([]treeEntry, error), tree, path string) (entry, 
 }
 
 // blob reads the content of a file's entry, nil for none.
-func (r *Repo) blob(e entry) ([]byte, error) {
+func (g *store) blob(e entry) ([]byte, error) {
 	if e.id == "" {
 		return nil, nil
 	}
 	if e.mode == modeFolder || e.mode == modeLink || e.mode == modeSubproj {
 		return nil, fmt.Errorf("it is no file in the commit, but mode %s", e.mode)
 	}
-	_, _, b, err := r.object(e.id)
+	_, _, b, err := g.object(e.id)
 	if err != nil {
 		err = &damage{"file", e.id, err}
 	}
 	return b, err
 }
 
+// text is blob for a list of changes: a link and a submodule have none.
+func (g *store) text(e entry) ([]byte, error) {
+	if e.mode == modeLink || e.mode == modeSubproj {
+		return nil, nil
+	}
+	return g.blob(e)
+}
+
 // writeTree makes the tree that has changes, by path, in the place of entries of tree. An entry without id removes. It
 // returns "" for an empty tree.
-func (r *Repo) writeTree(tree string, changes map[string]entry) (string, error) {
-	list, err := r.tree(tree)
+func (g *store) writeTree(tree string, changes map[string]entry) (string, error) {
+	list, err := g.tree(tree)
 	if err != nil {
 		return "", err
 	}
@@ -196,7 +156,7 @@ func (r *Repo) writeTree(tree string, changes map[string]entry) (string, error) 
 		if was.mode != modeFolder && was.id != "" {
 			return fmt.Errorf("%s is no folder in the commit, but mode %s", name, was.mode)
 		}
-		id, err := r.writeTree(was.id, inside)
+		id, err := g.writeTree(was.id, inside)
 		if err == nil && id != "" {
 			now = append(now, treeEntry{name, entry{modeFolder, id}})
 		}
@@ -223,7 +183,16 @@ func (r *Repo) writeTree(tree string, changes map[string]entry) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	return r.storeTree(content)
+	return g.storeTree(content)
+}
+
+// newTree is writeTree for a commit, where a tree may be empty.
+func (g *store) newTree(tree string, changes map[string]entry) (string, error) {
+	id, err := g.writeTree(tree, changes)
+	if err == nil && id == "" {
+		id, err = g.storeTree(nil)
+	}
+	return id, err
 }
 
 // encodeTree returns a tree as git stores it.
@@ -247,42 +216,42 @@ func encodeTree(list []treeEntry) ([]byte, error) {
 }
 
 // treeFile is the file from which git takes a tree.
-func (r *Repo) treeFile() string { return filepath.Join(r.gitDir, "fingerpost-tree") }
+func (g *store) treeFile() string { return filepath.Join(g.gitDir, "fingerpost-tree") }
 
 // storeTree stores a tree by hash-object: mktree of git 2.39 does not sync.
-func (r *Repo) storeTree(content []byte) (id string, err error) {
-	id = objectID("tree", content, r.digits)
-	if found, err := r.objects.found(id); found || err != nil {
+func (g *store) storeTree(content []byte) (id string, err error) {
+	id = objectID("tree", content, g.digits)
+	if found, err := g.objects.found(id); found || err != nil {
 		return id, err
 	}
 	// The helper takes names of files only, and a process a tree would cost more than the commit. The file stays: a change
-	// in git's folder looks like a git at work (configsrc/gitlock.go).
-	if err := os.WriteFile(r.treeFile(), content, 0o600); err != nil {
+	// in git's folder looks like a git at work (configsrc/gitguard).
+	if err := os.WriteFile(g.treeFile(), content, 0o600); err != nil {
 		return "", err
 	}
 	var made string
-	err = r.trees.ask([]byte(r.treeFile()+"\n"), func(out *bufio.Reader) error {
+	err = g.trees.ask([]byte(g.treeFile()+"\n"), func(out *bufio.Reader) error {
 		made, err = out.ReadString('\n')
 		return err
 	})
 	if made = strings.TrimSpace(made); err == nil && made != id {
 		err = fmt.Errorf("git hash-object: the tree %s became %q", id, made)
 	}
-	r.objects.made(id)
+	g.objects.made(id)
 	return id, err
 }
 
 // writeBlobs stores the contents of files, and returns their ids by path. Each is synced; syncs that wait at the same
 // time share the file system's work.
-func (r *Repo) writeBlobs(ctx context.Context, contents map[string][]byte) (ids map[string]string, err error) {
+func (g *store) writeBlobs(ctx context.Context, contents map[string][]byte) (ids map[string]string, err error) {
 	ids = make(map[string]string, len(contents))
 	paths := make(chan string)
 	var mu sync.Mutex // guards ids and err
 	var writing sync.WaitGroup
-	for i := range min(len(r.blobs), len(contents)) {
+	for i := range min(len(g.blobs), len(contents)) {
 		writing.Go(func() {
 			for path := range paths {
-				id, failed := r.writeBlob(ctx, &r.blobs[i], path, contents[path])
+				id, failed := g.writeBlob(ctx, &g.blobs[i], path, contents[path])
 				mu.Lock()
 				ids[path], err = id, errors.Join(err, failed)
 				mu.Unlock()
@@ -301,9 +270,9 @@ func (r *Repo) writeBlobs(ctx context.Context, contents map[string][]byte) (ids 
 // them must not change our bytes. Mostly the work tree has the same content, and the helper reads it there, which saves
 // a process for each file. Its object is taken only if the id is that of the content: edits by people lead to a process
 // of their own.
-func (r *Repo) writeBlob(ctx context.Context, h *helper, path string, content []byte) (id string, err error) {
-	want := objectID("blob", content, r.digits)
-	if found, err := r.objects.found(want); found || err != nil {
+func (g *store) writeBlob(ctx context.Context, h *helper, path string, content []byte) (id string, err error) {
+	want := objectID("blob", content, g.digits)
+	if found, err := g.objects.found(want); found || err != nil {
 		return want, err
 	}
 	if !strings.ContainsAny(path, "\n\r\"") {
@@ -313,18 +282,18 @@ func (r *Repo) writeBlob(ctx context.Context, h *helper, path string, content []
 			return err
 		})
 		if err == nil && id == want {
-			r.objects.made(id)
+			g.objects.made(id)
 			return id, nil
 		}
 	}
-	out, err := r.git.call(ctx, localLimit, nil, content, "hash-object", "-w", "--no-filters", "--stdin")
+	out, err := g.call(ctx, localLimit, nil, content, "hash-object", "-w", "--no-filters", "--stdin")
 	if err != nil {
 		return "", err
 	}
 	if id = strings.TrimSpace(string(out)); id != want {
 		return "", fmt.Errorf("git hash-object: the content of %s became %q, not %s", path, id, want)
 	}
-	r.objects.made(id)
+	g.objects.made(id)
 	return id, nil
 }
 
@@ -335,8 +304,8 @@ type commit struct {
 	author, committer string // the lines, with the times
 }
 
-func (r *Repo) commit(id string) (*commit, error) {
-	got, kind, b, err := r.object(id)
+func (g *store) commit(id string) (*commit, error) {
+	got, kind, b, err := g.object(id)
 	if err == nil && kind != "commit" {
 		err = fmt.Errorf("%s is a %s", id, kind)
 	}
@@ -359,6 +328,28 @@ func (r *Repo) commit(id string) (*commit, error) {
 		}
 	}
 	return c, nil
+}
+
+// commitTree makes a commit object.
+func (g *store) commitTree(ctx context.Context, tree string, parents, author []string, message string) (id string,
+	err error) {
+	args := []string{}
+	if g.signKey != "" {
+		args = append(args, "-c", "gpg.format=ssh", "-c", "user.signingKey="+g.signKey)
+	}
+	args = append(args, "commit-tree")
+	if g.signKey != "" {
+		args = append(args, "-S")
+	}
+	for _, p := range parents {
+		args = append(args, "-p", p)
+	}
+	out, err := g.call(ctx, localLimit, append(author, g.committer...), []byte(message), append(args, tree)...)
+	id = strings.TrimSpace(string(out))
+	if err == nil {
+		g.objects.made(id)
+	}
+	return id, err
 }
 
 // trailers returns the values of a trailer in the message. They are in its last paragraph, which is not its first.

@@ -19,7 +19,7 @@ var minVersion = [2]int{2, 39}
 
 // check looks at the set-up and reports all that is wrong with it.
 func (r *Repo) check(ctx context.Context) error {
-	if err := checkVersion(ctx, r.git); err != nil {
+	if err := checkVersion(ctx, r.git.command); err != nil {
 		return err
 	}
 	bare, err := r.git.run(ctx, "rev-parse", "--is-bare-repository")
@@ -39,7 +39,7 @@ func (r *Repo) check(ctx context.Context) error {
 	if err != nil || len(lines) < 2 {
 		return fmt.Errorf("--git: %s is not in a work tree: %w", r.o.Dir, err)
 	}
-	r.git.dir, r.gitDir = lines[0], lines[1]
+	r.git.dir, r.git.gitDir = lines[0], lines[1]
 	if len(lines) > 2 {
 		r.prefix = lines[2]
 	}
@@ -47,9 +47,9 @@ func (r *Repo) check(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--git: %w", err)
 	}
-	r.digits = hex.EncodedLen(map[string]int{"sha256": sha256.Size}[format])
-	if r.digits == 0 {
-		r.digits = hex.EncodedLen(sha1.Size)
+	r.git.digits = hex.EncodedLen(map[string]int{"sha256": sha256.Size}[format])
+	if r.git.digits == 0 {
+		r.git.digits = hex.EncodedLen(sha1.Size)
 	}
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf("--git: "+format, args...)) }
@@ -70,10 +70,10 @@ func (r *Repo) check(ctx context.Context) error {
 	if !filepath.IsAbs(common) {
 		common = filepath.Join(r.git.dir, common)
 	}
-	if err != nil || filepath.Clean(common) != filepath.Clean(r.gitDir) {
+	if err != nil || filepath.Clean(common) != filepath.Clean(r.git.gitDir) {
 		add("the config folder is in a linked worktree, which shares its branches with others; use a clone of its own")
 	}
-	plain := *r.git
+	plain := *r.git.command
 	plain.config = nil
 	if sparse, err := plain.run(ctx, "config", "--type=bool", "core.sparseCheckout"); err == nil && sparse == "true" {
 		add("the checkout is sparse, and files that are not checked out would look deleted; run \"git sparse-checkout " +

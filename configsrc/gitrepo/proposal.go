@@ -68,26 +68,18 @@ func (c *Change) After(path string) ([]byte, error) {
 }
 
 func (r *Repo) fileIn(tree, path string) ([]byte, error) {
-	e, err := find(r.tree, tree, r.prefix+path)
+	e, err := find(r.git.tree, tree, r.prefix+path)
 	if err != nil {
 		return nil, err
 	}
-	return r.text(e)
-}
-
-// text is blob for a list of changes: a link and a submodule have none.
-func (r *Repo) text(e entry) ([]byte, error) {
-	if e.mode == modeLink || e.mode == modeSubproj {
-		return nil, nil
-	}
-	return r.blob(e)
+	return r.git.text(e)
 }
 
 // changeOf reads the difference of two trees. refused is what is said against it: it has links, or is
 // too large.
 func (r *Repo) changeOf(ctx context.Context, before, after string) (c Change, refused, err error) {
 	c = Change{r: r, before: before, after: after}
-	old, now, err := r.diff(ctx, before, after)
+	old, now, err := r.git.diff(ctx, before, after)
 	if errors.Is(err, errTooLarge) {
 		return c, err, nil
 	}
@@ -102,8 +94,8 @@ func (r *Repo) changeOf(ctx context.Context, before, after string) (c Change, re
 			continue
 		}
 		f := catalog.FileEdit{Path: name}
-		if f.Before, err = r.text(old[path]); err == nil {
-			f.After, err = r.text(now[path])
+		if f.Before, err = r.git.text(old[path]); err == nil {
+			f.After, err = r.git.text(now[path])
 		}
 		if err != nil {
 			return c, nil, fmt.Errorf("%s: %w", path, err)
@@ -158,7 +150,7 @@ func (r *Repo) open(ctx context.Context, name string) (head, *Proposal, error) {
 	if err != nil && !errors.Is(err, errDetached) {
 		return h, nil, unavailable(err)
 	}
-	tip, err := r.ref(proposePrefix + name)
+	tip, err := r.git.ref(proposePrefix + name)
 	if err != nil {
 		return h, nil, err
 	}
@@ -229,7 +221,7 @@ func (r *Repo) leaves(ctx context.Context, name, head, tip string) (base, own st
 	if head == "" {
 		return "", "", nil
 	}
-	former, err := r.ref(formerRef(name))
+	former, err := r.git.ref(formerRef(name))
 	if err != nil {
 		return "", "", err
 	}
@@ -241,7 +233,7 @@ func (r *Repo) leaves(ctx context.Context, name, head, tip string) (base, own st
 				continue
 			}
 			lines[i] = append(lines[i], next[i])
-			c, err := r.commit(next[i])
+			c, err := r.git.commit(next[i])
 			if next[i] = ""; err == nil && len(c.parents) == 1 { // a shallow clone lacks the last one
 				next[i] = c.parents[0]
 			}
@@ -277,18 +269,18 @@ func (r *Repo) leaves(ctx context.Context, name, head, tip string) (base, own st
 func (r *Repo) describeBranch(ctx context.Context, name, base, own, tip string) (*Proposal, error) {
 	p := &Proposal{Name: name, Branch: strings.TrimPrefix(proposePrefix, "refs/heads/") + name, Commit: tip, base: base,
 		Proposed: Change{Outside: true}} // until it is known what it changes
-	last, err := r.commit(tip)
+	last, err := r.git.commit(tip)
 	if err != nil {
 		return nil, err
 	}
 	first := last
 	if base != "" { // else its base is gone
-		since, err := r.commit(base)
+		since, err := r.git.commit(base)
 		if err != nil {
 			return nil, err
 		}
 		if own != "" {
-			if first, err = r.commit(own); err != nil {
+			if first, err = r.git.commit(own); err != nil {
 				return nil, err
 			}
 		}
@@ -310,7 +302,7 @@ func (r *Repo) describeBranch(ctx context.Context, name, base, own, tip string) 
 // added to the branch. A conflict leaves it not Mergeable.
 func (r *Repo) merge(ctx context.Context, h head, p *Proposal) error {
 	if p.base == h.commit {
-		last, err := r.commit(p.Commit)
+		last, err := r.git.commit(p.Commit)
 		if err == nil {
 			p.Merged, p.tree, p.Mergeable = p.Proposed, last.tree, true
 		}
@@ -332,7 +324,7 @@ func (r *Repo) merge(ctx context.Context, h head, p *Proposal) error {
 		return nil
 	}
 	if err == nil {
-		err = r.settleTree(ctx, h.tree, tree)
+		err = r.git.settleTree(ctx, h.tree, tree)
 	}
 	if err != nil {
 		return err
@@ -372,7 +364,7 @@ func (r *Repo) mergeTree(ctx context.Context, h head, p *Proposal) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return r.newTree(h.tree, changes)
+	return r.git.newTree(h.tree, changes)
 }
 
 // person reads the line of an author or committer.

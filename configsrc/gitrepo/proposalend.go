@@ -11,10 +11,8 @@ import (
 )
 
 // ApplyProposal merges a proposal into the branch, which makes it live, and removes it. check decides whether the
-// caller
-// may see it. turn decides with the proposal as it is merged, and runs move, which moves the branch, in the turn in
-// which
-// it has decided. ApplyProposal returns the branch's new commit.
+// caller may see it. turn decides with the proposal as it is merged, and runs move, which moves the branch, in the turn
+// in which it has decided. ApplyProposal returns the branch's new commit.
 func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(p *Proposal) error,
 	turn func(p *Proposal, move func() error) error) (string, error) {
 	if err := r.commitPending(ctx); err != nil {
@@ -70,13 +68,13 @@ func (r *Repo) keepFormer(ctx context.Context, from, to string) error {
 	}
 	gone := strings.Fields(list)
 	for _, name := range names {
-		tip, err := r.ref(proposePrefix + name)
+		tip, err := r.git.ref(proposePrefix + name)
 		if err != nil {
 			return err
 		}
 		base, _, err := r.leaves(ctx, name, from, tip)
 		if err == nil && slices.Contains(gone, base) {
-			err = r.setRef(ctx, formerRef(name), base)
+			err = r.git.setRef(ctx, formerRef(name), base)
 		}
 		if err != nil {
 			return err
@@ -89,7 +87,7 @@ func (r *Repo) keepFormer(ctx context.Context, from, to string) error {
 // else, or a merge. If the branch has lost the commit at which the proposal left it, the change is made on the branch as
 // one commit of its author, since a merge would bring the lost ones back.
 func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.Author) (string, error) {
-	ahead, err := r.isAncestor(ctx, h.commit, p.Commit)
+	ahead, err := r.git.isAncestor(ctx, h.commit, p.Commit)
 	if err != nil || ahead {
 		return p.Commit, err
 	}
@@ -98,15 +96,16 @@ func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.
 		return "", err
 	}
 	w := &pendingWrite{FileWrite: catalog.FileWrite{Author: by, Subject: "Merge proposal " + p.Name}}
-	former, err := r.ref(formerRef(p.Name))
+	former, err := r.git.ref(formerRef(p.Name))
 	if err != nil {
 		return "", err
 	}
+	parents := []string{h.commit, p.Commit}
 	if former != "" && former == p.base {
 		w.Author.Actor = p.Author
-		return r.commitTree(ctx, tree, []string{h.commit}, r.authorOf(w, time.Now()), message([]*pendingWrite{w}))
+		parents = parents[:1]
 	}
-	return r.commitTree(ctx, tree, []string{h.commit, p.Commit}, r.authorOf(w, time.Now()), message([]*pendingWrite{w}))
+	return r.git.commitTree(ctx, tree, parents, r.authorOf(w, time.Now()), message([]*pendingWrite{w}))
 }
 
 // DropProposal removes a proposal. check decides.
@@ -140,11 +139,11 @@ func (r *Repo) dropOld(ctx context.Context, name string, since time.Time) (old b
 	r.work.Lock()
 	defer r.work.Unlock()
 	ref := proposePrefix + name
-	tip, err := r.ref(ref)
+	tip, err := r.git.ref(ref)
 	if err != nil || tip == "" {
 		return false, err
 	}
-	last, err := r.commit(tip)
+	last, err := r.git.commit(tip)
 	if err != nil {
 		return false, err
 	}
@@ -163,14 +162,14 @@ func (r *Repo) dropOld(ctx context.Context, name string, since time.Time) (old b
 func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {
 	ref := "refs/heads/" + p.Branch
 	err := r.files.GitTurn(func() error { // removing a ref touches git's folder
-		return r.changeRef(ctx, ref, "-d", ref, p.Commit)
+		return r.git.changeRef(ctx, ref, "-d", ref, p.Commit)
 	})
 	if err != nil {
 		return unavailable(err)
 	}
-	if former, err := r.ref(formerRef(p.Name)); err != nil || former != "" {
+	if former, err := r.git.ref(formerRef(p.Name)); err != nil || former != "" {
 		if err == nil {
-			err = r.setRef(ctx, formerRef(p.Name), "")
+			err = r.git.setRef(ctx, formerRef(p.Name), "")
 		}
 		if err != nil { // the next proposal of the name does not have that commit
 			r.o.Logger.Warn("git: a ref of a former proposal stays", "ref", formerRef(p.Name), "error", err)

@@ -39,7 +39,7 @@ func (r *Repo) ProposalTip(ctx context.Context, name string, check func(p *Propo
 	t := &Tip{Commit: p.Commit, Change: p.Proposed, Written: p.Written, r: r}
 	refused := p.refused
 	if p.base != h.commit {
-		last, err := r.commit(p.Commit)
+		last, err := r.git.commit(p.Commit)
 		if err == nil {
 			t.Change, refused, err = r.changeOf(ctx, h.tree, last.tree)
 		}
@@ -103,7 +103,7 @@ func (r *Repo) Propose(ctx context.Context, name, base string, by ProposalKey, w
 		return unavailable(err)
 	}
 	ref := proposePrefix + name
-	tip, err := r.ref(ref)
+	tip, err := r.git.ref(ref)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (r *Repo) Propose(ctx context.Context, name, base string, by ProposalKey, w
 		if err := r.noteProposal(ctx, name, tip, made, by); err != nil {
 			return err
 		}
-		if err := r.moveRef(ctx, ref, made, tip, "fingerpost: propose"); errors.Is(err, errRace) {
+		if err := r.git.moveRef(ctx, ref, made, tip, "fingerpost: propose"); errors.Is(err, errRace) {
 			return unavailable(err)
 		} else if err != nil {
 			return err
@@ -145,7 +145,7 @@ func (r *Repo) Propose(ctx context.Context, name, base string, by ProposalKey, w
 
 // proposeOne makes the commit of a write.
 func (r *Repo) proposeOne(ctx context.Context, onto string, w *catalog.FileWrite) (string, error) {
-	c, err := r.commit(onto)
+	c, err := r.git.commit(onto)
 	if err != nil {
 		return "", err
 	}
@@ -161,11 +161,11 @@ func (r *Repo) proposeOne(ctx context.Context, onto string, w *catalog.FileWrite
 	if err != nil || len(changes) == 0 {
 		return onto, err
 	}
-	tree, err := r.newTree(c.tree, changes)
+	tree, err := r.git.newTree(c.tree, changes)
 	if err != nil {
 		return "", err
 	}
-	return r.commitTree(ctx, tree, []string{onto}, r.authorOf(pending, time.Now()), message([]*pendingWrite{pending}))
+	return r.git.commitTree(ctx, tree, []string{onto}, r.authorOf(pending, time.Now()), message([]*pendingWrite{pending}))
 }
 
 func unavailable(err error) error {

@@ -22,11 +22,11 @@ type rebase struct {
 // rebase makes the commits between since and the head again on remote. Only unused objects are added. The caller holds
 // work.
 func (r *Repo) rebase(ctx context.Context, h head, remote, since string) (*rebase, error) {
-	onto, err := r.commit(remote)
+	onto, err := r.git.commit(remote)
 	if err != nil {
 		return nil, err
 	}
-	_, changes, err := r.diff(ctx, h.tree, onto.tree)
+	_, changes, err := r.git.diff(ctx, h.tree, onto.tree)
 	if err == nil {
 		err = r.refuseLinks(changes) // before any branch is made
 	}
@@ -39,7 +39,7 @@ func (r *Repo) rebase(ctx context.Context, h head, remote, since string) (*rebas
 		return nil, err
 	}
 	for id := range strings.FieldsSeq(list) {
-		c, err := r.commit(id)
+		c, err := r.git.commit(id)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +47,7 @@ func (r *Repo) rebase(ctx context.Context, h head, remote, since string) (*rebas
 			return nil, &conflict{fmt.Sprintf("%.12s is a merge of a person that the remote lacks: run \"git pull\" and "+
 				"\"git push\" in the clone", id)}
 		}
-		parent, err := r.commit(c.parents[0])
+		parent, err := r.git.commit(c.parents[0])
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func (r *Repo) isOurs(c *commit) bool {
 // repeat makes the edits of one of our commits again, field by field. Files where the remote has changed the same are
 // left as the remote has them, and the commit is set aside.
 func (m *rebase) repeat(ctx context.Context, parent, c, onto *commit) error {
-	old, now, err := m.r.diff(ctx, parent.tree, c.tree)
+	old, now, err := m.r.git.diff(ctx, parent.tree, c.tree)
 	if err != nil {
 		return err
 	}
@@ -82,10 +82,10 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *commit) error {
 	for path := range now {
 		w := &pendingWrite{}
 		f := catalog.FileEdit{Path: strings.TrimPrefix(path, m.r.prefix)}
-		if f.Before, err = m.r.blob(old[path]); err != nil {
+		if f.Before, err = m.r.git.blob(old[path]); err != nil {
 			return err
 		}
-		if f.After, err = m.r.blob(now[path]); err != nil {
+		if f.After, err = m.r.git.blob(now[path]); err != nil {
 			return err
 		}
 		w.Files = []catalog.FileEdit{f}
@@ -119,7 +119,7 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *commit) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	tree, err := m.r.newTree(m.tree, changes)
+	tree, err := m.r.git.newTree(m.tree, changes)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *commit) error {
 // add makes a commit with the author and message of another one the new tip.
 func (m *rebase) add(ctx context.Context, tree string, c *commit) error {
 	name, address, date := identityOf(c.author)
-	id, err := m.r.commitTree(ctx, tree, []string{m.tip}, identity("AUTHOR", name, address, date), c.message)
+	id, err := m.r.git.commitTree(ctx, tree, []string{m.tip}, identity("AUTHOR", name, address, date), c.message)
 	if err == nil {
 		m.tip, m.tree = id, tree
 	}
@@ -148,7 +148,7 @@ func identityOf(line string) (name, address, date string) {
 // merge makes a person's commit again as git would. git 2.39 takes no merge base, so the tip's tree gets a commit whose
 // parent is the base.
 func (m *rebase) merge(ctx context.Context, parent, c *commit) error {
-	side, err := m.r.commitTree(ctx, m.tree, []string{parent.id}, identity("AUTHOR", "fingerpost", "fingerpost",
+	side, err := m.r.git.commitTree(ctx, m.tree, []string{parent.id}, identity("AUTHOR", "fingerpost", "fingerpost",
 		"0 +0000"), "base of a merge\n")
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (m *rebase) merge(ctx context.Context, parent, c *commit) error {
 	if tree == m.tree {
 		return nil
 	}
-	if err := m.r.settleTree(ctx, m.tree, tree); err != nil {
+	if err := m.r.git.settleTree(ctx, m.tree, tree); err != nil {
 		return err
 	}
 	return m.add(ctx, tree, c)
@@ -182,12 +182,12 @@ func (m *rebase) keepAside(ctx context.Context) error {
 			if _, err := m.r.git.run(ctx, "check-ref-format", "refs/heads/"+name); err != nil {
 				continue
 			}
-			there, err := m.r.ref("refs/heads/" + name)
+			there, err := m.r.git.ref("refs/heads/" + name)
 			if err != nil {
 				return err
 			}
 			if there == "" {
-				err = m.r.moveRef(ctx, "refs/heads/"+name, o.Commit, "", "fingerpost: set aside")
+				err = m.r.git.moveRef(ctx, "refs/heads/"+name, o.Commit, "", "fingerpost: set aside")
 			}
 			if err != nil {
 				return err

@@ -114,7 +114,7 @@ const closeAtMost = 30 * time.Second
 
 // lockClone makes this process the only service on the clone.
 func (r *Repo) lockClone(ctx context.Context) error {
-	f, err := os.OpenFile(filepath.Join(r.gitDir, "fingerpost.lock"), os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(filepath.Join(r.git.gitDir, "fingerpost.lock"), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return fmt.Errorf("--git: %w", err)
 	}
@@ -133,20 +133,13 @@ func (r *Repo) lockClone(ctx context.Context) error {
 	}
 }
 
-// blobWriters is how many files of a commit are stored at the same time.
-const blobWriters = 8
-
 // A Repo is the git repository of a config folder.
 type Repo struct {
 	o      Options
-	git    *command
-	gitDir string
+	git    *store
 	prefix string // of the config folder in the repository: "" or ends in a slash
-	digits int    // of an object's name
 	lock   *indexLock
 	files  Files
-
-	objects objectFolder
 
 	earlier  map[int64][]byte // notes of earlier processes, until Recover
 	tookOver bool             // git's lock is that of an earlier process, until Recover
@@ -155,11 +148,8 @@ type Repo struct {
 
 	// work is held by a commit and by a merge.
 	work   sync.Mutex
-	steps  []step              // of our last commits, the oldest first, see align
-	mended time.Time           // when mend has not helped
-	reader helper              // cat-file --batch
-	trees  helper              // hash-object -t tree -w --stdin-paths
-	blobs  [blobWriters]helper // hash-object -w --stdin-paths
+	steps  []step    // of our last commits, the oldest first, see align
+	mended time.Time // when mend has not helped
 
 	described map[string]*Proposal // the open proposals as they were described last, by name
 
@@ -201,22 +191,18 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{o: o, git: &command{dir: dir, env: environment(), config: settings(o.Hooks)},
+	r := &Repo{o: o, git: &store{command: &command{dir: dir, env: environment(), config: settings(o.Hooks)}},
 		wakeCommit: make(chan struct{}, 1), wakeSync: make(chan struct{}, 1), results: map[int64]*pendingWrite{}}
 	if err := r.check(ctx); err != nil {
 		return nil, err
 	}
-	r.reader = helper{git: r.git, args: []string{"cat-file", "--batch"}}
-	r.trees = helper{git: r.git, args: []string{"hash-object", "-t", "tree", "-w", "--no-filters", "--stdin-paths"}}
-	for i := range r.blobs {
-		r.blobs[i] = helper{git: r.git, args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}}
-	}
-	r.lock = newIndexLock(r.gitDir, r.unlocked)
-	r.objects.dir, r.objects.unsynced = filepath.Join(r.gitDir, "objects"), map[string]bool{}
+	r.git.signKey = r.o.SignKey
+	r.git.committer = []string{"GIT_COMMITTER_NAME=fingerpost", "GIT_COMMITTER_EMAIL=fingerpost@" + o.Domain}
+	r.lock = newIndexLock(r.git.gitDir, r.unlocked)
 	if err := r.lockClone(ctx); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(r.treeFile(), nil, 0o600); err != nil {
+	if err := r.git.open(); err != nil {
 		return nil, fmt.Errorf("--git: %w", err)
 	}
 	// Read before the first Begin: from then on there are notes of this process.
@@ -289,13 +275,8 @@ func (r *Repo) Close() {
 	}
 	r.work.Lock()
 	defer r.work.Unlock()
-	r.reader.close()
-	r.trees.close()
-	for i := range r.blobs {
-		r.blobs[i].close()
-	}
 	r.lock.close()
-	r.git.held.Close()
+	r.git.close()
 }
 
 // Run commits, fetches and pushes until ctx ends; then it makes the commits that are due. Call it once, after Recover.

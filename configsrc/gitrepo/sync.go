@@ -144,10 +144,10 @@ func (r *Repo) headAndUpstream(ctx context.Context) (head, *upstream, error) {
 }
 
 func (r *Repo) fetch(ctx context.Context, u *upstream) error {
-	before := r.objects.times()
+	before := r.git.objects.times()
 	_, err := r.git.call(ctx, remoteLimit, nil, nil, u.allowed("fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
 		u.remote, "+"+u.ref+":"+u.track)...)
-	r.objects.changedSince(before)
+	r.git.objects.changedSince(before)
 	if err != nil && strings.Contains(err.Error(), "couldn't find remote ref") {
 		return nil // nothing has been pushed yet
 	}
@@ -163,7 +163,7 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 	h, err := r.head(ctx)
 	var there string
 	if err == nil {
-		there, err = r.ref(u.track)
+		there, err = r.git.ref(u.track)
 	}
 	r.mu.Lock()
 	writes, more := r.unpushed, r.outgoing
@@ -188,10 +188,10 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 		slices.Sort(more)
 		for _, refspec := range slices.Compact(more) {
 			from, gone, _ := strings.Cut(refspec, ":")
-			if from != "" && r.exists(ctx, from) {
+			if from != "" && r.git.exists(ctx, from) {
 				args = append(args, refspec)
 			}
-			if from != "" || r.exists(ctx, gone) {
+			if from != "" || r.git.exists(ctx, gone) {
 				continue
 			}
 			// By itself: a branch that the remote has not, because it was dropped before the push, would fail all others.
@@ -234,20 +234,6 @@ func (r *Repo) count(ctx context.Context, branch string, u *upstream) {
 	}
 }
 
-func (r *Repo) exists(ctx context.Context, ref string) bool {
-	_, err := r.git.run(ctx, "show-ref", "--verify", "--quiet", ref)
-	return err == nil
-}
-
-// ref returns the commit of a ref, "" if there is none. The caller holds work.
-func (r *Repo) ref(name string) (string, error) {
-	id, _, _, err := r.object(name)
-	if errors.Is(err, errMissing) {
-		return "", nil
-	}
-	return id, err
-}
-
 // baseRef keeps the commit of the upstream on which a branch is built. It tells a rewritten upstream from one that is
 // ahead.
 func baseRef(branch string) string {
@@ -255,15 +241,7 @@ func baseRef(branch string) string {
 }
 
 func (r *Repo) setBase(ctx context.Context, branch, commit string) error {
-	return r.setRef(ctx, baseRef(branch), commit)
-}
-
-func (r *Repo) isAncestor(ctx context.Context, a, b string) (bool, error) {
-	_, err := r.git.run(ctx, "merge-base", "--is-ancestor", a, b)
-	if exitCode(err) == 1 {
-		return false, nil
-	}
-	return err == nil, err
+	return r.git.setRef(ctx, baseRef(branch), commit)
 }
 
 // integrate brings the commits of the upstream into the branch.
@@ -274,37 +252,37 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 	if err != nil || h.branch != branch {
 		return err
 	}
-	remote, err := r.ref(u.track)
+	remote, err := r.git.ref(u.track)
 	if err != nil || remote == "" {
 		return err
 	}
 	if h.commit == "" {
 		return r.moveTo(ctx, h, remote, remote, r.files.GitTurn)
 	}
-	behind, err := r.isAncestor(ctx, remote, h.commit)
+	behind, err := r.git.isAncestor(ctx, remote, h.commit)
 	if err != nil {
 		return err
 	}
 	if behind {
 		return r.setBase(ctx, branch, remote)
 	}
-	ahead, err := r.isAncestor(ctx, h.commit, remote)
+	ahead, err := r.git.isAncestor(ctx, h.commit, remote)
 	if err != nil {
 		return err
 	}
 	if ahead {
 		return r.moveTo(ctx, h, remote, remote, r.files.GitTurn)
 	}
-	base, err := r.ref(baseRef(branch))
+	base, err := r.git.ref(baseRef(branch))
 	if err != nil {
 		return err
 	}
 	if base != "" {
-		kept, err := r.isAncestor(ctx, base, remote)
+		kept, err := r.git.isAncestor(ctx, base, remote)
 		if err != nil {
 			return err
 		}
-		own, err := r.isAncestor(ctx, h.commit, base)
+		own, err := r.git.isAncestor(ctx, h.commit, base)
 		switch {
 		case err != nil:
 			return err
@@ -341,4 +319,42 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 	}
 	m.tell()
 	return nil
+}
+
+// bounded returns a *conflict if the upstream differs from the head in more than the bounds. It reads without work, and
+// a commit of the upstream that was refused is not looked at again.
+func (r *Repo) bounded(ctx context.Context, u *upstream) error {
+	from, to, commit, err := r.treesOf(ctx, u)
+	if err != nil || to == "" {
+		return err
+	}
+	if commit != r.tooLarge {
+		if _, _, err = r.git.diff(ctx, from, to); !errors.Is(err, errTooLarge) {
+			return err
+		}
+		r.tooLarge = commit
+	}
+	return &conflict{fmt.Sprintf("%.12s of %s is not taken: %v; take it by \"git pull\" in the clone, "+
+		"or push a smaller one", commit, u.track, errTooLarge)}
+}
+
+// treesOf returns the trees of the head and of the upstream, whose commit it names; "" if it has none.
+func (r *Repo) treesOf(ctx context.Context, u *upstream) (head, theirs, commit string, err error) {
+	r.work.Lock()
+	defer r.work.Unlock()
+	h, err := r.head(ctx)
+	if err != nil {
+		return "", "", "", err
+	}
+	if commit, err = r.git.ref(u.track); err != nil || commit == "" {
+		return "", "", "", err
+	}
+	c, err := r.git.commit(commit)
+	if err != nil {
+		return "", "", "", err
+	}
+	if head = h.tree; head == "" {
+		head, err = r.git.newTree("", nil)
+	}
+	return head, c.tree, commit, err
 }

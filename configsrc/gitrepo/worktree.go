@@ -22,17 +22,17 @@ const movingRef = "refs/fingerpost/moving"
 // that would change has edits that are not committed. base is the commit of the upstream in it, "" if that is
 // unchanged. turn is Files.GitTurn, or decides first. The caller holds work.
 func (r *Repo) moveTo(ctx context.Context, h head, to, base string, turn func(f func() error) error) error {
-	c, err := r.commit(to)
+	c, err := r.git.commit(to)
 	if err != nil {
 		return err
 	}
 	from := h.tree
 	if from == "" {
-		if from, err = r.newTree("", nil); err != nil {
+		if from, err = r.git.newTree("", nil); err != nil {
 			return err
 		}
 	}
-	_, changes, err := r.diff(ctx, from, c.tree)
+	_, changes, err := r.git.diff(ctx, from, c.tree)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit
 			exitCode(err) != 1 {
 			return err
 		}
-		if err := r.setRef(ctx, movingRef, c.id); err != nil {
+		if err := r.git.setRef(ctx, movingRef, c.id); err != nil {
 			return err
 		}
 		moving = true
@@ -92,7 +92,7 @@ func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit
 		}
 		err := r.syncFiles(changes)
 		if err == nil {
-			err = r.moveRef(ctx, h.branch, c.id, h.commit, "fingerpost: pull")
+			err = r.git.moveRef(ctx, h.branch, c.id, h.commit, "fingerpost: pull")
 		}
 		if err != nil {
 			if _, undo := r.git.call(ctx, localLimit, env, nil, "read-tree", "-m", "-u", c.tree, from); undo != nil {
@@ -106,23 +106,15 @@ func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit
 		err = r.setBase(ctx, h.branch, base)
 	}
 	if moving { // only now, when the index has its place
-		err = errors.Join(err, r.setRef(ctx, movingRef, ""))
+		err = errors.Join(err, r.git.setRef(ctx, movingRef, ""))
 	}
 	return err
-}
-
-// setRef sets a ref of our own, or removes it.
-func (r *Repo) setRef(ctx context.Context, name, to string) error {
-	if to == "" {
-		return r.changeRef(ctx, name, "-d", name)
-	}
-	return r.changeRef(ctx, name, name, to)
 }
 
 // withOwnIndex runs f with the variables for a copy of people's index, which then takes the index's place, also after
 // an error. The caller holds git's lock.
 func (r *Repo) withOwnIndex(f func(env []string) error) error {
-	index, own := filepath.Join(r.gitDir, "index"), filepath.Join(r.gitDir, ownIndex)
+	index, own := filepath.Join(r.git.gitDir, "index"), filepath.Join(r.git.gitDir, ownIndex)
 	_ = os.Remove(own)
 	_ = os.Remove(own + ".lock")
 	if err := os.Link(index, own); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -138,14 +130,14 @@ func (r *Repo) withOwnIndex(f func(env []string) error) error {
 
 // replaceIndex puts our copy of people's index in the index's place. git has not synced it.
 func (r *Repo) replaceIndex() error {
-	own := filepath.Join(r.gitDir, ownIndex)
+	own := filepath.Join(r.git.gitDir, ownIndex)
 	if err := syncFolder(own); err != nil {
 		return err
 	}
-	if err := os.Rename(own, filepath.Join(r.gitDir, "index")); err != nil {
+	if err := os.Rename(own, filepath.Join(r.git.gitDir, "index")); err != nil {
 		return err
 	}
-	return syncFolder(r.gitDir)
+	return syncFolder(r.git.gitDir)
 }
 
 // finishMove takes up a moveTo that a crash has cut off before the branch moved: files and index become those of the
@@ -157,7 +149,7 @@ func (r *Repo) finishMove(ctx context.Context) error {
 	if r.tookOver {
 		locked = func(f func() error) error { return f() }
 	}
-	to, err := r.ref(movingRef)
+	to, err := r.git.ref(movingRef)
 	if err != nil || to == "" {
 		return err
 	}
@@ -165,13 +157,13 @@ func (r *Repo) finishMove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := r.commit(to)
+	c, err := r.git.commit(to)
 	if err != nil {
 		return err
 	}
 	if h.commit == to { // the branch has moved, the new index perhaps not
 		err := locked(func() error {
-			own := filepath.Join(r.gitDir, ownIndex)
+			own := filepath.Join(r.git.gitDir, ownIndex)
 			if _, missing := os.Lstat(own); missing != nil {
 				return nil //nolint:nilerr // nothing to put in place
 			}
@@ -180,9 +172,9 @@ func (r *Repo) finishMove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return r.setRef(ctx, movingRef, "")
+		return r.git.setRef(ctx, movingRef, "")
 	}
-	_, changes, err := r.diff(ctx, h.tree, c.tree)
+	_, changes, err := r.git.diff(ctx, h.tree, c.tree)
 	if err != nil {
 		return err
 	}
@@ -192,7 +184,7 @@ func (r *Repo) finishMove(ctx context.Context) error {
 	}
 	tree := h.tree
 	if tree == "" {
-		if tree, err = r.newTree("", nil); err != nil {
+		if tree, err = r.git.newTree("", nil); err != nil {
 			return err
 		}
 	}
@@ -209,7 +201,7 @@ func (r *Repo) finishMove(ctx context.Context) error {
 			return err
 		})
 	})
-	return errors.Join(err, r.setRef(ctx, movingRef, ""))
+	return errors.Join(err, r.git.setRef(ctx, movingRef, ""))
 }
 
 // movedFiles returns the entries of the files that are those of the changes, as update-index takes them. Files that a
@@ -226,11 +218,11 @@ func (r *Repo) movedFiles(ctx context.Context, changes map[string]entry) ([]byte
 		content, err := root.ReadFile(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && e.id == "":
-			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", r.digits), path)
+			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", r.git.digits), path)
 			continue
 		case err != nil || e.id == "":
 			continue
-		case len(content) == 0 && e.id != objectID("blob", nil, r.digits):
+		case len(content) == 0 && e.id != objectID("blob", nil, r.git.digits):
 			if err := root.Remove(name); err != nil {
 				return nil, err
 			}
