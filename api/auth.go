@@ -48,9 +48,9 @@ var keyFailureNames = [keyFailures]string{"", "missing", "repeated", "malformed"
 	"service_name",
 	"token_missing", "token_repeated", "token_malformed", "token_invalid"}
 
-// A gatekeeper checks keys. Safe for concurrent use; a key that has been verified before costs no lock, no hash and no
+// A keyring checks keys. Safe for concurrent use; a key that has been verified before costs no lock, no hash and no
 // allocation.
-type gatekeeper struct {
+type keyring struct {
 	keys     func() *resolver.KeySet
 	blocked  map[string]bool // public ids that are refused
 	verified atomic.Pointer[verifiedKeys]
@@ -107,7 +107,7 @@ func (s *Server) authorize(ctx *fasthttp.RequestCtx, c *conn, service Services, 
 }
 
 // verify checks one key's text.
-func (g *gatekeeper) verify(text []byte, now time.Time) (*resolver.Key, keyFailure) {
+func (g *keyring) verify(text []byte, now time.Time) (*resolver.Key, keyFailure) {
 	if len(text) < 8 || len(text) > maxKeyTextLen {
 		return nil, keyMalformed
 	}
@@ -136,7 +136,7 @@ func (g *gatekeeper) verify(text []byte, now time.Time) (*resolver.Key, keyFailu
 }
 
 // lookUp hashes the text even if its id is unknown, so that both cases take the same time.
-func (g *gatekeeper) lookUp(set *resolver.KeySet, text []byte) (*verifiedKey, keyFailure) {
+func (g *keyring) lookUp(set *resolver.KeySet, text []byte) (*verifiedKey, keyFailure) {
 	id, ok := catalog.KeyTextID(text)
 	if !ok {
 		return nil, keyMalformed

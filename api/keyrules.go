@@ -63,7 +63,7 @@ func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
 
 // isLast reports whether no key with every permission on every project is left without the named ones, among which one
 // has. A key that ends earlier than theirs is none: when it ends, nobody is left.
-func (g *gatekeeper) isLast(set *resolver.KeySet, names []string, now time.Time) bool {
+func (g *keyring) isLast(set *resolver.KeySet, names []string, now time.Time) bool {
 	until := func(k *resolver.Key) time.Time {
 		if k.ExpiresAt.IsZero() {
 			return time.Unix(1<<40, 0)

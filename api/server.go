@@ -145,7 +145,7 @@ type Server struct {
 	http     *fasthttp.Server
 	router   *router.Router
 	statics  map[string]string // paths without parameters, with their Allow headers
-	keys     *gatekeeper
+	keys     *keyring
 	ids      *requestIDs
 	clock    clock
 	metrics  *metrics
@@ -200,7 +200,7 @@ func New(o Options) (*Server, error) {
 		log:              o.Logger,
 		tls:              o.TLS,
 		limits:           o.Limits.withDefaults(),
-		keys:             &gatekeeper{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
+		keys:             &keyring{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
 		ids:              newRequestIDs(),
 		metrics:          new(metrics),
 		accessLogResolve: o.AccessLogResolve,

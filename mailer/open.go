@@ -31,12 +31,12 @@ type Mailer struct {
 
 	attempts context.Context // of all attempts; ends when Drain cuts them off
 	cut      context.CancelFunc
-	gate     gate
+	inflight inflight
 
 	ledgerUse sync.RWMutex // guards abandoned, and all use of the ledger while abandoned is false
 	abandoned bool         // Drain has stopped waiting for attempts
 
-	// mu guards what follows. Lock order: Mailer.mu, outbox.mu, then the locks of slots, gate and caches.
+	// mu guards what follows. Lock order: Mailer.mu, outbox.mu, then the locks of slots, inflight and caches.
 	mu        sync.Mutex
 	outboxes  map[int64]*outbox
 	running   map[runningKey][32]byte // sends with an Idempotency-Key, and the hash of each request
@@ -84,7 +84,7 @@ func Open(o Options) (*Mailer, error) {
 		firstID:  o.Ledger.NewMailID(),
 		slots:    slots{most: o.Retries},
 		waiting:  waiting{byProject: map[int64]load{}},
-		gate:     gate{closed: make(chan struct{})},
+		inflight: inflight{closed: make(chan struct{})},
 		outboxes: map[int64]*outbox{}, running: map[runningKey][32]byte{}, stops: map[string]func() bool{},
 	}
 	m.attempts, m.cut = context.WithCancel(context.Background())

@@ -95,7 +95,7 @@ func (b *outbox) waitForPlace(ctx context.Context) bool {
 	case <-called:
 		return true
 	case <-ctx.Done():
-	case <-b.m.gate.closed:
+	case <-b.m.inflight.closed:
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -198,7 +198,7 @@ func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 
 // tryWithin makes the attempt of a send. If ctx ends first, the attempt goes on in the background.
 func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *prepared, leave func()) {
-	m.gate.inside.Add(1) // allowed because Send itself is inside
+	m.inflight.inside.Add(1) // allowed because Send itself is inside
 	b := m.outbox(c.log.ProjectID)
 	m.counters.attempts.Add(1)
 	go func() {

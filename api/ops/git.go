@@ -7,30 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A GitStatus is the state of the git repository of the config folder.
-type GitStatus struct {
-	Branch      string    `json:"branch"` // "" while HEAD is detached
-	Head        string    `json:"head"`   // "" before the first commit
-	Upstream    string    `json:"upstream,omitempty"`
-	Ahead       int       `json:"ahead"`
-	Behind      int       `json:"behind"`
-	Pending     int       `json:"pending"` // writes without a commit
-	Commits     uint64    `json:"commits"` // made by this process
-	Pushes      uint64    `json:"pushes"`
-	Pulls       uint64    `json:"pulls"` // that brought commits
-	Failures    uint64    `json:"failures"`
-	LastCommit  time.Time `json:"lastCommit,omitzero"`
-	LastFetch   time.Time `json:"lastFetch,omitzero"`
-	LastPush    time.Time `json:"lastPush,omitzero"`
-	CommitError string    `json:"commitError,omitempty"` // why the last commit was not made
-	SyncError   string    `json:"syncError,omitempty"`   // why the last fetch, merge or push failed
-	LockError   string    `json:"lockError,omitempty"`   // why the service's own lock on git's index is still there
-	IndexError  string    `json:"indexError,omitempty"`  // why people's index cannot be read, and what to do
-	// what a person has to do before anything is pulled or pushed again
-	Conflict  string   `json:"conflict,omitempty"`
-	Overruled []string `json:"overruled,omitempty"` // branches with writes that were set aside, the latest last
-}
-
 // gitHook answers POST /hooks/git: the next fetch begins at once.
 func (o *Server) gitHook(w http.ResponseWriter, _ *http.Request) {
 	if o.SyncGit == nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
@@ -12,22 +13,11 @@ import (
 type mailStatus struct {
 	Queued int64 `json:"queued"` // mails that are accepted and have not reached their end
 	// what the disk of the mail store lacks; sends are refused while it does
-	LowDisk  string            `json:"lowDisk,omitempty"`
-	Attempts int64             `json:"attempts"` // that run now
-	Sends    map[string]uint64 `json:"sends"`    // by result, since the start
-	Stopped  []stoppedStatus   `json:"stopped"`  // at most maxStopped
-	Gaps     []gapStatus       `json:"gaps,omitempty"`
-}
-
-// A gapStatus reports what was recovered of the mail in a damaged store.
-type gapStatus struct {
-	Found    time.Time `json:"found,omitzero"` // zero while the recovery runs
-	MovedTo  string    `json:"movedTo"`        // the damaged store: a name next to the data directory
-	Complete bool      `json:"complete"`       // everything was recovered
-	Reason   string    `json:"reason,omitempty"`
-	Entries  int       `json:"entries"` // of the mail log, recovered
-	Queued   int       `json:"queued"`  // of them, mails that go on being sent
-	Lost     int       `json:"lost"`    // of them, mails that can no longer be sent
+	LowDisk  string             `json:"lowDisk,omitempty"`
+	Attempts int64              `json:"attempts"` // that run now
+	Sends    map[string]uint64  `json:"sends"`    // by result, since the start
+	Stopped  []stoppedStatus    `json:"stopped"`  // at most maxStopped
+	Gaps     []resolver.MailGap `json:"gaps,omitempty"`
 }
 
 // A stoppedStatus is a project whose mail is not tried until its SMTP config changes.
@@ -56,9 +46,7 @@ func (o *Server) mailStatus() *mailStatus {
 		}
 		s.Stopped = append(s.Stopped, status)
 	}
-	for _, gap := range o.Resolver.MailGaps() {
-		s.Gaps = append(s.Gaps, gapStatus(gap))
-	}
+	s.Gaps = o.Resolver.MailGaps()
 	return s
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/gitrepo"
 	"fingerpost/mailer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -65,7 +66,7 @@ type Options struct {
 	Listen   []string       // the address as it was asked for and as it is: their hosts are names of this machine
 	Allow    []netip.Prefix // networks that may send commands and take profiles; this machine always may
 	// Git returns the state of the git repository, and SyncGit lets the next fetch and push begin. Nil: there is none.
-	Git     func() GitStatus
+	Git     func() gitrepo.Status
 	SyncGit func()
 	// Mail reports on the mail service. Nil: there is none.
 	Mail Mail
@@ -173,7 +174,7 @@ type statusDocument struct {
 	UptimeSeconds float64          `json:"uptimeSeconds"`
 	Store         storeStatus      `json:"store"`
 	Config        configsrc.Status `json:"config"`
-	Git           *GitStatus       `json:"git,omitempty"`
+	Git           *gitrepo.Status  `json:"git,omitempty"`
 	Mail          *mailStatus      `json:"mail,omitempty"`
 	Audit         auditStatus      `json:"audit"`
 	Cluster       any              `json:"cluster,omitempty"`

@@ -15,9 +15,9 @@ import (
 
 	"github.com/nats-io/nkeys"
 
-	"fingerpost/api/ops"
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
+	"fingerpost/configsrc/gitrepo"
 )
 
 // A clusterRig is an authority with the built-in NATS server and edges, each the real binary on a folder of its own.
@@ -477,7 +477,7 @@ func TestEdgesWaitForCommit(t *testing.T) {
 	// The brake holds a pull back: its commit is in the branch, and not live.
 	must(t, os.Remove(filepath.Join(g.pats, "projects.d", "pushed.hcl")))
 	removed := g.push("note.txt", "removes most projects")
-	g.untilGit("it is pulled", func(st ops.GitStatus) bool { return st.Pulls == 2 })
+	g.untilGit("it is pulled", func(st gitrepo.Status) bool { return st.Pulls == 2 })
 	if out, code := wait(removed, "50ms"); code != exitNot || !strings.Contains(out, "is not live") {
 		t.Errorf("for a commit that the brake holds back it ended with %d:\n%s", code, out)
 	}

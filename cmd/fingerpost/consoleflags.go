@@ -43,7 +43,7 @@ func (s *service) consoleOptions() *console.Options {
 }
 
 func (s *service) consoleGit() console.GitState {
-	st := s.gitStatus()
+	st := s.repo.Status()
 	g := console.GitState{Branch: st.Branch, Head: st.Head, Ahead: st.Ahead, Behind: st.Behind, Pending: st.Pending,
 		Conflict: st.Conflict, Overruled: st.Overruled}
 	for _, e := range []string{st.CommitError, st.SyncError} {

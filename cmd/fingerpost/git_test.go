@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/api/ops"
 	"fingerpost/cmd/testrig"
+	"fingerpost/configsrc/gitrepo"
 )
 
 // TestGit commits the writes of several clients, while a person has other changes in the works: no write fails, the
@@ -113,7 +113,7 @@ func TestGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var st struct{ Git ops.GitStatus }
+	var st struct{ Git gitrepo.Status }
 	if err := json.NewDecoder(res.Body).Decode(&st); err != nil || st.Git.Head != strings.TrimSpace(git("rev-parse", "HEAD")) || st.Git.Commits == 0 {
 		t.Errorf("%+v, %v", st.Git, err)
 	}

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"fingerpost/api/ops"
 	"fingerpost/cmd/testrig"
+	"fingerpost/configsrc/gitrepo"
 )
 
 // TestGitDiskFull: while the disk of .git is full, writes are answered as --git-ack says and are live, and /status tells
@@ -44,7 +44,7 @@ func TestGitDiskFull(t *testing.T) {
 		must(t, f.Close())
 	}
 	g.create("While full", "full-1")
-	g.untilGit("the status says why", func(st ops.GitStatus) bool {
+	g.untilGit("the status says why", func(st gitrepo.Status) bool {
 		return st.Pending == 1 && strings.Contains(st.CommitError, "No space left")
 	})
 	if got := r.get("/api/platform/projects/by-slug/while-full"); got.status != http.StatusOK {
@@ -57,9 +57,9 @@ func TestGitDiskFull(t *testing.T) {
 	if got := g.create("Waits for its commit", "full-2"); got.header.Get("X-Commit") != "" {
 		t.Errorf("the answer names the commit %s, which cannot be made", got.header.Get("X-Commit"))
 	}
-	g.untilGit("both wait", func(st ops.GitStatus) bool { return st.Pending == 2 && st.CommitError != "" })
+	g.untilGit("both wait", func(st gitrepo.Status) bool { return st.Pending == 2 && st.CommitError != "" })
 	must(t, os.Remove(filler))
-	g.untilGit("both are committed", func(st ops.GitStatus) bool { return st.Pending == 0 && st.CommitError == "" })
+	g.untilGit("both are committed", func(st gitrepo.Status) bool { return st.Pending == 0 && st.CommitError == "" })
 	g.whole("full-1", "full-2")
 }
 
@@ -76,19 +76,19 @@ func TestGitLockStays(t *testing.T) {
 	lock := filepath.Join(r.dir, ".git", "index.lock")
 	x := r.inject("unlinkat:error=EIO", lock)
 	g.create("Locks", "lock-1")
-	g.untilGit("the status says why", func(st ops.GitStatus) bool {
+	g.untilGit("the status says why", func(st gitrepo.Status) bool {
 		return st.Pending == 0 && strings.Contains(st.LockError, "input/output error") && strings.Contains(st.LockError, "index.lock")
 	})
 	if got := r.ask(http.MethodPost, "/api/platform/projects", r.keys["write"], `{"name":"Refused"}`); got.status != http.StatusServiceUnavailable {
 		t.Errorf("while the lock is there: %d %s", got.status, got.body)
 	}
 	x.end()
-	g.untilGit("the lock is gone", func(st ops.GitStatus) bool { return st.LockError == "" })
+	g.untilGit("the lock is gone", func(st gitrepo.Status) bool { return st.LockError == "" })
 	if _, err := os.Lstat(lock); !os.IsNotExist(err) {
 		t.Errorf("the lock is still there: %v", err)
 	}
 	g.create("Works again", "lock-2")
-	g.untilGit("it is committed", func(st ops.GitStatus) bool { return st.Pending == 0 && st.Commits == 2 })
+	g.untilGit("it is committed", func(st gitrepo.Status) bool { return st.Pending == 0 && st.Commits == 2 })
 	g.whole("lock-1", "lock-2")
 }
 
@@ -114,7 +114,7 @@ func TestGitBadRemotes(t *testing.T) {
 		if got.header.Get("X-Git-Pushed") != "false" || commit != "" && commit != g.git(r.dir, "rev-parse", "HEAD") {
 			t.Errorf("answered with %v, HEAD is %s", got.header, g.git(r.dir, "rev-parse", "HEAD"))
 		}
-		g.untilGit("it is committed", func(st ops.GitStatus) bool { return st.Pending == 0 })
+		g.untilGit("it is committed", func(st gitrepo.Status) bool { return st.Pending == 0 })
 	}
 
 	g.git(r.dir, "remote", "set-url", "origin", "git://"+silent+"/remote.git")
@@ -130,7 +130,7 @@ func TestGitBadRemotes(t *testing.T) {
 
 	g.git(r.dir, "remote", "set-url", "origin", "git://"+garbage+"/remote.git")
 	r.start()
-	st := g.untilGit("the status tells of the remote", func(st ops.GitStatus) bool { return st.SyncError != "" })
+	st := g.untilGit("the status tells of the remote", func(st gitrepo.Status) bool { return st.SyncError != "" })
 	if strings.ContainsFunc(st.SyncError, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		t.Errorf("control characters in %q", st.SyncError)
 	}
@@ -140,7 +140,7 @@ func TestGitBadRemotes(t *testing.T) {
 	if res, err := r.client.Post(r.ops+"/hooks/git", "", nil); err != nil || res.StatusCode != http.StatusAccepted {
 		t.Errorf("%v, %v", res, err)
 	}
-	g.untilGit("all is pushed", func(st ops.GitStatus) bool { return st.SyncError == "" && st.Ahead == 0 && st.Pushes > 0 })
+	g.untilGit("all is pushed", func(st gitrepo.Status) bool { return st.SyncError == "" && st.Ahead == 0 && st.Pushes > 0 })
 	if head, there := g.git(r.dir, "rev-parse", "HEAD"), g.git(g.remote, "rev-parse", "main"); head != there {
 		t.Errorf("HEAD is %s, the remote has %s", head, there)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"fingerpost/api/ops"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hcledit"
@@ -185,7 +184,6 @@ func (c commits) Has(commit string) (bool, error) {
 }
 
 // gitStatus is the repository's state for the ops listener.
-func (s *service) gitStatus() ops.GitStatus { return ops.GitStatus(s.repo.Status()) }
 
 // runGit runs the repository, and returns a function that ends it, after the last commits. The files must still be
 // watched then.

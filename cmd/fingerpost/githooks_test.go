@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/api/ops"
 	"fingerpost/cmd/testrig"
+	"fingerpost/configsrc/gitrepo"
 )
 
 // TestGitHooks: hooks of the repository run with --git-hooks only. One that refuses the commit keeps it back, and is
@@ -55,11 +55,11 @@ func TestGitHooks(t *testing.T) {
 	r.flags = []string{"--git", "--git-hooks"}
 	r.start()
 	g.create("Kept back", "kept")
-	g.untilGit("the status names the hook", func(st ops.GitStatus) bool {
+	g.untilGit("the status names the hook", func(st gitrepo.Status) bool {
 		return st.Pending == 1 && strings.Contains(st.CommitError, "not on a Friday")
 	})
 	hook("reference-transaction", "exit 0")
-	g.untilGit("the write is committed", func(st ops.GitStatus) bool { return st.Pending == 0 && st.CommitError == "" })
+	g.untilGit("the write is committed", func(st gitrepo.Status) bool { return st.Pending == 0 && st.CommitError == "" })
 	g.whole("without", "with", "kept")
 }
 
@@ -76,7 +76,7 @@ func TestGitFetchWhenAsked(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(r.dir, ".git", "info", "exclude"), []byte("/.fingerpost-hook\n"), 0o644))
 	r.flags = []string{"--git", "--git-push", "--git-ack", "push", "--git-pull", "1h", "--git-hook-secret", ".fingerpost-hook", "--git-fanout"}
 	r.start()
-	g.untilGit("the first fetch has ended", func(st ops.GitStatus) bool { return !st.LastFetch.IsZero() })
+	g.untilGit("the first fetch has ended", func(st gitrepo.Status) bool { return !st.LastFetch.IsZero() })
 
 	pushed := func(n int) (slug string) {
 		t.Helper()
@@ -110,7 +110,7 @@ func TestGitFetchWhenAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	live(slug)
-	if n := g.untilGit("it has fetched", func(st ops.GitStatus) bool { return st.LastFetch.After(before) }).Pulls; n != 1 {
+	if n := g.untilGit("it has fetched", func(st gitrepo.Status) bool { return st.LastFetch.After(before) }).Pulls; n != 1 {
 		t.Errorf("%d pulls by one SIGHUP", n)
 	}
 	for n, header := range []string{"X-Hub-Signature-256: sha256=" + mac(secret), "X-Gitea-Signature: " + mac(secret), "X-Gitlab-Token: " + secret} {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/api/ops"
 	"fingerpost/cmd/testrig"
+	"fingerpost/configsrc/gitrepo"
 )
 
 // A gitRig is a stopped rig whose folder is a clone of a bare remote, which Pat has cloned, too.
@@ -51,23 +51,23 @@ func (g *gitRig) push(file, text string) (commit string) {
 }
 
 // gitStatus is the part of /status about git.
-func (g *gitRig) gitStatus() ops.GitStatus {
+func (g *gitRig) gitStatus() gitrepo.Status {
 	g.t.Helper()
 	res, err := g.client.Get(g.ops + "/status")
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var st struct{ Git ops.GitStatus }
+	var st struct{ Git gitrepo.Status }
 	if err := json.NewDecoder(res.Body).Decode(&st); err != nil {
 		g.t.Fatal(err)
 	}
 	return st.Git
 }
 
-func (g *gitRig) untilGit(what string, is func(st ops.GitStatus) bool) ops.GitStatus {
+func (g *gitRig) untilGit(what string, is func(st gitrepo.Status) bool) gitrepo.Status {
 	g.t.Helper()
-	var st ops.GitStatus
+	var st gitrepo.Status
 	if err := poll(testrig.Patience, func() error {
 		if st = g.gitStatus(); !is(st) {
 			return fmt.Errorf("it is not so that %s: %+v\n%s", what, st, cutMiddle(g.logged(), 3000))

@@ -72,7 +72,7 @@ var plan = map[string][]string{
 		"fingerpost/mailer/template"},
 	"fingerpost/api/gate":   {},
 	"fingerpost/api/events": {"fingerpost/resolver/catalog", "fingerpost/resolver"},
-	"fingerpost/api/ops": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
+	"fingerpost/api/ops": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/gitrepo",
 		"fingerpost/mailer", "github.com/prometheus/client_golang"},
 	"fingerpost/api/client": {"fingerpost/resolver/catalog"},
 	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files;

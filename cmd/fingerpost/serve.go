@@ -217,7 +217,7 @@ func (s *service) open(ctx context.Context) error {
 	}
 	if s.repo != nil {
 		sourceOptions.Journal, sourceOptions.Fanout, sourceOptions.AuthorOf = s.repo, s.f.gitFanout, s.repo.AuthorOf
-		opsOptions.Git = s.gitStatus
+		opsOptions.Git = s.repo.Status
 		if s.f.gitPull > 0 || s.f.gitPush {
 			opsOptions.SyncGit = s.repo.Sync
 		}

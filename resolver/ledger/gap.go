@@ -9,14 +9,14 @@ import (
 
 // A MailGap describes what became of the mail in a ledger that was damaged, or removed while in use.
 type MailGap struct {
-	Found time.Time // when it was examined; zero while that is under way
+	Found time.Time `json:"found,omitzero"` // when it was examined; zero while that is under way
 	// name of the damaged ledger in the data directory; "" for one that is gone
-	MovedTo  string
-	Complete bool   // all mail was recovered, and the log has no gap
-	Reason   string // why not, written for an operator; "" if complete
-	Entries  int    // of the mail log, recovered
-	Queued   int    // of them: mails that will still be sent
-	Lost     int    // of them: mails that were queued and cannot be sent any more, FAILED in the log
+	MovedTo  string `json:"movedTo"`
+	Complete bool   `json:"complete"`         // all mail was recovered, and the log has no gap
+	Reason   string `json:"reason,omitempty"` // why not, written for an operator; "" if complete
+	Entries  int    `json:"entries"`          // of the mail log, recovered
+	Queued   int    `json:"queued"`           // of them: mails that will still be sent
+	Lost     int    `json:"lost"`             // of them: mails that were queued and cannot be sent any more, FAILED in the log
 }
 
 // PendingGap returns the gap of a damaged store whose mail is not salvaged yet.

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A gate admits work until it is closed, and lets Drain wait for the work inside. Work is every call of the ledger or
+// An inflight admits work until it is closed, and lets Drain wait for the work inside. Work is every call of the ledger or
 // the carrier.
-type gate struct {
+type inflight struct {
 	mu     sync.Mutex // guards closed, and that no work enters once it is closed
 	closed chan struct{}
 	inside sync.WaitGroup
@@ -18,21 +18,21 @@ type gate struct {
 
 // begin starts work that Drain waits for. It returns false once Drain has begun. Call end after the work.
 func (m *Mailer) begin() bool {
-	m.gate.mu.Lock()
-	defer m.gate.mu.Unlock()
+	m.inflight.mu.Lock()
+	defer m.inflight.mu.Unlock()
 	if m.draining() {
 		return false
 	}
-	m.gate.inside.Add(1)
+	m.inflight.inside.Add(1)
 	return true
 }
 
-func (m *Mailer) end() { m.gate.inside.Done() }
+func (m *Mailer) end() { m.inflight.inside.Done() }
 
 // draining reports whether Drain has begun.
 func (m *Mailer) draining() bool {
 	select {
-	case <-m.gate.closed:
+	case <-m.inflight.closed:
 		return true
 	default:
 		return false
@@ -47,13 +47,13 @@ const cutOffPatience = 5 * time.Second
 // off. The next Mailer tries again what had reached no server, and treats the rest as uncertain. When Drain returns,
 // the ledger may be closed; an error means that an outcome could not be stored. No mail is lost, with Drain or without.
 func (m *Mailer) Drain(ctx context.Context) error {
-	m.gate.mu.Lock()
+	m.inflight.mu.Lock()
 	if m.draining() {
-		m.gate.mu.Unlock()
+		m.inflight.mu.Unlock()
 		return errors.New("drain mailer: it drains already")
 	}
-	close(m.gate.closed)
-	m.gate.mu.Unlock()
+	close(m.inflight.closed)
+	m.inflight.mu.Unlock()
 	m.mu.Lock()
 	for _, stop := range m.stops {
 		stop()
@@ -64,7 +64,7 @@ func (m *Mailer) Drain(ctx context.Context) error {
 	m.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
-		m.gate.inside.Wait()
+		m.inflight.inside.Wait()
 		close(done)
 	}()
 	defer m.cut()
