@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fingerpost/api/web"
+	"fingerpost/mailer/template"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -129,7 +130,7 @@ func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 			f.Fail(part.name, "must not hold NUL characters")
 		}
 	}
-	problems := t.Validate()
+	problems := template.Validate(&t)
 	for i := range problems {
 		if problems[i].Path == "" { // a problem of the whole template: it has no body
 			problems[i].Path = "bodyHtml"

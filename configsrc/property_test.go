@@ -20,6 +20,7 @@ import (
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/mailer/template"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -261,7 +262,7 @@ func (w *world) edit() bool {
 				ps = append(ps, p.SMTP.Validate()...)
 			}
 			for i := range p.Templates {
-				ps = append(ps, p.Templates[i].Validate()...)
+				ps = append(ps, template.Validate(&p.Templates[i])...)
 			}
 			if len(ps) > 0 {
 				return errInvalid

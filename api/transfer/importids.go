@@ -8,6 +8,7 @@ import (
 	"fingerpost/api/client"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
 
@@ -71,7 +72,7 @@ func (im *Import) templates(who string, f *client.Project) {
 		if f.Untold.Bodies(t.Code) {
 			continue // the coverage reports it
 		}
-		im.report(who+": template "+hcledit.Quote(t.Code), t.Validate())
+		im.report(who+": template "+hcledit.Quote(t.Code), template.Validate(&t))
 		t.ProjectID = p.Project.ID
 		kept = append(kept, im.template(t, p.Project.UUID))
 	}
@@ -104,7 +105,7 @@ func (im *Import) shared(ts []catalog.Template) {
 		if im.cover.untold.Bodies(t.Code) {
 			continue
 		}
-		im.report("default template "+hcledit.Quote(t.Code), t.Validate())
+		im.report("default template "+hcledit.Quote(t.Code), template.Validate(&t))
 		kept = append(kept, im.template(t, catalog.UUID{}))
 	}
 	if len(im.Problems) > 0 || len(kept) == 0 {

@@ -9,6 +9,7 @@ import (
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
 
@@ -52,7 +53,7 @@ func legalBody(s string) string {
 		}
 		return r
 	}, hclfile.NormalText(s))
-	_, ps := catalog.ParsePlain("bodyText", s)
+	_, ps := template.ParsePlain("bodyText", s)
 	if len(ps) > 0 {
 		s = strings.ReplaceAll(s, "{", "(")
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"unicode/utf8"
 
+	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -49,7 +50,7 @@ func (d *decoder) templateProblems(c *content, t *catalog.Template, elsewhere bo
 	_, html := c.schema.attribute("bodyHtml")
 	_, text := c.schema.attribute("bodyText")
 	var ps catalog.Problems
-	for _, p := range t.Validate() {
+	for _, p := range template.Validate(t) {
 		if p.Path != "" {
 			ps = append(ps, p)
 		} else if !elsewhere && !c.bad.Has(html) && !c.bad.Has(text) {

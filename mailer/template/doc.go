@@ -1,9 +1,12 @@
-// Package template fills in mail templates.
+// Package template checks and fills in mail templates.
 //
-// A Template has a subject, an HTML and a text part with placeholders such as {{userName}}; package catalog has their
-// grammar. Render promises that each value stands where its placeholder stood: HTML-escaped in the HTML, as it is in
-// subject and text, and never looked at for further placeholders. Bytes outside of placeholders stay as they are,
-// conditional comments of Outlook included.
+// A Template has a subject, an HTML and a text part with placeholders such as {{userName}}. Validate finds what is no
+// placeholder, and placeholders in the HTML where escaping does not keep a value plain text, such as in a script; it is
+// the check for templates of files and of the API. Each problem has its exact place in the text.
+//
+// Render promises that each value stands where its placeholder stood: HTML-escaped in the HTML, as it is in subject and
+// text, and never looked at for further placeholders. Bytes outside of placeholders stay as they are, conditional
+// comments of Outlook included.
 //
 // Render is strict. A missing variable, a control character, a line break in the subject, or a link that is no http,
 // https, mailto or tel address is a problem on that variable, and all problems are reported at once. Preview shows what

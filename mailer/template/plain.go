@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
-
-	"fingerpost/resolver/catalog"
 )
 
 // PlainText converts HTML to plain text: tags dropped, links as "text (url)", character references decoded, blocks on
@@ -42,7 +40,7 @@ const (
 
 // plainSegments is PlainText for a body with placeholders. The conversion is done once, and values stay unchanged,
 // whatever they contain.
-func plainSegments(body []catalog.Segment) (plain []catalog.Segment) {
+func plainSegments(body []Segment) (plain []Segment) {
 	var b strings.Builder
 	// equal placeholders must be equal here, so that a link whose text is its own address is recognised
 	first := map[string]int{}
@@ -65,15 +63,15 @@ func plainSegments(body []catalog.Segment) (plain []catalog.Segment) {
 		number, after, _ := strings.Cut(rest, markClose)
 		i, err := strconv.Atoi(number)
 		if err != nil || i < 0 || i >= len(body) || body[i].Name == "" { // the template's own characters
-			plain = append(plain, catalog.Segment{Text: before})
+			plain = append(plain, Segment{Text: before})
 			text = rest
 			continue
 		}
-		plain = append(plain, catalog.Segment{Text: before, Name: body[i].Name})
+		plain = append(plain, Segment{Text: before, Name: body[i].Name})
 		text = after
 	}
 	if text != "" {
-		plain = append(plain, catalog.Segment{Text: text})
+		plain = append(plain, Segment{Text: text})
 	}
 	return plain
 }

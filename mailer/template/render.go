@@ -37,7 +37,7 @@ type variable struct {
 	name    string
 	subject bool // used in the subject
 	body    bool // used in a body
-	link    bool // its value begins an address, see catalog.Segment
+	link    bool // its value begins an address, see Segment
 }
 
 // Rendered is a mail's content with the values filled in. HTML is "" if the template has none. Text is always there,
@@ -49,22 +49,22 @@ type Rendered struct {
 // Parse parses a template, and makes a text part from the HTML if there is none. The problems are those that saving it
 // reports too: on subjectTemplate, bodyHtml, bodyText, or "" if there is no body.
 func Parse(t *catalog.Template) (*Template, catalog.Problems) {
-	parts, ps := t.Parse()
+	texts, ps := split(t)
 	if len(ps) > 0 {
 		return nil, ps
 	}
 	if t.BodyText == "" {
-		parts.Text = plainSegments(parts.HTML)
+		texts.text = plainSegments(texts.html)
 	}
 	parsed, index := &Template{}, map[string]int{}
-	parsed.subject = parsed.part(index, parts.Subject, func(v *variable) { v.subject = true })
-	parsed.html = parsed.part(index, parts.HTML, func(v *variable) { v.body = true })
-	parsed.text = parsed.part(index, parts.Text, func(v *variable) { v.body = true })
+	parsed.subject = parsed.part(index, texts.subject, func(v *variable) { v.subject = true })
+	parsed.html = parsed.part(index, texts.html, func(v *variable) { v.body = true })
+	parsed.text = parsed.part(index, texts.text, func(v *variable) { v.body = true })
 	return parsed, nil
 }
 
 // part replaces each name of the segments by its variable, and records there how it is used.
-func (t *Template) part(index map[string]int, segments []catalog.Segment, note func(*variable)) part {
+func (t *Template) part(index map[string]int, segments []Segment, note func(*variable)) part {
 	p := make(part, len(segments))
 	for i, s := range segments {
 		p[i] = piece{s.Text, -1}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -73,83 +72,22 @@ const ProjectNameVariable = "projectName"
 
 var templateCode = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
-// Validate checks the values and the placeholders.
-func (t *Template) Validate() Problems {
+// Validate checks the values. texts are the problems of the subject and the bodies, which package mailer/template finds.
+func (t *Template) Validate(texts Problems) Problems {
 	var ps Problems
 	if !templateCode.MatchString(t.Code) {
 		ps.Addf("code", "must be 1 to 64 of letters, digits, underscores, dots and hyphens, beginning with a letter or digit")
 	}
 	validateName(&ps, t.Name)
-	_, parts := t.Parse()
-	ps = append(ps, parts...)
+	ps = append(ps, texts...)
 	if t.MaxAge != "" && !lifetime.MatchString(t.MaxAge) {
 		ps.Addf("maxAge", `must be a number with a unit of s, m, h, d or w, such as "10m"`)
 	}
 	return ps
 }
 
-// Parts are a template's texts in segments. A missing text is nil.
-type Parts struct {
-	Subject, HTML, Text []Segment
-}
-
 // UnfitForBody reports the characters of a body that no mail reader shows, and that are never sent: control characters
 // except tabs and line breaks. Those from U+0080 on are allowed, because they come from wrongly declared Windows text.
 func UnfitForBody(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f
-}
-
-// Parse checks the subject and the bodies, and splits them into segments. The parts are valid only if there are no
-// problems.
-func (t *Template) Parse() (Parts, Problems) {
-	var (
-		parts Parts
-		ps    Problems
-	)
-	switch {
-	case strings.TrimSpace(t.SubjectTemplate) == "":
-		ps.Addf("subjectTemplate", "is required and must not be blank")
-	case len(t.SubjectTemplate) > MaxSubjectBytes:
-		ps.Addf("subjectTemplate", "has %d bytes, %d are allowed", len(t.SubjectTemplate), MaxSubjectBytes)
-	case strings.ContainsFunc(t.SubjectTemplate, BreaksLine):
-		ps.Addf("subjectTemplate", "must not hold control characters or line breaks")
-	}
-	if t.BodyHTML == "" && t.BodyText == "" {
-		ps.Addf("", "needs a bodyHtml, a bodyText or both")
-	}
-	names := map[string]bool{ProjectNameVariable: true}
-	for _, part := range []struct {
-		path, text string
-		parse      func(path, text string) ([]Segment, Problems)
-		into       *[]Segment
-	}{
-		{"subjectTemplate", t.SubjectTemplate, ParsePlain, &parts.Subject},
-		{"bodyHtml", t.BodyHTML, ParseHTML, &parts.HTML},
-		{"bodyText", t.BodyText, ParsePlain, &parts.Text},
-	} {
-		if len(part.text) > MaxBodyBytes {
-			if part.path != "subjectTemplate" { // which was reported already
-				ps.Addf(part.path, "has %d bytes, %d are allowed", len(part.text), MaxBodyBytes)
-			}
-			continue
-		}
-		if i := strings.IndexFunc(part.text, UnfitForBody); i >= 0 && part.path != "subjectTemplate" {
-			ps.Addf(part.path, "line %d: must not hold control characters other than tabs and line breaks: this is %U",
-				1+strings.Count(part.text[:i], "\n"), rune(part.text[i]))
-			continue
-		}
-		segments, found := part.parse(part.path, part.text)
-		*part.into = segments
-		ps = append(ps, found...)
-		before := len(names)
-		for _, s := range segments {
-			if s.Name != "" {
-				names[s.Name] = true
-			}
-		}
-		if most := MaxVariables + 1; before <= most && len(names) > most {
-			ps.Addf(part.path, "there are %d variables with those of this part, %d are allowed", len(names)-1, MaxVariables)
-		}
-	}
-	return parts, ps
 }

@@ -1,4 +1,4 @@
-package catalog_test
+package template_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 
 	"fingerpost/cmd/testrig"
+	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
 
@@ -20,7 +21,7 @@ func TestMarkupRules(t *testing.T) {
 	f := func(marked, want string) {
 		t.Helper()
 		body := strings.Replace(marked, "@@", "", 1)
-		segments, ps := catalog.ParseHTML("bodyHtml", body)
+		segments, ps := template.ParseHTML("bodyHtml", body)
 		if want == "" {
 			if len(ps) > 0 || strings.Contains(body, "{{") && len(segments) == 0 {
 				t.Errorf("%q: %v", body, ps)
@@ -154,7 +155,7 @@ func TestMarkupRules(t *testing.T) {
 // TestEveryProblem asserts that one mistake does not hide another, and that positions are right.
 func TestEveryProblem(t *testing.T) {
 	body := "Grüße <a {{x}}>\n{{a b}} {{ok}}\n<script>{{y}}</script>\r\n {{{z}}} {{{q}} {{\n<p title={{w}}> {{ {{ok}}"
-	_, ps := catalog.ParseHTML("p", body)
+	_, ps := template.ParseHTML("p", body)
 	var got []string
 	for _, p := range ps {
 		got = append(got, body[p.Start:p.End])
@@ -170,7 +171,7 @@ func TestEveryProblem(t *testing.T) {
 		t.Errorf("problems at %q, want %q", got, want)
 	}
 
-	_, ps = catalog.ParsePlain("p", strings.Repeat("{{}}\n", 1000))
+	_, ps = template.ParsePlain("p", strings.Repeat("{{}}\n", 1000))
 	if last := ps[len(ps)-1]; len(ps) != 101 || last.Message != "line 101, column 1: from here on 900 more problems are not shown" {
 		t.Errorf("%d problems, the last is %s", len(ps), last.Message)
 	}
@@ -180,7 +181,7 @@ func TestEveryProblem(t *testing.T) {
 func TestLinks(t *testing.T) {
 	f := func(body string, want ...bool) {
 		t.Helper()
-		segments, ps := catalog.ParseHTML("p", body)
+		segments, ps := template.ParseHTML("p", body)
 		var got []bool
 		for _, s := range segments {
 			if s.Name != "" {
@@ -215,11 +216,11 @@ func TestVariablesOfATemplate(t *testing.T) {
 	}
 	tmpl := welcome()
 	tmpl.SubjectTemplate, tmpl.BodyText = "{{projectName}}", many(catalog.MaxVariables)
-	if ps := tmpl.Validate(); len(ps) > 0 {
+	if ps := template.Validate(&tmpl); len(ps) > 0 {
 		t.Error(ps)
 	}
 	tmpl.BodyHTML = "{{one_more}}"
-	if ps := tmpl.Validate(); len(ps) != 1 || ps[0].Path != "bodyText" || ps[0].Message != "there are 101 variables with those of this part, 100 are allowed" {
+	if ps := template.Validate(&tmpl); len(ps) != 1 || ps[0].Path != "bodyText" || ps[0].Message != "there are 101 variables with those of this part, 100 are allowed" {
 		t.Error(ps)
 	}
 }
@@ -241,7 +242,7 @@ func TestHugeTexts(t *testing.T) {
 				continue
 			}
 			start := time.Now()
-			_, ps := catalog.ParseHTML("p", body)
+			_, ps := template.ParseHTML("p", body)
 			testrig.AtMost(t, time.Since(start), 2*time.Second)
 			if len(ps) > 101 {
 				t.Errorf("%d problems", len(ps))
@@ -278,7 +279,7 @@ func TestRandomMarkup(t *testing.T) {
 		if checkTemplate(t, b.String()); t.Failed() {
 			t.Fatalf("%q", b.String())
 		}
-		if _, ps := catalog.ParseHTML("p", b.String()); len(ps) == 0 && strings.Contains(b.String(), "{{") {
+		if _, ps := template.ParseHTML("p", b.String()); len(ps) == 0 && strings.Contains(b.String(), "{{") {
 			accepted++
 		}
 	}
@@ -291,8 +292,8 @@ func checkTemplate(t *testing.T, body string) {
 	if len(body) > 64<<10 || strings.Contains(body, "\uFDD0") {
 		return // a skip would leave out all later ones, too
 	}
-	checkSegments(t, body, catalog.ParsePlain)
-	segments := checkSegments(t, body, catalog.ParseHTML)
+	checkSegments(t, body, template.ParsePlain)
+	segments := checkSegments(t, body, template.ParseHTML)
 	if segments == nil || strings.Contains(strings.ToLower(body), "noscript") { // which the tokenizer takes for a script
 		return
 	}
@@ -307,7 +308,7 @@ func checkTemplate(t *testing.T, body string) {
 }
 
 // checkSegments asserts the invariants of segments and problems, and returns the segments if there are no problems.
-func checkSegments(t *testing.T, body string, parse func(path, text string) ([]catalog.Segment, catalog.Problems)) []catalog.Segment {
+func checkSegments(t *testing.T, body string, parse func(path, text string) ([]template.Segment, catalog.Problems)) []template.Segment {
 	t.Helper()
 	segments, ps := parse("p", body)
 	for i, p := range ps {
@@ -336,13 +337,13 @@ func checkSegments(t *testing.T, body string, parse func(path, text string) ([]c
 		t.Errorf("%q: %q is lost", body, rest)
 	}
 	if segments == nil {
-		segments = []catalog.Segment{}
+		segments = []template.Segment{}
 	}
 	return segments
 }
 
 // with renders the segments, all with the same value.
-func with(segments []catalog.Segment, value string) string {
+func with(segments []template.Segment, value string) string {
 	var b strings.Builder
 	for _, s := range segments {
 		b.WriteString(s.Text)
@@ -376,7 +377,7 @@ func structure(body string) string {
 }
 
 // checkPlaces asserts that no value gets into a script or style sheet, and that values which begin links are marked.
-func checkPlaces(t *testing.T, body string, segments []catalog.Segment) {
+func checkPlaces(t *testing.T, body string, segments []template.Segment) {
 	t.Helper()
 	var b strings.Builder
 	for i, s := range segments {

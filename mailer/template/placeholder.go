@@ -1,4 +1,4 @@
-package catalog
+package template
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"fingerpost/resolver/catalog"
 )
 
 // A Segment is a piece of a template's subject or body: text, and the placeholder that follows it.
@@ -17,9 +19,9 @@ type Segment struct {
 }
 
 // ParsePlain splits a subject or a plain text into segments. Placeholders are {{name}}, spaces inside allowed; anything
-// else in double braces is a problem. Problems are on path, carry their byte range, and begin with line and column. The
+// else in double braces is a problem. catalog.Problems are on path, carry their byte range, and begin with line and column. The
 // segments are valid only if there are no problems.
-func ParsePlain(path, text string) ([]Segment, Problems) {
+func ParsePlain(path, text string) ([]Segment, catalog.Problems) {
 	l := lint{text: text}
 	return segments(text, l.holes()), l.problems(path)
 }
@@ -27,7 +29,7 @@ func ParsePlain(path, text string) ([]Segment, Problems) {
 // ParseHTML is ParsePlain for HTML. It also reports placeholders in contexts where escaping does not keep a value plain
 // text: in scripts, style sheets, names of tags and attributes, values without quotes, and attributes whose value is
 // code, HTML, CSS or a list of addresses.
-func ParseHTML(path, text string) ([]Segment, Problems) {
+func ParseHTML(path, text string) ([]Segment, catalog.Problems) {
 	l := lint{text: text}
 	holes := l.holes()
 	if len(holes) > 0 {
@@ -80,7 +82,7 @@ func (l *lint) add(start, end int, format string, args ...any) {
 const maxFindings = 100
 
 // problems sorts the findings by position and gives each its line and column.
-func (l *lint) problems(path string) (ps Problems) {
+func (l *lint) problems(path string) (ps catalog.Problems) {
 	slices.SortStableFunc(l.found, func(a, b finding) int { return cmp.Compare(a.start, b.start) })
 	at, line, column := 0, 1, 1
 	for i, f := range l.found {
@@ -94,8 +96,8 @@ func (l *lint) problems(path string) (ps Problems) {
 		if i == maxFindings {
 			f.message = fmt.Sprintf("from here on %d more problems are not shown", len(l.found)-i)
 		}
-		ps = append(ps, Problem{Path: path, Start: f.start, End: f.end, Message: fmt.Sprintf("line %d, column %d: %s", line,
-			column, f.message)})
+		ps = append(ps, catalog.Problem{Path: path, Start: f.start, End: f.end, Message: fmt.Sprintf(
+			"line %d, column %d: %s", line, column, f.message)})
 		if i == maxFindings {
 			break
 		}

@@ -1,10 +1,10 @@
-package catalog_test
+package template_test
 
 import (
 	"regexp"
 	"testing"
 
-	"fingerpost/resolver/catalog"
+	"fingerpost/mailer/template"
 )
 
 // TestPlaceholderContexts: where a placeholder may be in HTML, however that place is written (mailer/README.md).
@@ -12,7 +12,7 @@ func TestPlaceholderContexts(t *testing.T) {
 	const fine, link, refused = "fine", "link", "refused"
 	f := func(want, text string) {
 		t.Helper()
-		segments, ps := catalog.ParseHTML("bodyHtml", text)
+		segments, ps := template.ParseHTML("bodyHtml", text)
 		got := fine
 		for _, s := range segments {
 			if s.Link {
