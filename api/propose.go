@@ -196,7 +196,7 @@ func (s *Server) succeedProposed(ctx *fasthttp.RequestCtx, p *proposed) error {
 }
 
 // coverageOf returns which projects a key reaches.
-func coverageOf(k *resolver.Key) configsrc.Coverage {
+func coverageOf(k *resolver.Key) catalog.Coverage {
 	if k.EveryProject() {
 		return nil
 	}
@@ -292,8 +292,8 @@ func (s *Server) applyProposal(r *request) error {
 
 // mayApply returns what applying a proposal checks in the turn in which it goes live: the request's key as it is by
 // then, and the keys that have made the proposal.
-func (s *Server) mayApply(r *request) func(p *proposals.Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error) {
-	return func(p *proposals.Proposal, w *configsrc.Weight) ([]configsrc.Coverage, error) {
+func (s *Server) mayApply(r *request) func(p *proposals.Proposal, w *configsrc.Weight) ([]catalog.Coverage, error) {
+	return func(p *proposals.Proposal, w *configsrc.Weight) ([]catalog.Coverage, error) {
 		set, now := s.resolver.Keys(), time.Now()
 		key := set.Lookup([]byte(r.key.ID))
 		switch {
@@ -304,7 +304,7 @@ func (s *Server) mayApply(r *request) func(p *proposals.Proposal, w *configsrc.W
 		case !sees(key)(p) || !w.Within(coverageOf(key)):
 			return nil, noProposal(p.Name)
 		}
-		limits := []configsrc.Coverage{coverageOf(key)}
+		limits := []catalog.Coverage{coverageOf(key)}
 		for _, by := range p.Keys {
 			k := set.Named(by.Name)
 			gone := k == nil || k.Expired(now) || s.keys.blocked[k.ID] ||

@@ -18,7 +18,7 @@ import (
 // names that are in the files by then. permit gets what the Difference touches; it
 // may refuse, and returns the coverages of the keys that must be allowed to make the change now, that of the caller
 // first. A Difference that has become wrong is a CONFLICT, and move does not run.
-func (s *Source) ApplyTurn(ctx context.Context, d *Difference, permit func(w *Weight) ([]Coverage, error),
+func (s *Source) ApplyTurn(ctx context.Context, d *Difference, permit func(w *Weight) ([]catalog.Coverage, error),
 	move func() error) error {
 	a := ask{done: make(chan error, 1), do: func(running context.Context) error {
 		if s.status.Held != nil {
@@ -70,7 +70,7 @@ func (t changedTree) ReadNamed(path string, limit int64) ([]byte, catalog.Stamp,
 }
 
 // judgeDifference returns why a Difference cannot be put in place now.
-func (s *Source) judgeDifference(d *Difference, w *Weight, limits []Coverage) error {
+func (s *Source) judgeDifference(d *Difference, w *Weight, limits []catalog.Coverage) error {
 	t, err := s.openTree()
 	if err != nil {
 		return writeFault("open the config folder", err)
@@ -86,7 +86,7 @@ func (s *Source) judgeDifference(d *Difference, w *Weight, limits []Coverage) er
 		return err
 	}
 	j.run()
-	var covers Coverage
+	var covers catalog.Coverage
 	if len(limits) > 0 {
 		covers = limits[0]
 	}
@@ -151,7 +151,7 @@ func (s *base) candidatesOf(d *Difference, in contents) (list []*candidate, err 
 }
 
 // staleRefusal says why a file of a Difference was rejected.
-func (s *Source) staleRefusal(j *judge, c *candidate, covers Coverage) error {
+func (s *Source) staleRefusal(j *judge, c *candidate, covers catalog.Coverage) error {
 	for _, ref := range c.refs {
 		var conflict *catalog.Error
 		eachClaim(ref, func(what string, cl claim) {
@@ -177,7 +177,7 @@ func (s *Source) staleRefusal(j *judge, c *candidate, covers Coverage) error {
 // keysStay refuses a change after which a key would name a slug that no project has, or that another project has than
 // before: the lists of keys follow their projects (api/README.md, Keys), and a proposal knows only the lists that were
 // there when it was made.
-func (s *Source) keysStay(j *judge, covers Coverage) error {
+func (s *Source) keysStay(j *judge, covers catalog.Coverage) error {
 	is, was := map[string]catalog.UUID{}, map[string]catalog.UUID{}
 	names := map[string][]string{} // slugs by key, as the files that change will have them
 	for _, c := range j.candidates {
@@ -228,7 +228,7 @@ func (s *Source) keysStay(j *judge, covers Coverage) error {
 	return nil
 }
 
-func keyConflict(key, slug string, covers Coverage) error {
+func keyConflict(key, slug string, covers catalog.Coverage) error {
 	e := &catalog.Error{Code: catalog.CodeConflict,
 		Message: "the proposal does not fit the keys any more: a key names a project that it renames or removes"}
 	if covers == nil {
@@ -240,7 +240,7 @@ func keyConflict(key, slug string, covers Coverage) error {
 
 // mayMake reports whether a key may make the change that a Difference is now, over the API (api/README.md, Keys). nil
 // is a key for every project, which may.
-func (s *Source) mayMake(w *Weight, covers Coverage) error {
+func (s *Source) mayMake(w *Weight, covers catalog.Coverage) error {
 	if covers == nil {
 		return nil
 	}
@@ -280,7 +280,7 @@ func (s *Source) mayMake(w *Weight, covers Coverage) error {
 }
 
 // mayClaimAll is MayClaim for the domains of a project that it does not have yet.
-func (s *Source) mayClaimAll(p *catalog.ProjectConfig, covers Coverage) error {
+func (s *Source) mayClaimAll(p *catalog.ProjectConfig, covers catalog.Coverage) error {
 	for i := range p.Domains {
 		name := p.Domains[i].Name
 		if d, err := s.o.Sink.DomainNamed(name); err == nil && d.ProjectID == p.Project.ID {

@@ -19,7 +19,7 @@ type Names interface {
 
 // MayClaim reports whether a key that is limited to projects may declare name in the project (api/README.md, Keys):
 // nil, or DOMAIN_NOT_ALLOWED. A name that is already declared passes: the write itself detects that conflict.
-func MayClaim(names Names, covers Coverage, project int64, name string) error {
+func MayClaim(names Names, covers catalog.Coverage, project int64, name string) error {
 	if covers == nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ import (
 // be another project's.
 
 // conflictWith makes the CONFLICT with something that is declared elsewhere. text says where.
-func conflictWith(covers Coverage, what, text string) *catalog.Error {
+func conflictWith(covers catalog.Coverage, what, text string) *catalog.Error {
 	if covers != nil {
 		text = "this " + what + " is taken"
 	}
@@ -77,7 +77,7 @@ func (p *projectTarget) clash(w *write) error {
 }
 
 // invalidFile says that a file has to be repaired before it can be written.
-func (s *base) invalidFile(ds hclfile.Diagnostics, covers Coverage) *catalog.Error {
+func (s *base) invalidFile(ds hclfile.Diagnostics, covers catalog.Coverage) *catalog.Error {
 	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file is invalid; repair it first"}
 	for _, d := range ds {
 		if d.Severity == hclfile.Error {
@@ -93,7 +93,7 @@ func (s *base) invalidFile(ds hclfile.Diagnostics, covers Coverage) *catalog.Err
 
 // wouldBreak says that no file can hold the requested content, such as a text that is too large. The problem is in the
 // client's content, so a limited key learns of it, too.
-func (s *base) wouldBreak(ds hclfile.Diagnostics, covers Coverage) *catalog.Error {
+func (s *base) wouldBreak(ds hclfile.Diagnostics, covers catalog.Coverage) *catalog.Error {
 	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file would be invalid with this change"}
 	for _, d := range ds {
 		if d.Severity == hclfile.Error {

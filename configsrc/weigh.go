@@ -314,14 +314,14 @@ func (t *touching) bodies(name string, src []byte, p string, read func(string) (
 }
 
 // Within reports whether a key that is limited to projects covers all that a Difference touches.
-func (w *Weight) Within(covers Coverage) bool {
+func (w *Weight) Within(covers catalog.Coverage) bool {
 	return covers == nil || !w.Rest && !slices.ContainsFunc(w.Projects, func(id int64) bool { return !covers(id) })
 }
 
 // Diff returns the files' change as a unified diff, without secrets, see Preview.Diff. A key that is limited to
 // projects sees no line of a file that declares more than its projects, and nobody sees one of a file that is neither a
 // config file nor a body: it may be a secret.
-func (w *Weight) Diff(covers Coverage) string {
+func (w *Weight) Diff(covers catalog.Coverage) string {
 	p := Preview{}
 	for _, f := range w.edits {
 		if lines, name := w.shows(&f, covers); name {
@@ -333,7 +333,7 @@ func (w *Weight) Diff(covers Coverage) string {
 
 // shows reports whether a key sees the changed lines of a file, and its name: not that of a file with none of the key's
 // projects, such as one with keys that lose a project.
-func (w *Weight) shows(f *catalog.FileEdit, covers Coverage) (lines, name bool) {
+func (w *Weight) shows(f *catalog.FileEdit, covers catalog.Coverage) (lines, name bool) {
 	if !isConfigPath(f.Path) {
 		return w.bodies[f.Path], true
 	}

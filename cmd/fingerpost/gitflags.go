@@ -183,8 +183,6 @@ func (c commits) Has(commit string) (bool, error) {
 	return has && !c.held(), err
 }
 
-// gitStatus is the repository's state for the ops listener.
-
 // runGit runs the repository, and returns a function that ends it, after the last commits. The files must still be
 // watched then.
 func (s *service) runGit() (end func()) {

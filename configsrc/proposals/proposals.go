@@ -213,11 +213,11 @@ func (s *Set) List(ctx context.Context, sees func(*Proposal) bool) (list []*Prop
 // it judges the change, and asks permit, which gets what is changed by then, for the coverages of the keys that must be
 // allowed to make it.
 func (s *Set) Apply(ctx context.Context, name string, by catalog.Author, check Check,
-	permit func(*Proposal, *configsrc.Weight) ([]configsrc.Coverage, error)) (commit string, err error) {
+	permit func(*Proposal, *configsrc.Weight) ([]catalog.Coverage, error)) (commit string, err error) {
 	turn := func(found *gitrepo.Proposal, move func() error) error {
 		p := s.weighed(found)
 		return s.source.ApplyTurn(ctx, differenceOf(&found.Merged),
-			func(w *configsrc.Weight) ([]configsrc.Coverage, error) { return permit(p, w) }, move)
+			func(w *configsrc.Weight) ([]catalog.Coverage, error) { return permit(p, w) }, move)
 	}
 	return s.repo.ApplyProposal(ctx, name, by, s.checked(check), turn)
 }
