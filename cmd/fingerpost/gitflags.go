@@ -130,7 +130,7 @@ func (s *service) openGit(ctx context.Context) (err error) {
 		domain = cmp.Or(host, "localhost")
 	}
 	s.repo, err = gitrepo.Open(ctx, gitrepo.Options{
-		Dir: s.f.config, Notes: s.resolver, Logger: s.log, Merge: hcledit.Merge,
+		Dir: s.f.config, Ledger: s.resolver, Logger: s.log, Merge: hcledit.Merge,
 		Answered:    func(w *catalog.FileWrite) bool { return audited(s.resolver, w) },
 		OnOverruled: func(o gitrepo.Overruled) { noteOverruled(s.resolver, o) },
 		Ack:         gitrepo.Ack(s.f.gitAck), Domain: domain, SignKey: s.f.gitSignKey, Hooks: s.f.gitHooks, Push: s.f.gitPush,

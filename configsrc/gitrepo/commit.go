@@ -80,9 +80,7 @@ func (r *Repo) commitLoop(ctx context.Context) {
 func (r *Repo) commitPending(ctx context.Context) error {
 	r.work.Lock()
 	defer r.work.Unlock()
-	r.mu.Lock()
-	groups := group(r.pending)
-	r.mu.Unlock()
+	groups := group(r.queue.waiting())
 	var failed error
 	for _, g := range groups {
 		err := r.commitGroup(ctx, g)
@@ -256,19 +254,19 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 		if err != nil {
 			return err
 		}
-		note, err := json.Marshal(intent{Commit: made, Writes: ids})
+		record, err := json.Marshal(intent{Commit: made, Writes: ids})
 		if err != nil {
 			return err
 		}
 		if err := r.git.objects.sync(); err != nil {
 			return err
 		}
-		if err := r.o.Notes.ChangePending(map[int64][]byte{intentID: note}); err != nil {
+		if err := r.o.Ledger.ChangePending(map[int64][]byte{intentID: record}); err != nil {
 			return err
 		}
 		// ---- Up to here only unused objects were added. ----
 		err = r.files.GitTurn(func() error {
-			return r.underLock(func() error {
+			return r.index.lock.under(func() error {
 				// The end of the service must not come in between: people's next commit would take our change back.
 				ctx := context.WithoutCancel(ctx)
 				if err := r.git.moveRef(ctx, h.branch, made, h.commit, "fingerpost: "+done[0].Subject); err != nil {
@@ -285,17 +283,17 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 		}
 		r.change(func(s *Status) { s.Head, s.LastCommit, s.Commits = made, now.UTC(), s.Commits+1 })
 	}
-	if err := r.o.Notes.Committed(writeCommits(done, made), append(ids, intentID)...); err != nil {
-		r.o.Logger.Warn("git: the notes of committed writes stay", "error", err) // a start finds their commit
+	if err := r.o.Ledger.Committed(writeCommits(done, made), append(ids, intentID)...); err != nil {
+		r.o.Logger.Warn("git: the records of committed writes stay", "error", err) // a start finds their commit
 	}
-	r.settled(done, made)
+	r.queue.committed(done, made, r.o.Push)
 	if r.o.Hooks && len(changes) > 0 {
 		if _, err := r.git.run(ctx, "hook", "run", "--ignore-missing", "post-commit"); err != nil {
 			r.o.Logger.Warn("git: the hook post-commit has failed", "error", err)
 		}
 	}
 	if r.o.Push {
-		wake(r.wakeSync)
+		wake(r.remote.wake)
 	}
 	return waiting
 }

@@ -14,13 +14,10 @@ import (
 // ownIndex is the copy of people's index that is edited before it takes the index's place.
 const ownIndex = "fingerpost-index"
 
-// underLock runs f while this service holds git's lock on the index.
-func (r *Repo) underLock(f func() error) error {
-	if err := r.lock.acquire(); err != nil {
-		return err
-	}
-	defer r.lock.release()
-	return f()
+// An index is git's index, which people share with the service.
+type index struct {
+	lock  *indexLock
+	steps []step // of our last commits, the oldest first, see align
 }
 
 // A step is what a commit of ours has done to a path.
@@ -43,7 +40,7 @@ const repeatSteps, repeatEvery = 10 * time.Second, 2 * time.Second
 func (r *Repo) align(ctx context.Context, tree string, old, changes map[string]entry) error {
 	now := time.Now()
 	for path, e := range changes {
-		r.steps = append(r.steps, step{path, old[path], e, now})
+		r.index.steps = append(r.index.steps, step{path, old[path], e, now})
 	}
 	behind, err := r.behind(ctx, tree)
 	if err != nil || len(behind) == 0 {
@@ -58,12 +55,12 @@ func (r *Repo) align(ctx context.Context, tree string, old, changes map[string]e
 // behind returns the entries in which people's index is behind our steps to the tree, as update-index takes them.
 func (r *Repo) behind(ctx context.Context, tree string) ([]byte, error) {
 	since := time.Now().Add(-repeatSteps)
-	r.steps = slices.DeleteFunc(r.steps, func(s step) bool { return s.at.Before(since) })
-	if len(r.steps) == 0 {
+	r.index.steps = slices.DeleteFunc(r.index.steps, func(s step) bool { return s.at.Before(since) })
+	if len(r.index.steps) == 0 {
 		return nil, nil
 	}
 	last, replaced := map[string]entry{}, map[step]bool{}
-	for _, s := range r.steps {
+	for _, s := range r.index.steps {
 		last[s.path] = s.now
 		replaced[step{path: s.path, old: s.old}] = true
 	}
@@ -109,7 +106,7 @@ func (r *Repo) behind(ctx context.Context, tree string) ([]byte, error) {
 func (r *Repo) stepped() bool {
 	r.work.Lock()
 	defer r.work.Unlock()
-	return len(r.steps) > 0
+	return len(r.index.steps) > 0
 }
 
 // alignAgain repeats our last steps, if people's index needs it.
@@ -129,7 +126,7 @@ func (r *Repo) alignAgain(ctx context.Context) error {
 		return err
 	}
 	return r.files.GitTurn(func() error {
-		return r.underLock(func() error { return r.align(context.WithoutCancel(ctx), h.tree, nil, nil) })
+		return r.index.lock.under(func() error { return r.align(context.WithoutCancel(ctx), h.tree, nil, nil) })
 	})
 }
 
@@ -159,7 +156,7 @@ func (r *Repo) indexRead(err error) error {
 }
 
 // alignAfter is align for a commit after which the process was killed.
-func (r *Repo) alignAfter(ctx context.Context, id string, locked func(func() error) error) error {
+func (r *Repo) alignAfter(ctx context.Context, id string) error {
 	c, err := r.git.commit(id)
 	if err != nil {
 		return err
@@ -180,5 +177,5 @@ func (r *Repo) alignAfter(ctx context.Context, id string, locked func(func() err
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	return locked(func() error { return r.align(ctx, c.tree, old, changes) })
+	return r.index.lock.under(func() error { return r.align(ctx, c.tree, old, changes) })
 }

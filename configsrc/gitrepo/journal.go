@@ -23,52 +23,31 @@ type intent struct {
 	Writes []int64
 }
 
-// maxResults bounds how many writes are kept for Wait.
-const maxResults = 10_000
-
 // Begin implements configsrc.Journal.
 func (r *Repo) Begin(w *catalog.FileWrite) error {
-	r.mu.Lock()
-	r.lastID++
-	w.ID = r.lastID
-	r.mu.Unlock()
+	w.ID = r.queue.nextID()
 	record, err := json.Marshal(w)
 	if err != nil {
 		return err
 	}
-	return r.o.Notes.ChangePending(map[int64][]byte{w.ID: record})
+	return r.o.Ledger.ChangePending(map[int64][]byte{w.ID: record})
 }
 
 // End implements configsrc.Journal.
 func (r *Repo) End(w *catalog.FileWrite, made bool) {
 	if !made {
-		if err := r.o.Notes.ChangePending(nil, w.ID); err != nil {
-			r.o.Logger.Warn("git: the note of a refused write stays", "error", err) // a start finds that it was not made
+		if err := r.o.Ledger.ChangePending(nil, w.ID); err != nil {
+			r.o.Logger.Warn("git: the record of a refused write stays", "error", err) // a start finds that it was not made
 		}
 		return
 	}
-	r.mu.Lock()
-	r.add(&pendingWrite{FileWrite: *w})
-	r.mu.Unlock()
+	r.queue.add(w)
 	wake(r.wakeCommit)
-}
-
-// add queues a write. The caller holds mu.
-func (r *Repo) add(w *pendingWrite) {
-	w.made, w.pushed = make(chan struct{}), make(chan struct{})
-	r.pending = append(r.pending, w)
-	r.results[w.ID] = w
-	if r.order = append(r.order, w.ID); len(r.order) > maxResults {
-		delete(r.results, r.order[0])
-		r.order = r.order[1:]
-	}
 }
 
 // Wait waits as long as Options.Ack demands, at most until ctx ends, and returns what has become of a write by then.
 func (r *Repo) Wait(ctx context.Context, id int64) Result {
-	r.mu.Lock()
-	w := r.results[id]
-	r.mu.Unlock()
+	w := r.queue.write(id)
 	if w == nil {
 		return Result{}
 	}
@@ -79,29 +58,7 @@ func (r *Repo) Wait(ctx context.Context, id int64) Result {
 		case <-ctx.Done():
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	result := Result{Commit: w.commit, Overruled: w.overrul}
-	select {
-	case <-w.pushed:
-		result.Pushed = w.overrul == ""
-	default:
-	}
-	return result
-}
-
-// settled notes that the branch has a commit with the writes.
-func (r *Repo) settled(writes []*pendingWrite, commit string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, w := range writes {
-		w.commit = commit
-		close(w.made)
-	}
-	if r.o.Push {
-		r.unpushed = append(r.unpushed, writes...)
-	}
-	r.pending = slices.DeleteFunc(r.pending, func(w *pendingWrite) bool { return slices.Contains(writes, w) })
+	return r.queue.result(w)
 }
 
 // Recover takes up the writes of an earlier process: those that were made and are not in the history are queued. Call
@@ -110,10 +67,8 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 	r.files = files
 	r.work.Lock()
 	defer r.work.Unlock()
-	locked := r.underLock
-	if r.tookOver { // people's git stays locked out until the index is right again
-		defer r.lock.release()
-		locked = func(f func() error) error { return f() }
+	if r.index.lock.tookOver {
+		defer r.index.lock.release()
 	}
 	_ = r.checkIndex(ctx) // the status says it
 	if out, err := r.git.run(ctx, "for-each-ref", "--format=%(refname:lstrip=2)",
@@ -134,7 +89,7 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 					known = append(known, catalog.WriteCommit{RequestID: w.Author.RequestID, Commit: made.Commit})
 				}
 			}
-			if err := r.alignAfter(ctx, made.Commit, locked); err != nil {
+			if err := r.alignAfter(ctx, made.Commit); err != nil {
 				r.o.Logger.Warn("git: the index was not brought up to date after a crash", "error", err)
 			}
 		}
@@ -147,7 +102,7 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 		}
 		w := new(catalog.FileWrite)
 		if err := json.Unmarshal(raw, w); err != nil {
-			r.o.Logger.Error("git: the note of a write is damaged", "id", id, "error", err)
+			r.o.Logger.Error("git: the record of a write is damaged", "id", id, "error", err)
 			continue
 		}
 		w.ID = id
@@ -155,25 +110,20 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 	}
 	slices.SortFunc(writes, func(a, b *catalog.FileWrite) int { return int(a.ID - b.ID) })
 	made := r.wereMade(writes)
-	r.mu.Lock()
 	for _, w := range writes {
 		if !made[w.ID] {
 			drop = append(drop, w.ID)
-			continue
 		}
-		r.add(&pendingWrite{FileWrite: *w})
 	}
-	// Writes of this process may have come first.
-	slices.SortStableFunc(r.pending, func(a, b *pendingWrite) int { return int(a.ID - b.ID) })
-	n := len(r.pending)
-	r.mu.Unlock()
+	writes = slices.DeleteFunc(writes, func(w *catalog.FileWrite) bool { return !made[w.ID] })
+	r.queue.addEarlier(writes)
 	if len(drop) > 0 {
-		if err := r.o.Notes.Committed(known, drop...); err != nil {
-			r.o.Logger.Warn("git: notes of earlier writes stay", "error", err)
+		if err := r.o.Ledger.Committed(known, drop...); err != nil {
+			r.o.Logger.Warn("git: records of earlier writes stay", "error", err)
 		}
 	}
-	if n > 0 {
-		r.o.Logger.Info("git: writes of an earlier process are committed now", "writes", n)
+	if len(writes) > 0 {
+		r.o.Logger.Info("git: writes of an earlier process are committed now", "writes", len(writes))
 		wake(r.wakeCommit)
 	}
 }

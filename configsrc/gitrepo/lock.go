@@ -34,7 +34,10 @@ type indexLock struct {
 	inode  fs.FileInfo // of the mark
 	synced bool        // the mark is on the disk
 	held   bool
-	closed bool
+	// tookOver: it was left by an earlier process, and stays held until release, so that people's git is locked out until
+	// Recover has made the index right again.
+	tookOver bool
+	closed   bool
 }
 
 func newIndexLock(gitDir string, told func(error)) *indexLock {
@@ -67,6 +70,7 @@ func (l *indexLock) takeOver() bool {
 	defer l.mu.Unlock()
 	l.inode, _ = os.Lstat(l.mark)
 	l.held = l.isOurs()
+	l.tookOver = l.held
 	return l.held
 }
 
@@ -74,8 +78,23 @@ func (l *indexLock) takeOver() bool {
 func (l *indexLock) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held = false
+	l.held, l.tookOver = false, false
 	l.remove()
+}
+
+// under runs f while this service holds the lock.
+func (l *indexLock) under(f func() error) error {
+	l.mu.Lock()
+	held := l.tookOver
+	l.mu.Unlock()
+	if held {
+		return f()
+	}
+	if err := l.acquire(); err != nil {
+		return err
+	}
+	defer l.release()
+	return f()
 }
 
 // remove removes the lock unless an operation holds it. The caller holds mu.

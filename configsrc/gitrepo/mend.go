@@ -164,9 +164,7 @@ func (m *mending) files(ctx context.Context) error {
 
 // versions returns the contents that a file had before and after the writes without a commit.
 func (r *Repo) versions(name string) (list [][]byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, w := range r.pending {
+	for _, w := range r.queue.waiting() {
 		for _, f := range w.Files {
 			if r.prefix+f.Path == name {
 				list = append(list, f.Before, f.After)

@@ -176,7 +176,7 @@ func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {
 		}
 	}
 	r.send(":" + ref)
-	if err := r.o.Notes.ChangeProposals(nil, p.Name); err != nil { // it names commits that no branch has any more
+	if err := r.o.Ledger.ChangeProposals(nil, p.Name); err != nil { // it names commits that no branch has any more
 		r.o.Logger.Warn("git: the record of a proposal stays", "proposal", p.Name, "error", err)
 	}
 	return nil

@@ -34,7 +34,7 @@ type proposalRecord struct {
 
 // recordOf returns the record of the proposal whose branch ends in tip; nil: a person has made the branch.
 func (r *Repo) recordOf(ctx context.Context, name, tip string) (*proposalRecord, error) {
-	all, err := r.o.Notes.ProposalRecords()
+	all, err := r.o.Ledger.ProposalRecords()
 	if err != nil || all[name] == nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (r *Repo) noteProposal(ctx context.Context, name, tip, made string, by Prop
 	if err != nil {
 		return err
 	}
-	return r.o.Notes.ChangeProposals(map[string][]byte{name: b})
+	return r.o.Ledger.ChangeProposals(map[string][]byte{name: b})
 }
 
 // mayOpen returns RATE_LIMITED if a key may not open another proposal.
@@ -92,7 +92,7 @@ func (r *Repo) mayOpen(ctx context.Context, key string) error {
 		return &catalog.Error{Code: catalog.CodeRateLimited,
 			Message: fmt.Sprintf("%d proposals are open, and no more are allowed; apply or drop some first", len(names))}
 	}
-	all, err := r.o.Notes.ProposalRecords()
+	all, err := r.o.Ledger.ProposalRecords()
 	if err != nil {
 		return err
 	}

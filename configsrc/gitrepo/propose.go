@@ -177,8 +177,8 @@ func (r *Repo) send(refspec string) {
 	if !r.o.Push {
 		return
 	}
-	r.mu.Lock()
-	r.outgoing = append(r.outgoing, refspec)
-	r.mu.Unlock()
-	wake(r.wakeSync)
+	r.remote.mu.Lock()
+	r.remote.outgoing = append(r.remote.outgoing, refspec)
+	r.remote.mu.Unlock()
+	wake(r.remote.wake)
 }

@@ -207,7 +207,7 @@ func (m *rebase) tell() {
 	for _, o := range m.aside {
 		delete(m.moved, o.Commit) // its branch keeps it
 	}
-	if err := r.o.Notes.MoveCommits(m.moved); err != nil {
+	if err := r.o.Ledger.MoveCommits(m.moved); err != nil {
 		r.o.Logger.Warn("git: the audit trail names commits that were made anew since", "error", err)
 	}
 	for _, o := range m.aside { // before a client is told: then the audit trail has it
@@ -218,24 +218,12 @@ func (m *rebase) tell() {
 			r.o.OnOverruled(o)
 		}
 	}
-	r.mu.Lock()
-	var rest []*pendingWrite
-	for _, w := range r.unpushed {
-		if i := slices.IndexFunc(m.aside, func(o Overruled) bool { return o.Commit == w.commit }); i >= 0 {
-			w.overrul = m.aside[i].Branch
-			close(w.pushed)
-			continue
+	r.change(func(s *Status) {
+		for _, o := range m.aside {
+			if !slices.Contains(s.Overruled, o.Branch) {
+				s.Overruled = append(s.Overruled, o.Branch)
+			}
 		}
-		if to := m.moved[w.commit]; to != "" {
-			w.commit = to
-		}
-		rest = append(rest, w)
-	}
-	r.unpushed = rest
-	for _, o := range m.aside {
-		if !slices.Contains(r.status.Overruled, o.Branch) {
-			r.status.Overruled = append(r.status.Overruled, o.Branch)
-		}
-	}
-	r.mu.Unlock()
+	})
+	r.queue.rebased(m.moved, m.aside)
 }

@@ -23,8 +23,8 @@ type Files interface {
 	Reload(ctx context.Context) error
 }
 
-// Notes keep records durably; *resolver.Resolver is one.
-type Notes interface {
+// Ledger keeps records of writes and proposals durably; *resolver.Resolver is one.
+type Ledger interface {
 	ChangePending(put map[int64][]byte, drop ...int64) error
 	PendingWrites() (map[int64][]byte, error)
 	// Committed keeps the commits of writes, and deletes their records.
@@ -46,10 +46,10 @@ const (
 	AckPush   Ack = "push"
 )
 
-// Options configure a Repo. Dir, Notes, Merge and Logger are required.
+// Options configure a Repo. Dir, Ledger, Merge and Logger are required.
 type Options struct {
 	Dir    string // the config folder
-	Notes  Notes
+	Ledger Ledger
 	Logger *slog.Logger
 	// Merge makes the edit from before to after on the content theirs; nil stands for no file. With force, after wins
 	// where theirs differs; otherwise that is an error.
@@ -138,45 +138,22 @@ type Repo struct {
 	o      Options
 	git    *store
 	prefix string // of the config folder in the repository: "" or ends in a slash
-	lock   *indexLock
 	files  Files
 
-	earlier  map[int64][]byte // notes of earlier processes, until Recover
-	tookOver bool             // git's lock is that of an earlier process, until Recover
-
-	wakeCommit, wakeSync chan struct{} // of capacity 1
+	earlier    map[int64][]byte // records of writes of earlier processes, until Recover
+	queue      queue
+	wakeCommit chan struct{} // of capacity 1
+	remote     remote
 
 	// work is held by a commit and by a merge.
-	work   sync.Mutex
-	steps  []step    // of our last commits, the oldest first, see align
-	mended time.Time // when mend has not helped
-
+	work      sync.Mutex
+	index     index
+	mended    time.Time            // when mend has not helped
 	described map[string]*Proposal // the open proposals as they were described last, by name
 
-	mu      sync.Mutex // guards what follows
-	lastID  int64
-	pending []*pendingWrite // made, without a commit, the oldest first
-	results map[int64]*pendingWrite
-	order   []int64 // of results
-	status  Status
-
-	unpushed []*pendingWrite       // with a commit that the remote may lack, the oldest first
-	pulled   map[string]pulledFile // by path below the config folder; of the last pull
-	fetchNow bool                  // the next round is to fetch
-	outgoing []string              // refspecs of proposals for the next push
-
-	// The fields below belong to the sync loop.
-	asidePushed int    // of Status.Overruled
-	tooLarge    string // the commit of the upstream that was refused for its size last
-}
-
-// A pendingWrite is a write on its way into a commit.
-type pendingWrite struct {
-	catalog.FileWrite
-	commit  string        // "" until it is made
-	made    chan struct{} // closed with commit
-	pushed  chan struct{} // closed once the remote has it, or it was set aside
-	overrul string        // branch of a write that was set aside
+	mu     sync.Mutex // guards what follows
+	status Status
+	pulled map[string]pulledFile // by path below the config folder; of the last pull
 }
 
 // Open checks the repository of the config folder. All that is wrong with the set-up is one error.
@@ -192,43 +169,45 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 		return nil, err
 	}
 	r := &Repo{o: o, git: &store{command: &command{dir: dir, env: environment(), config: settings(o.Hooks)}},
-		wakeCommit: make(chan struct{}, 1), wakeSync: make(chan struct{}, 1), results: map[int64]*pendingWrite{}}
+		wakeCommit: make(chan struct{}, 1), remote: remote{wake: make(chan struct{}, 1)}}
 	if err := r.check(ctx); err != nil {
 		return nil, err
 	}
 	r.git.signKey = r.o.SignKey
 	r.git.committer = []string{"GIT_COMMITTER_NAME=fingerpost", "GIT_COMMITTER_EMAIL=fingerpost@" + o.Domain}
-	r.lock = newIndexLock(r.git.gitDir, r.unlocked)
+	r.index.lock = newIndexLock(r.git.gitDir, r.unlocked)
 	if err := r.lockClone(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.git.open(); err != nil {
 		return nil, fmt.Errorf("--git: %w", err)
 	}
-	// Read before the first Begin: from then on there are notes of this process.
-	if r.earlier, err = o.Notes.PendingWrites(); err != nil {
-		o.Logger.Error("git: the notes of earlier writes cannot be read; such writes stay uncommitted", "error", err)
+	// Read before the first Begin: from then on there are records of this process.
+	if r.earlier, err = o.Ledger.PendingWrites(); err != nil {
+		o.Logger.Error("git: the records of earlier writes cannot be read; such writes stay uncommitted", "error", err)
 	}
 	// Before the files are read: a power cut in the middle of a pull may have left some of them empty.
-	if r.tookOver = r.lock.takeOver(); r.tookOver {
+	if r.index.lock.takeOver() {
 		o.Logger.Info("git: takes over the lock that an earlier process of this service has left")
 	}
 	if err := r.finishMove(ctx); err != nil {
 		o.Logger.Warn("git: a pull that was cut off", "error", err)
 	}
-	r.lastID = time.Now().UnixMicro()
+	last := time.Now().UnixMicro()
 	for id := range r.earlier {
-		r.lastID = max(r.lastID, id)
+		last = max(last, id)
 	}
+	r.queue.startAt(last)
 	return r, nil
 }
 
 // Status returns the current state.
 func (r *Repo) Status() Status {
+	pending := len(r.queue.waiting()) // first: who sees none must see their commits
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.status
-	s.Pending, s.Overruled = len(r.pending), slices.Clone(s.Overruled)
+	s.Pending, s.Overruled = pending, slices.Clone(s.Overruled)
 	return s
 }
 
@@ -262,10 +241,10 @@ func wake(c chan struct{}) {
 
 // Sync lets the next fetch and push begin at once.
 func (r *Repo) Sync() {
-	r.mu.Lock()
-	r.fetchNow = true
-	r.mu.Unlock()
-	wake(r.wakeSync)
+	r.remote.mu.Lock()
+	r.remote.fetchNow = true
+	r.remote.mu.Unlock()
+	wake(r.remote.wake)
 }
 
 // Close ends git's helpers. Call it after Run.
@@ -275,7 +254,7 @@ func (r *Repo) Close() {
 	}
 	r.work.Lock()
 	defer r.work.Unlock()
-	r.lock.close()
+	r.index.lock.close()
 	r.git.close()
 }
 

@@ -92,7 +92,7 @@ func startIn(t testing.TB, clone, dir string, change func(o *gitrepo.Options)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := gitrepo.Options{Dir: r.dir, Notes: r.resolver, Logger: log, Merge: hcledit.Merge, Domain: "svc.example", Ack: gitrepo.AckCommit,
+	o := gitrepo.Options{Dir: r.dir, Ledger: r.resolver, Logger: log, Merge: hcledit.Merge, Domain: "svc.example", Ack: gitrepo.AckCommit,
 		OnOverruled: func(o gitrepo.Overruled) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,6 +20,19 @@ const (
 )
 
 var errRejected = errors.New("the remote has commits that are not here")
+
+// A remote is what is to be brought to the remote, and what is known of it.
+type remote struct {
+	wake chan struct{} // of capacity 1
+
+	mu       sync.Mutex // guards what follows
+	fetchNow bool       // the next round is to fetch
+	outgoing []string   // refspecs of proposals for the next push
+
+	// The fields below belong to the sync loop.
+	asidePushed int    // of Status.Overruled
+	tooLarge    string // the commit of the upstream that was refused for its size last
+}
 
 // A conflict is what a person has to solve.
 type conflict struct{ text string }
@@ -61,11 +75,11 @@ func (r *Repo) syncLoop(ctx context.Context) {
 			return
 		case <-tick:
 			fetch = true
-		case <-r.wakeSync:
-			r.mu.Lock()
-			fetch = r.fetchNow || pause > 0
-			r.fetchNow = false
-			r.mu.Unlock()
+		case <-r.remote.wake:
+			r.remote.mu.Lock()
+			fetch = r.remote.fetchNow || pause > 0
+			r.remote.fetchNow = false
+			r.remote.mu.Unlock()
 		case <-again:
 			fetch = true
 		}
@@ -165,22 +179,24 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 	if err == nil {
 		there, err = r.git.ref(u.track)
 	}
-	r.mu.Lock()
-	writes, more := r.unpushed, r.outgoing
-	r.unpushed, r.outgoing = nil, nil
-	r.mu.Unlock()
+	writes := r.queue.takeUnpushed()
+	r.remote.mu.Lock()
+	more := r.remote.outgoing
+	r.remote.outgoing = nil
+	r.remote.mu.Unlock()
 	r.work.Unlock()
 	back := func() {
-		r.mu.Lock()
-		r.unpushed, r.outgoing = append(writes, r.unpushed...), append(more, r.outgoing...)
-		r.mu.Unlock()
+		r.queue.putBack(writes)
+		r.remote.mu.Lock()
+		r.remote.outgoing = append(more, r.remote.outgoing...)
+		r.remote.mu.Unlock()
 	}
 	if err != nil || h.commit == "" {
 		back()
 		return err
 	}
 	aside := r.Status().Overruled
-	if there != h.commit || len(aside) > r.asidePushed || len(more) > 0 {
+	if there != h.commit || len(aside) > r.remote.asidePushed || len(more) > 0 {
 		args := u.allowed("push", "--porcelain", "--quiet", u.remote, h.commit+":"+u.ref)
 		for _, branch := range aside {
 			args = append(args, "refs/heads/"+branch+":refs/heads/"+branch)
@@ -210,7 +226,7 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 			}
 			return fmt.Errorf("%w %s", err, clean(string(out)))
 		}
-		r.asidePushed = len(aside)
+		r.remote.asidePushed = len(aside)
 		r.change(func(s *Status) { s.LastPush, s.Pushes = time.Now().UTC(), s.Pushes+1 })
 		if err := r.setBase(ctx, h.branch, h.commit); err != nil {
 			return err
@@ -328,11 +344,11 @@ func (r *Repo) bounded(ctx context.Context, u *upstream) error {
 	if err != nil || to == "" {
 		return err
 	}
-	if commit != r.tooLarge {
+	if commit != r.remote.tooLarge {
 		if _, _, err = r.git.diff(ctx, from, to); !errors.Is(err, errTooLarge) {
 			return err
 		}
-		r.tooLarge = commit
+		r.remote.tooLarge = commit
 	}
 	return &conflict{fmt.Sprintf("%.12s of %s is not taken: %v; take it by \"git pull\" in the clone, "+
 		"or push a smaller one", commit, u.track, errTooLarge)}

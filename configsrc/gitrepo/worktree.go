@@ -44,7 +44,7 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string, turn func(f 
 	}
 	r.notePulled(ctx, h.commit, to, changes)
 	err = turn(func() error {
-		return r.underLock(func() error { return r.moveUnderLock(ctx, h, from, c, base, changes) })
+		return r.index.lock.under(func() error { return r.moveUnderLock(ctx, h, from, c, base, changes) })
 	})
 	if err != nil {
 		return err
@@ -145,10 +145,6 @@ func (r *Repo) replaceIndex() error {
 // a person. First, files that are those of the move's commit, and those that a power cut has emptied, get the entry of
 // the move's commit in the index. It runs before the files are read.
 func (r *Repo) finishMove(ctx context.Context) error {
-	locked := r.underLock
-	if r.tookOver {
-		locked = func(f func() error) error { return f() }
-	}
 	to, err := r.git.ref(movingRef)
 	if err != nil || to == "" {
 		return err
@@ -162,7 +158,7 @@ func (r *Repo) finishMove(ctx context.Context) error {
 		return err
 	}
 	if h.commit == to { // the branch has moved, the new index perhaps not
-		err := locked(func() error {
+		err := r.index.lock.under(func() error {
 			own := filepath.Join(r.git.gitDir, ownIndex)
 			if _, missing := os.Lstat(own); missing != nil {
 				return nil //nolint:nilerr // nothing to put in place
@@ -188,7 +184,7 @@ func (r *Repo) finishMove(ctx context.Context) error {
 			return err
 		}
 	}
-	err = locked(func() error {
+	err = r.index.lock.under(func() error {
 		return r.withOwnIndex(func(env []string) error {
 			if _, err := r.git.call(ctx, localLimit, env, in, "update-index", "-z", "--index-info"); err != nil {
 				return err
