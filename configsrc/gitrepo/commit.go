@@ -28,7 +28,6 @@ const (
 var (
 	errDetached = errors.New("HEAD is detached, so that no branch could take commits; the writes are committed once " +
 		"HEAD names a branch")
-	errRace = errors.New("somebody else has committed at the same time")
 )
 
 // commitLoop commits writes until ctx ends.
@@ -258,7 +257,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 		if err != nil {
 			return err
 		}
-		if err := r.git.objects.sync(); err != nil {
+		if err := r.git.sync(); err != nil {
 			return err
 		}
 		if err := r.o.Ledger.ChangePending(map[int64][]byte{intentID: record}); err != nil {
@@ -269,7 +268,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 			return r.index.lock.under(func() error {
 				// The end of the service must not come in between: people's next commit would take our change back.
 				ctx := context.WithoutCancel(ctx)
-				if err := r.git.moveRef(ctx, h.branch, made, h.commit, "fingerpost: "+done[0].Subject); err != nil {
+				if err := r.git.moveRef(ctx, h.branch, made, h.commit, oneLine("fingerpost: "+done[0].Subject, 200)); err != nil {
 					return err
 				}
 				if err := r.align(ctx, tree, s.old, changes); err != nil {

@@ -26,9 +26,7 @@ type command struct {
 	dir    string
 	env    []string
 	config []string // -c name=value, before the subcommand
-	// held is the file that this service has locked. Local calls inherit it, so that the next process can wait for those
-	// that outlive this one.
-	held *os.File
+	held   *os.File // see hold
 }
 
 // passed are the variables that git gets from the service: what it needs to find programs and credentials.
@@ -101,6 +99,22 @@ func exitCode(err error) int {
 	}
 	return -1
 }
+
+// newCommand returns the command for a folder. hooks: those of the repository run.
+func newCommand(dir string, hooks bool) *command {
+	return &command{dir: dir, env: environment(), config: settings(hooks)}
+}
+
+// withoutSettings returns the command as a person would call it.
+func (c *command) withoutSettings() *command {
+	plain := *c
+	plain.config = nil
+	return &plain
+}
+
+// hold lets local calls inherit a file that this service has locked, so that the next process can wait for those that
+// outlive this one.
+func (c *command) hold(f *os.File) { c.held = f }
 
 // make prepares a call in a process group of its own, so that a call that has run out of time ends with its children.
 func (c *command) make(ctx context.Context, env []string, args ...string) *exec.Cmd {

@@ -17,20 +17,6 @@ import (
 // mendEvery is the pause between two looks of mend through HEAD's tree, if the first has not helped.
 const mendEvery = time.Minute
 
-// A damage is an object that the repository names and does not have, or not whole.
-type damage struct {
-	kind, id string
-	err      error
-}
-
-func (e *damage) Error() string {
-	return fmt.Sprintf("the %s %s cannot be read: %v; \"git fsck\" lists what is missing, "+
-		"and another clone may have it: \"git fetch --refetch\" gets it",
-		e.kind, e.id, e.err)
-}
-
-func (e *damage) Unwrap() error { return e.err }
-
 // A mending makes objects of HEAD's tree again that are missing or cut off: folders from people's index, and files from
 // the work tree, where these still are what HEAD names. Everything is synced before it is named, so this is for disks
 // that lose what was synced, and for repositories from before.
@@ -56,7 +42,7 @@ func (r *Repo) mend(ctx context.Context) (bool, error) {
 		r.o.Logger.Warn("git: objects of HEAD were missing or damaged, and were made again from the index and the work tree",
 			"objects", m.made)
 	}
-	return m.made > 0, errors.Join(err, r.git.objects.sync())
+	return m.made > 0, errors.Join(err, r.git.sync())
 }
 
 // folder makes a tree again, and those below it, and notes the files.
@@ -117,7 +103,7 @@ func (m *mending) readIndex(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		id := objectID("tree", content, m.r.git.digits)
+		id := m.r.git.objectID("tree", content)
 		m.trees[id] = content
 		if dir != "" {
 			folders[parent(dir)] = append(folders[parent(dir)], treeEntry{path.Base(dir), entry{modeFolder, id}})
@@ -150,9 +136,13 @@ func (m *mending) files(ctx context.Context) error {
 		}
 		made := ""
 		for _, content := range versions {
-			if made, err = m.r.git.writeBlob(ctx, &m.r.git.blobs[0], name, content); err != nil || made == id {
-				break
+			if m.r.git.objectID("blob", content) != id {
+				continue
 			}
+			if _, err = m.r.git.writeBlobs(ctx, map[string][]byte{name: content}); err == nil {
+				made = id
+			}
+			break
 		}
 		if made != id {
 			return &damage{"file", id, cmp.Or(err, fmt.Errorf("%s in the work tree is another version", name))}

@@ -19,6 +19,20 @@ import (
 // errMissing: the repository has no such object or ref.
 var errMissing = errors.New("no such object")
 
+// A damage is an object that the repository names and does not have, or not whole.
+type damage struct {
+	kind, id string
+	err      error
+}
+
+func (e *damage) Error() string {
+	return fmt.Sprintf("the %s %s cannot be read: %v; \"git fsck\" lists what is missing, "+
+		"and another clone may have it: \"git fetch --refetch\" gets it",
+		e.kind, e.id, e.err)
+}
+
+func (e *damage) Unwrap() error { return e.err }
+
 // object reads an object by its id or by the full name of a ref.
 func (g *store) object(name string) (id, kind string, content []byte, err error) {
 	err = g.reader.ask([]byte(name+"\n"), func(out *bufio.Reader) error {
@@ -220,7 +234,7 @@ func (g *store) treeFile() string { return filepath.Join(g.gitDir, "fingerpost-t
 
 // storeTree stores a tree by hash-object: mktree of git 2.39 does not sync.
 func (g *store) storeTree(content []byte) (id string, err error) {
-	id = objectID("tree", content, g.digits)
+	id = g.objectID("tree", content)
 	if found, err := g.objects.found(id); found || err != nil {
 		return id, err
 	}
@@ -271,7 +285,7 @@ func (g *store) writeBlobs(ctx context.Context, contents map[string][]byte) (ids
 // a process for each file. Its object is taken only if the id is that of the content: edits by people lead to a process
 // of their own.
 func (g *store) writeBlob(ctx context.Context, h *helper, path string, content []byte) (id string, err error) {
-	want := objectID("blob", content, g.digits)
+	want := g.objectID("blob", content)
 	if found, err := g.objects.found(want); found || err != nil {
 		return want, err
 	}

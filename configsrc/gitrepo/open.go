@@ -2,9 +2,6 @@ package gitrepo
 
 import (
 	"context"
-	"crypto/sha1"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -43,14 +40,6 @@ func (r *Repo) check(ctx context.Context) error {
 	if len(lines) > 2 {
 		r.prefix = lines[2]
 	}
-	format, err := r.git.run(ctx, "rev-parse", "--show-object-format")
-	if err != nil {
-		return fmt.Errorf("--git: %w", err)
-	}
-	r.git.digits = hex.EncodedLen(map[string]int{"sha256": sha256.Size}[format])
-	if r.git.digits == 0 {
-		r.git.digits = hex.EncodedLen(sha1.Size)
-	}
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf("--git: "+format, args...)) }
 	if strings.ContainsAny(r.prefix, "\n") || strings.HasPrefix(r.prefix, ".git/") {
@@ -73,8 +62,7 @@ func (r *Repo) check(ctx context.Context) error {
 	if err != nil || filepath.Clean(common) != filepath.Clean(r.git.gitDir) {
 		add("the config folder is in a linked worktree, which shares its branches with others; use a clone of its own")
 	}
-	plain := *r.git.command
-	plain.config = nil
+	plain := r.git.withoutSettings()
 	if sparse, err := plain.run(ctx, "config", "--type=bool", "core.sparseCheckout"); err == nil && sparse == "true" {
 		add("the checkout is sparse, and files that are not checked out would look deleted; run \"git sparse-checkout " +
 			"disable\"")

@@ -2,11 +2,6 @@ package gitrepo
 
 import (
 	"context"
-	"crypto/sha1"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"hash"
 	"strings"
 
 	"fingerpost/resolver/catalog"
@@ -60,20 +55,9 @@ func (r *Repo) AuthorOf(path string, content []byte) *catalog.Author {
 	r.mu.Lock()
 	p, found := r.pulled[path]
 	r.mu.Unlock()
-	if !found || (content == nil) != (p.id == "") || content != nil && objectID("blob", content, len(p.id)) != p.id {
+	if !found || (content == nil) != (p.id == "") || content != nil && r.git.objectID("blob", content) != p.id {
 		return nil
 	}
 	by := p.author
 	return &by
-}
-
-// objectID returns git's name for an object, in a repository whose names have so many digits.
-func objectID(kind string, content []byte, digits int) string {
-	var h hash.Hash = sha1.New()
-	if digits == hex.EncodedLen(sha256.Size) {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "%s %d\x00", kind, len(content))
-	h.Write(content)
-	return hex.EncodeToString(h.Sum(nil))
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 )
 
+// errRace: a ref has another value than it is to be moved from.
+var errRace = errors.New("somebody else has committed at the same time")
+
 // ref returns the commit of a ref, "" if there is none. The caller holds work.
 func (g *store) ref(name string) (string, error) {
 	id, _, _, err := g.object(name)
@@ -41,7 +44,7 @@ func (g *store) setRef(ctx context.Context, name, to string) error {
 
 // moveRef sets a ref if it still has the old value, "" for none; errRace if it has not.
 func (g *store) moveRef(ctx context.Context, ref, to, from, why string) error {
-	err := g.changeRef(ctx, ref, "-m", oneLine(why, 200), ref, to, from)
+	err := g.changeRef(ctx, ref, "-m", why, ref, to, from)
 	if err != nil && strings.Contains(err.Error(), "cannot lock ref") && strings.Contains(err.Error(), "but expected") ||
 		err != nil && strings.Contains(err.Error(), "reference already exists") {
 		return errRace

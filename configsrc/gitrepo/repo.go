@@ -121,7 +121,7 @@ func (r *Repo) lockClone(ctx context.Context) error {
 	for end := time.Now().Add(closeAtMost); ; {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			r.git.held = f
+			r.git.hold(f)
 			return nil
 		}
 		if time.Now().After(end) || ctx.Err() != nil {
@@ -168,7 +168,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{o: o, git: &store{command: &command{dir: dir, env: environment(), config: settings(o.Hooks)}},
+	r := &Repo{o: o, git: &store{command: newCommand(dir, o.Hooks)},
 		wakeCommit: make(chan struct{}, 1), remote: remote{wake: make(chan struct{}, 1)}}
 	if err := r.check(ctx); err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if err := r.lockClone(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.git.open(); err != nil {
+	if err := r.git.open(ctx); err != nil {
 		return nil, fmt.Errorf("--git: %w", err)
 	}
 	// Read before the first Begin: from then on there are records of this process.

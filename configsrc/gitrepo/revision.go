@@ -28,7 +28,7 @@ func Extract(ctx context.Context, dir, revision, to string) (commit string, err 
 		return "", fmt.Errorf("%w: %q is no name of one; a branch, a tag or a commit is, such as origin/main", ErrRevision,
 			revision)
 	}
-	git := &command{dir: dir, env: environment(), config: settings(false)}
+	git := newCommand(dir, false)
 	if inside, err := git.run(ctx, "rev-parse", "--is-inside-work-tree"); err != nil {
 		return "", fmt.Errorf("%w: %s is in no work tree that git reads: %w", ErrRevision, dir, err)
 	} else if inside != "true" {

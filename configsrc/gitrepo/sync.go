@@ -158,10 +158,8 @@ func (r *Repo) headAndUpstream(ctx context.Context) (head, *upstream, error) {
 }
 
 func (r *Repo) fetch(ctx context.Context, u *upstream) error {
-	before := r.git.objects.times()
-	_, err := r.git.call(ctx, remoteLimit, nil, nil, u.allowed("fetch", "--quiet", "--no-tags", "--no-write-fetch-head",
-		u.remote, "+"+u.ref+":"+u.track)...)
-	r.git.objects.changedSince(before)
+	err := r.git.fetch(ctx, u.allowed("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", u.remote,
+		"+"+u.ref+":"+u.track)...)
 	if err != nil && strings.Contains(err.Error(), "couldn't find remote ref") {
 		return nil // nothing has been pushed yet
 	}

@@ -209,16 +209,17 @@ func (r *Repo) movedFiles(ctx context.Context, changes map[string]entry) ([]byte
 	}
 	defer root.Close()
 	var in bytes.Buffer
+	empty := r.git.objectID("blob", nil)
 	for path, e := range changes {
 		name := filepath.FromSlash(path)
 		content, err := root.ReadFile(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && e.id == "":
-			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", r.git.digits), path)
+			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", len(empty)), path)
 			continue
 		case err != nil || e.id == "":
 			continue
-		case len(content) == 0 && e.id != objectID("blob", nil, r.git.digits):
+		case len(content) == 0 && e.id != empty:
 			if err := root.Remove(name); err != nil {
 				return nil, err
 			}
