@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/gateway"
 	"fingerpost/resolver"
 )
 
@@ -16,12 +17,12 @@ func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 		return nil
 	}
 	now := q.At
-	p := readGateParams(q.Check.Query)
-	query, err := p.query(http.StatusForbidden, nil)
-	if err != nil || query.rule == tokenRequired || query.rule == tokenOptional && q.Check.Authorized {
+	p := gateway.ReadParams(q.Check.Query)
+	query, err := p.Query(http.StatusForbidden, nil)
+	if err != nil || query.Rule == gateway.Required || query.Rule == gateway.Optional && q.Check.Authorized {
 		return nil
 	}
-	domain, ok := query.host(q.Check.Original, firstHost(q.Check.Forwarded), q.Check.Host)
+	domain, ok := query.Host(q.Check.Original, gateway.FirstHost(q.Check.Forwarded), q.Check.Host)
 	if !ok {
 		return nil
 	}
@@ -38,7 +39,7 @@ func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 	response = s.ids.append(response, q.ID, c)
 	response = append(append(append(response, "\r\nVary: "...), varyCheck...), "\r\n"...)
 	response = append(append(response, answer.Data...), "X-Auth: none\r\n"...)
-	if query.rule == tokenOptional {
+	if query.Rule == gateway.Optional {
 		response = append(response, "Cache-Control: no-store\r\n\r\n"...)
 	} else {
 		response = append(append(append(response, "ETag: "...), answer.ETag...), "\r\nCache-Control: "...)

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/gateway"
 	"fingerpost/api/web"
 	"fingerpost/resolver/catalog"
 )
@@ -68,9 +69,9 @@ func (s *Server) answerGateway(ctx *fasthttp.RequestCtx, c *conn, now time.Time)
 
 // listenerCheck answers every method: some gateways ask with that of their client.
 func (s *Server) listenerCheck(ctx *fasthttp.RequestCtx, rest []byte) error {
-	read := checkQuery
+	read := gateway.CheckQuery
 	if len(rest) > 0 {
-		read = func(ctx *fasthttp.RequestCtx) (gateQuery, error) { return prefixQuery(ctx, rest) }
+		read = func(ctx *fasthttp.RequestCtx) (gateway.Query, error) { return gateway.PrefixQuery(ctx, rest) }
 	}
 	q, err := read(ctx)
 	if err != nil {
@@ -85,23 +86,9 @@ func (s *Server) listenerAsk(ctx *fasthttp.RequestCtx) error {
 		ctx.Response.Header.Set("Allow", "GET, HEAD")
 		return refuseAskMethod
 	}
-	q, err := askQuery(ctx)
+	q, err := gateway.AskQuery(ctx)
 	if err != nil {
 		return err
 	}
 	return s.askCertificate(ctx, nil, q)
-}
-
-// prefixQuery reads the parameters of "/check/orders?page=2" and "/check;auth=required/orders?page=2". Envoy puts a
-// prefix before the path of its client, so only what comes before the next slash is the operator's. The query is the
-// client's, and so is every header but Host.
-func prefixQuery(ctx *fasthttp.RequestCtx, rest []byte) (gateQuery, error) {
-	options, _, _ := bytes.Cut(rest, []byte{'/'})
-	p := readGateParams(bytes.ReplaceAll(options, []byte{';'}, []byte{'&'}))
-	if p.domain.times > 0 {
-		p.other = gateParam{value: []byte("domain"), times: 1}
-	}
-	q, err := p.query(http.StatusForbidden, targetProblems(ctx))
-	q.prefix, q.domain = true, nil
-	return q, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gateway"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -32,7 +33,7 @@ var (
 
 // gateCheck answers GET /api/gate/check.
 func (s *Server) gateCheck(r *request) error {
-	q, err := checkQuery(r.ctx)
+	q, err := gateway.CheckQuery(r.ctx)
 	if err == nil {
 		err = r.permit()
 	}
@@ -45,7 +46,7 @@ func (s *Server) gateCheck(r *request) error {
 
 // gateAsk answers GET /api/gate/ask.
 func (s *Server) gateAsk(r *request) error {
-	q, err := askQuery(r.ctx)
+	q, err := gateway.AskQuery(r.ctx)
 	if err == nil {
 		err = r.permit()
 	}
@@ -57,11 +58,11 @@ func (s *Server) gateAsk(r *request) error {
 
 // check answers whether a request for the domain may pass, with the headers that the gateway adds to it. A nil key
 // covers every project.
-func (s *Server) check(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateQuery) error {
+func (s *Server) check(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateway.Query) error {
 	var token string
-	if q.rule != tokenIgnored {
+	if q.Rule != gateway.Ignored {
 		var err error
-		if token, err = s.gateToken(&ctx.Request.Header, q.rule); err != nil {
+		if token, err = s.gateToken(&ctx.Request.Header, q.Rule); err != nil {
 			return err
 		}
 	}
@@ -72,7 +73,7 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateQuery)
 		}
 		return s.deny(ctx, &q, denied, err)
 	}
-	var user *identity
+	var user *gateway.Identity
 	if token != "" {
 		if user, err = s.identify(ctx, answer, token); err != nil {
 			return err
@@ -82,7 +83,7 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateQuery)
 	h.SetNoDefaultContentType(true)
 	eachLine(answer.Data, h.SetCanonical)
 	setVerified(h, user)
-	if q.rule != tokenIgnored {
+	if q.Rule != gateway.Ignored {
 		h.SetCanonical(headerCacheControl, cacheNever)
 		return nil
 	}
@@ -93,7 +94,7 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateQuery)
 }
 
 // askCertificate answers whether a gateway may fetch a certificate for the domain.
-func (s *Server) askCertificate(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateQuery) error {
+func (s *Server) askCertificate(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateway.Query) error {
 	answer, denied, err := s.gateAnswer(ctx, key, &q)
 	if denied == nil && err == nil && !answer.MayHaveCertificate(s.gateWildcards) {
 		denied = refuseCertificate
@@ -108,9 +109,9 @@ func (s *Server) askCertificate(ctx *fasthttp.RequestCtx, key *resolver.Key, q g
 
 // gateAnswer resolves the domain of a question. denied says why the domain gets no: it is no host name, unknown,
 // inactive or suspended.
-func (s *Server) gateAnswer(ctx *fasthttp.RequestCtx, key *resolver.Key, q *gateQuery) (a *resolver.Answer,
+func (s *Server) gateAnswer(ctx *fasthttp.RequestCtx, key *resolver.Key, q *gateway.Query) (a *resolver.Answer,
 	denied *catalog.Error, err error) {
-	domain, denied := q.headerHost(ctx)
+	domain, denied := q.HeaderHost(ctx)
 	if denied != nil {
 		return nil, denied, nil
 	}
@@ -133,9 +134,9 @@ func (s *Server) gateAnswer(ctx *fasthttp.RequestCtx, key *resolver.Key, q *gate
 }
 
 // deny answers with the status that the question wants for denied domains, or returns err.
-func (s *Server) deny(ctx *fasthttp.RequestCtx, q *gateQuery, denied *catalog.Error, err error) error {
+func (s *Server) deny(ctx *fasthttp.RequestCtx, q *gateway.Query, denied *catalog.Error, err error) error {
 	if err == nil {
-		s.failWith(ctx, checkPath, q.denied, denied, nil)
+		s.failWith(ctx, checkPath, q.Denied, denied, nil)
 	}
 	return err
 }

@@ -1,14 +1,13 @@
 package api
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
 
-	"github.com/golang-jwt/jwt/v5"
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gateway"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -34,14 +33,14 @@ func (s *Server) authMe(r *request) error {
 	}
 	answer, secret, err := s.tokenTarget(r.ctx)
 	if err != nil {
-		if !isToken(token) { // goes first; verifying a good token reads its form anyway
+		if !gateway.IsToken(token) { // goes first; verifying a good token reads its form anyway
 			return s.refuseFailed(r.ctx, tokenMalformed)
 		}
 		return err
 	}
-	who, err := verifyToken(token, secret, answer.ProjectID, s.authIssuer, r.ctx.Time())
+	who, err := gateway.Verify(token, secret, answer.ProjectID, s.authIssuer, r.ctx.Time())
 	switch {
-	case errors.Is(err, jwt.ErrTokenMalformed):
+	case errors.Is(err, gateway.ErrMalformed):
 		return s.refuseFailed(r.ctx, tokenMalformed)
 	case err != nil:
 		return s.refuseFailed(r.ctx, tokenInvalid)
@@ -78,42 +77,32 @@ func gatewayDomain(ctx *fasthttp.RequestCtx) ([]byte, error) {
 		}
 		return q.domain, nil
 	}
-	if forwarded := forwardedHost(&ctx.Request.Header); len(forwarded) > 0 {
+	if forwarded := gateway.ForwardedHost(&ctx.Request.Header); len(forwarded) > 0 {
 		return forwarded, nil
 	}
 	return ctx.Host(), nil
 }
 
-// forwardedHost returns the first value of the first X-Forwarded-Host, empty if there is none.
-func forwardedHost(h *fasthttp.RequestHeader) []byte {
-	return firstHost(h.Peek(fasthttp.HeaderXForwardedHost))
-}
-
-func firstHost(forwarded []byte) []byte {
-	forwarded, _, _ = bytes.Cut(forwarded, []byte{','})
-	return bytes.Trim(forwarded, " \t")
-}
-
 // setIdentity sets the headers that a gateway passes on.
-func setIdentity(h *fasthttp.ResponseHeader, answer *resolver.Answer, who *identity) {
-	h.SetCanonical(headerProjectID, strconv.AppendInt(nil, who.projectID, 10))
+func setIdentity(h *fasthttp.ResponseHeader, answer *resolver.Answer, who *gateway.Identity) {
+	h.SetCanonical(headerProjectID, strconv.AppendInt(nil, who.ProjectID, 10))
 	h.SetCanonical(headerProjectSlug, []byte(answer.Slug))
 	setUser(h, who)
 }
 
 // setUser sets the headers about the user, who may be nil. A claim that the token lacks becomes an empty header: for a
 // missing header Caddy passes on the name of its placeholder or, in newer versions, what the client has sent.
-func setUser(h *fasthttp.ResponseHeader, who *identity) {
+func setUser(h *fasthttp.ResponseHeader, who *gateway.Identity) {
 	if who == nil {
-		who = new(identity)
+		who = new(gateway.Identity)
 	}
-	h.SetCanonical(headerUserID, appendHeaderText(nil, who.subject))
-	h.SetCanonical(headerUserEmail, appendHeaderText(nil, who.email))
+	h.SetCanonical(headerUserID, appendHeaderText(nil, who.Subject))
+	h.SetCanonical(headerUserEmail, appendHeaderText(nil, who.Email))
 }
 
 // setVerified sets X-Auth and the headers about the user, who may be nil. No header is empty: some gateways then pass
 // on what their client has sent (api/README.md, Gateways).
-func setVerified(h *fasthttp.ResponseHeader, who *identity) {
+func setVerified(h *fasthttp.ResponseHeader, who *gateway.Identity) {
 	if who == nil {
 		h.SetCanonical(headerAuth, []byte("none"))
 		return
@@ -122,7 +111,7 @@ func setVerified(h *fasthttp.ResponseHeader, who *identity) {
 	for _, claim := range []struct {
 		header []byte
 		text   *string
-	}{{headerUserID, who.subject}, {headerUserEmail, who.email}} {
+	}{{headerUserID, who.Subject}, {headerUserEmail, who.Email}} {
 		if claim.text != nil && *claim.text != "" {
 			h.SetCanonical(claim.header, appendHeaderText(nil, claim.text))
 		}
@@ -137,16 +126,16 @@ func appendHeaderText(dst []byte, text *string) []byte {
 	return catalog.AppendHeaderText(dst, *text)
 }
 
-func appendIdentity(dst []byte, who *identity) []byte {
-	dst = appendTextOrNull(append(dst, `{"sub":`...), who.subject)
-	dst = appendTextOrNull(append(dst, `,"email":`...), who.email)
-	dst = fmt.Appendf(dst, `,"projectId":%d,"iat":`, who.projectID)
-	if who.issuedAt == nil {
+func appendIdentity(dst []byte, who *gateway.Identity) []byte {
+	dst = appendTextOrNull(append(dst, `{"sub":`...), who.Subject)
+	dst = appendTextOrNull(append(dst, `,"email":`...), who.Email)
+	dst = fmt.Appendf(dst, `,"projectId":%d,"iat":`, who.ProjectID)
+	if who.IssuedAt == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = strconv.AppendInt(dst, *who.issuedAt, 10)
+		dst = strconv.AppendInt(dst, *who.IssuedAt, 10)
 	}
-	return fmt.Appendf(dst, `,"exp":%d}`, who.expiresAt)
+	return fmt.Appendf(dst, `,"exp":%d}`, who.ExpiresAt)
 }
 
 func appendTextOrNull(dst []byte, text *string) []byte {

@@ -124,6 +124,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+// DefaultAuthIssuer is the default of Options.AuthIssuer.
+const DefaultAuthIssuer = "auth-service"
+
 // A Server serves the platform and mail APIs on any number of listeners. Safe for concurrent use.
 type Server struct {
 	resolver      *resolver.Resolver

@@ -1,7 +1,6 @@
-package api
+package gateway
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,60 +8,41 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/web"
 )
 
-// DefaultAuthIssuer is the default of Options.AuthIssuer.
-const DefaultAuthIssuer = "auth-service"
+// MaxTokenBytes is the length of the longest token that is read.
+const MaxTokenBytes = 8 << 10
 
-const (
-	maxTokenBytes = 8 << 10
-	tokenLeeway   = 30 * time.Second // between our clock and the auth service's
-)
+const tokenLeeway = 30 * time.Second // between our clock and the auth service's
 
-// An identity is the content of a verified token.
-type identity struct {
-	subject, email *string // nil where the token has none
-	projectID      int64
-	issuedAt       *int64 // Unix seconds, as is expiresAt
-	expiresAt      int64
+// ErrMalformed is the error of Verify for a text that is no JWT.
+var ErrMalformed = jwt.ErrTokenMalformed
+
+// An Identity is the content of a verified token.
+type Identity struct {
+	Subject, Email *string // nil where the token has none
+	ProjectID      int64
+	IssuedAt       *int64 // Unix seconds, as is ExpiresAt
+	ExpiresAt      int64
 }
 
-// bearerText returns the credentials of the Authorization header (RFC 6750, 2.1), or the failure: no such header, more
-// than one, or one of another kind. They may be no JWT.
-func bearerText(h *fasthttp.RequestHeader) (token string, failure keyFailure) {
-	values := h.PeekAll(fasthttp.HeaderAuthorization)
-	switch {
-	case len(values) == 0:
-		return "", tokenMissing
-	case len(values) > 1:
-		return "", tokenRepeated
-	}
-	scheme, credentials, _ := bytes.Cut(values[0], []byte{' '})
-	credentials = bytes.Trim(credentials, " \t")
-	if !bytes.EqualFold(scheme, []byte("bearer")) || len(credentials) > maxTokenBytes || len(credentials) == 0 {
-		return "", tokenMalformed
-	}
-	return string(credentials), keyGood
-}
-
-// isToken reports whether the text has the form of a JWT: readable header and claims, and a signature, in base64url.
-func isToken(text string) bool {
+// IsToken reports whether the text has the form of a JWT: readable header and claims, and a signature, in base64url.
+func IsToken(text string) bool {
 	_, _, err := jwt.NewParser(jwt.WithStrictDecoding()).ParseUnverified(text, new(tokenClaims))
 	return !errors.Is(err, jwt.ErrTokenMalformed)
 }
 
-// verifyToken verifies a project's token: signed with HS256 and the project's secret, by the issuer, for the project,
+// Verify verifies a project's token: signed with HS256 and the project's secret, by the issuer, for the project,
 // and valid now. The error says what is wrong, for tests; clients do not see it.
-func verifyToken(token string, secret []byte, projectID int64, issuer string, now time.Time) (*identity, error) {
+func Verify(token string, secret []byte, projectID int64, issuer string, now time.Time) (*Identity, error) {
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(),
 		jwt.WithIssuer(issuer), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(tokenLeeway),
 		jwt.WithTimeFunc(func() time.Time { return now }),
 	)
-	claims := &tokenClaims{identity: identity{projectID: projectID}}
+	claims := &tokenClaims{identity: Identity{ProjectID: projectID}}
 	_, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		if _, critical := t.Header["crit"]; critical { // RFC 7515, 4.1.11: we support none, and the library does not check
 			return nil, errors.New("the header has crit")
@@ -78,7 +58,7 @@ func verifyToken(token string, secret []byte, projectID int64, issuer string, no
 // tokenClaims are the claims of one token. Their names are case-sensitive, and no name may occur twice.
 type tokenClaims struct {
 	jwt.MapClaims
-	identity identity // projectID is what the claim must say; Validate fills in the rest
+	identity Identity // ProjectID is what the claim must say; Validate fills in the rest
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -92,24 +72,24 @@ func (c *tokenClaims) UnmarshalJSON(b []byte) error {
 
 // Validate implements jwt.ClaimsValidator. The library calls it after it has verified the signature.
 func (c *tokenClaims) Validate() (err error) {
-	if !isProject(c.MapClaims["projectId"], c.identity.projectID) {
+	if !isProject(c.MapClaims["projectId"], c.identity.ProjectID) {
 		return errors.New("projectId is not that of the project")
 	}
-	if c.identity.subject, err = c.text("sub"); err != nil {
+	if c.identity.Subject, err = c.text("sub"); err != nil {
 		return err
 	}
-	if c.identity.email, err = c.text("email"); err != nil {
+	if c.identity.Email, err = c.text("email"); err != nil {
 		return err
 	}
 	if _, err = unixSeconds(c.GetNotBefore()); err != nil {
 		return err
 	}
-	if c.identity.issuedAt, err = unixSeconds(c.GetIssuedAt()); err != nil {
+	if c.identity.IssuedAt, err = unixSeconds(c.GetIssuedAt()); err != nil {
 		return err
 	}
 	expires, err := unixSeconds(c.GetExpirationTime())
 	if err == nil && expires != nil { // the library reports a missing one
-		c.identity.expiresAt = *expires
+		c.identity.ExpiresAt = *expires
 	}
 	return err
 }
