@@ -10,6 +10,9 @@ import (
 // placeholder. It does not validate the HTML: parts without a placeholder may be wrong.
 //
 // A placeholder is refused wherever an escaped or empty value could change which tags and attributes there are.
+//
+// The tokenizer of x/net/html cannot do this: it says neither where an attribute's value stands nor whether it has
+// quotes, and in a script it forgets <!-- at the next < that begins no tag, so it ends some scripts before browsers do.
 type markup struct {
 	lint          *lint
 	src           string // the text with everything in double braces replaced by letters, so that it ends nothing

@@ -85,6 +85,7 @@ func TestMarkupRules(t *testing.T) {
 	f("<script>@@{{a}}", script)
 	f("<script></scriptx>@@{{a}}</script>", script)
 	f("<script><!-- <script> </script> @@{{a}} --></script>", script)
+	f("<script><!--<! <script> </script> @@{{a}} </script>", script) // <! within <!-- changes nothing
 	f("<script><!-- </script> {{a}}", "")
 	f("<script><!--> <script> </script> {{a}}", "")
 	f("<script><!-- <script> --> </script> {{a}}", "")
