@@ -113,11 +113,11 @@ func (e *explainer) explain() *catalog.Explained {
 	x.Config.SMTP = catalog.SMTPInForce(e.project.SMTP, e.defaults)
 	p := &e.project.Project
 	block := e.lines.Lines(catalog.Ref{Kind: catalog.KindProject, Name: p.Slug})
-	x.Project = e.written(block, p.Fields(), "slug", "id", "uuid", "labels")
+	x.Project = e.written(block, p.Fields(), "slug", "id", "uuid")
 	for i := range e.project.Domains {
 		d := &e.project.Domains[i]
 		block := e.lines.Lines(catalog.Ref{Kind: catalog.KindDomain, Name: d.Name, ProjectID: p.ID})
-		x.Domains = append(x.Domains, e.written(block, d.Fields(), "domain", "id", "certificates"))
+		x.Domains = append(x.Domains, e.written(block, d.Fields(), "domain", "id"))
 	}
 	var service, auth catalog.FieldSet
 	if e.defaults != nil && e.defaults.Service != nil {

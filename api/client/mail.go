@@ -78,7 +78,7 @@ func (c *Client) template(ctx context.Context, f *Project, x row) (t catalog.Tem
 			x = full
 		}
 	}
-	if err := x.fill(append(t.Fields(), catalog.Field{Name: "code", Value: &t.Code}), templateFields); err != nil {
+	if err := x.fill(t.AuditFields(), templateFields); err != nil {
 		return t, false, fmt.Errorf("GET %s: %w", path, err)
 	}
 	if _, told := x["maxAge"]; !told {

@@ -103,7 +103,7 @@ func (c *Client) Project(ctx context.Context, p *catalog.Project) (*Project, err
 	}
 	for _, x := range rows {
 		d := catalog.Domain{ID: x.number("id"), ProjectID: p.ID, Active: true}
-		if err := x.fill(append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}), domainFields); err != nil {
+		if err := x.fill(d.AuditFields(), domainFields); err != nil {
 			return nil, fmt.Errorf("GET %s: %w", projectPath(p.ID, "/domains"), err)
 		}
 		if name, err := catalog.ParseDomain(d.Name); err != nil {

@@ -94,7 +94,7 @@ func (r row) text(name string) (s string) {
 func (r row) project() (catalog.Project, error) {
 	p := catalog.Project{ID: r.number("id"), Status: catalog.StatusDraft}
 	p.UUID, _ = catalog.ParseUUID(r.text("uuid"))
-	err := r.fill(append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug}), projectFields)
+	err := r.fill(p.AuditFields(), projectFields)
 	p.Status = strings.ToUpper(p.Status) // one form of the API has it in lower case
 	if err == nil && p.ID <= 0 {
 		err = fmt.Errorf("project %q of the answer has no id", Printable(p.Slug))

@@ -20,8 +20,8 @@ func (c *Client) CreateProject(ctx context.Context, p *catalog.Project) (catalog
 	if len(p.Labels) > 0 {
 		more = labelsBody(p.Labels)
 	}
-	x, err := write(ctx, c.platform, http.MethodPost, projectsPath, ownFields(p), []string{"name", "slug", "description"},
-		more)
+	x, err := write(ctx, c.platform, http.MethodPost, projectsPath, p.AuditFields(),
+		[]string{"name", "slug", "description"}, more)
 	if err != nil {
 		return catalog.Project{}, err
 	}
@@ -35,12 +35,8 @@ func (c *Client) UpdateProject(ctx context.Context, id int64, p *catalog.Project
 	if full || len(p.Labels) > 0 {
 		more = labelsBody(p.Labels)
 	}
-	_, err := write(ctx, c.platform, http.MethodPut, projectPath(id, ""), ownFields(p), projectFields, more)
+	_, err := write(ctx, c.platform, http.MethodPut, projectPath(id, ""), p.AuditFields(), projectFields, more)
 	return err
-}
-
-func ownFields(p *catalog.Project) []catalog.Field {
-	return append(p.Fields(), catalog.Field{Name: "slug", Value: &p.Slug})
 }
 
 // DeleteProject removes a project and all that belongs to it.
@@ -78,8 +74,7 @@ func (c *Client) domain(ctx context.Context, method, path string, d *catalog.Dom
 	if full || d.Certificates != nil {
 		more = map[string]any{"certificates": d.Certificates}
 	}
-	_, err := write(ctx, c.platform, method, path, append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}),
-		domainFields, more)
+	_, err := write(ctx, c.platform, method, path, d.AuditFields(), domainFields, more)
 	return err
 }
 
@@ -108,8 +103,7 @@ func (c *Client) PutTemplate(ctx context.Context, project int64, t *catalog.Temp
 	if t.MaxAge == "" {
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "maxAge" })
 	}
-	return c.save(ctx, mailPath(project, "/templates"), append(t.Fields(), catalog.Field{Name: "code", Value: &t.Code}),
-		names, nil)
+	return c.save(ctx, mailPath(project, "/templates"), t.AuditFields(), names, nil)
 }
 
 // DeleteTemplate removes a template of a project.

@@ -187,20 +187,12 @@ func groupsOf(full object) (groups []valueGroup) {
 	}
 	table("Project", "", full, origin, "name", "slug", "status", "description", "labels", "id", "uuid")
 	table("Service settings", "serviceSettings", asObject(full["serviceSettings"]), asObject(origin["serviceSettings"]),
-		namesOf(new(catalog.ServiceSettings).Fields())...)
+		catalog.FieldNames(new(catalog.ServiceSettings).Fields())...)
 	table("Auth settings", "authSettings", asObject(full["authSettings"]), asObject(origin["authSettings"]),
-		namesOf(new(catalog.AuthSettings).Fields())...)
+		catalog.FieldNames(new(catalog.AuthSettings).Fields())...)
 	table("SMTP config", "smtpConfig", asObject(full["smtpConfig"]), asObject(origin["smtpConfig"]),
-		namesOf(new(catalog.SMTPConfig).Fields())...)
+		catalog.FieldNames(new(catalog.SMTPConfig).Fields())...)
 	return groups
-}
-
-// namesOf lists the fields of a noun.
-func namesOf(noun []catalog.Field) (names []string) {
-	for _, f := range noun {
-		names = append(names, f.Name)
-	}
-	return names
 }
 
 // place returns an origin as people read it: a file with its line, "defaults" or "built in".

@@ -69,7 +69,8 @@ func writeExplained(w io.Writer, document json.RawMessage, matched string) error
 	}
 	x.origins = jsonObject(x.values["origin"])
 	x.places = jsonObject(x.origins["defaults"])
-	rows := x.rows("", x.values, x.origins, nil, "slug", "name", "description", "status", "labels", "id", "uuid")
+	rows := x.rows("", x.values, x.origins, nil,
+		append(catalog.FieldNames(new(catalog.Project).AuditFields()), "id", "uuid")...)
 	rows = append(rows, x.domain(matched)...)
 	rows = append(rows, x.part("service_settings", "serviceSettings", new(catalog.ServiceSettings).Fields())...)
 	rows = append(rows, x.part("auth_settings", "authSettings", new(catalog.AuthSettings).Fields())...)
@@ -94,7 +95,8 @@ func (x *explanation) domain(matched string) []explainedRow {
 	origins, _ := x.origins["domains"].([]any)
 	for i, d := range domains {
 		if d := jsonObject(d); d["domain"] == matched && i < len(origins) {
-			return x.rows("domain.", d, jsonObject(origins[i]), nil, "domain", "primary", "active", "certificates")
+			return x.rows("domain.", d, jsonObject(origins[i]), nil,
+				catalog.FieldNames(new(catalog.Domain).AuditFields())...)
 		}
 	}
 	return nil
@@ -106,11 +108,8 @@ func (x *explanation) part(block, field string, fields []catalog.Field) []explai
 	if values == nil {
 		return []explainedRow{{block, "none", ""}}
 	}
-	var names []string
-	for _, f := range fields {
-		names = append(names, f.Name)
-	}
-	return x.rows(block+".", values, jsonObject(x.origins[field]), jsonObject(x.places[field]), names...)
+	return x.rows(block+".", values, jsonObject(x.origins[field]), jsonObject(x.places[field]),
+		catalog.FieldNames(fields)...)
 }
 
 // rows returns a row for each named value that the document has, or has the origin of: a secret.

@@ -183,10 +183,7 @@ func (m *merge) project(b, o, t *catalog.ProjectConfig) *catalog.ProjectConfig {
 	}
 	want.Domains = mergeList(m, slug+": domain ", b.Domains, o.Domains, want.Domains,
 		func(d *catalog.Domain) string { return d.UUID.String() },
-		func(d *catalog.Domain) []catalog.Field {
-			return append(d.Fields(), catalog.Field{Name: "domain", Value: &d.Name}, catalog.Field{Name: "certificates",
-				Value: &d.Certificates})
-		}, func(d *catalog.Domain) string { return d.Name })
+		(*catalog.Domain).AuditFields, func(d *catalog.Domain) string { return d.Name })
 	want.Templates = mergeList(m, slug+": template ", b.Templates, o.Templates, want.Templates,
 		func(t *catalog.Template) string { return t.Code }, (*catalog.Template).Fields,
 		func(t *catalog.Template) string { return t.Code })

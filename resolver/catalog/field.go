@@ -14,6 +14,15 @@ type Field struct {
 	Follows string
 }
 
+// FieldNames lists the names of fields.
+func FieldNames(fields []Field) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
 // RequestNames lists the fields that requests of the API may have.
 func RequestNames(fields []Field) (names []string) {
 	for _, f := range fields {

@@ -9,23 +9,22 @@ import (
 	"unicode/utf8"
 )
 
-// The tables below list all fields of a noun, by their names in the API: its name, the noun's Fields, and what is no
-// attribute of the block. The audit trail, requests of the API and forms take their fields from here.
+// The tables below list all fields of a noun, by their names in the API: what the block's label says, and the
+// noun's Fields. The audit trail, requests of the API, the client, the merge, forms and explain take them from here.
 
 // AuditFields lists the project's own fields for the audit trail.
 func (p *Project) AuditFields() []Field {
-	return withFields(Field{Name: "slug", Value: &p.Slug}, p.Fields(), Field{Name: "labels", Value: &p.Labels})
+	return append([]Field{{Name: "slug", Value: &p.Slug}}, p.Fields()...)
 }
 
 // AuditFields lists the fields of a domain for the audit trail.
 func (d *Domain) AuditFields() []Field {
-	return withFields(Field{Name: "domain", Value: &d.Name}, d.Fields(), Field{Name: "certificates",
-		Value: &d.Certificates})
+	return append([]Field{{Name: "domain", Value: &d.Name}}, d.Fields()...)
 }
 
 // AuditFields lists the fields of a template for the audit trail.
 func (t *Template) AuditFields() []Field {
-	return withFields(Field{Name: "code", Value: &t.Code}, t.Fields())
+	return append([]Field{{Name: "code", Value: &t.Code}}, t.Fields()...)
 }
 
 // AuditFields lists the fields of a key for the audit trail. Its hash counts as a secret.
@@ -65,17 +64,6 @@ func (d *Defaults) AuditFields() (fields []Field) {
 // AuditFields lists the fields of the sealing block.
 func (s *Sealing) AuditFields() []Field {
 	return []Field{{Name: "recipients", Value: s.Recipients}, {Name: "require", Value: &s.Require}}
-}
-
-// withFields puts first before and more behind a noun's Fields, which may have some of them already.
-func withFields(first Field, fields []Field, more ...Field) []Field {
-	all := append(append(make([]Field, 0, 1+len(fields)+len(more)), first), fields...)
-	for _, f := range more {
-		if fieldNamed(all, f.Name) == nil {
-			all = append(all, f)
-		}
-	}
-	return all
 }
 
 func fieldNamed(fields []Field, name string) *Field {
