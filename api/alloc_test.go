@@ -22,7 +22,7 @@ func TestResolveAllocatesNothing(t *testing.T) {
 
 func TestFastPathAllocatesNothing(t *testing.T) {
 	s, fill := fastServer(t)
-	p := make([]byte, s.limits.HeaderBytes)
+	p := make([]byte, s.o.Limits.HeaderBytes)
 	for _, text := range []string{plainRequests[1], plainRequests[5]} {
 		peer := &scriptedConn{requests: [][]byte{fill(text)}, done: func() {}}
 		c := s.admit(peer, true)
@@ -39,7 +39,7 @@ func TestFastPathAllocatesNothing(t *testing.T) {
 
 func TestFastCheckAllocatesNothing(t *testing.T) {
 	s, fill := fastServer(t)
-	p := make([]byte, s.limits.HeaderBytes)
+	p := make([]byte, s.o.Limits.HeaderBytes)
 	for _, text := range []string{plainChecks[1], plainChecks[2], plainChecks[10]} {
 		peer := &scriptedConn{requests: [][]byte{fill(text)}, done: func() {}}
 		c := s.admit(peer, true, Gateway)

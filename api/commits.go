@@ -26,10 +26,10 @@ func (s *Server) getCommit(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
 	}
-	if s.git == nil {
+	if s.o.Git == nil {
 		return refuseHistory
 	}
-	has, err := s.git.Has(commit)
+	has, err := s.o.Git.Has(commit)
 	if err != nil {
 		return err
 	}

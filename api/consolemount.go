@@ -32,11 +32,11 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 	m := &consoleMount{pipe: NewPipe("console")}
 	o.API = &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return m.pipe.Dial(ctx) },
-		MaxIdleConnsPerHost: 8, IdleConnTimeout: s.limits.Idle / 2, DisableCompression: true,
+		MaxIdleConnsPerHost: 8, IdleConnTimeout: s.o.Limits.Idle / 2, DisableCompression: true,
 	}
 	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.log, s.consoleFigures, s.resolver.Cached
 	o.Loading, o.WatchTest = s.loading.Load, s.watchTest
-	o.Git, o.Cluster, o.Edge = s.proposals != nil, s.edges != nil, s.forwarder != nil
+	o.Git, o.Cluster, o.Edge = s.o.Proposals != nil, s.o.Edges != nil, s.o.Forwarder != nil
 	var err error
 	if m.Console, err = console.New(o); err != nil {
 		return nil, err

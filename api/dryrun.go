@@ -51,8 +51,8 @@ type dryRunAnswer struct {
 // succeedDry answers a dry run.
 func (s *Server) succeedDry(ctx *fasthttp.RequestCtx, d *dryRun) error {
 	a := dryRunAnswer{Valid: true, Diff: d.preview.Diff(), Problems: d.preview.Problems}
-	if s.plan != nil {
-		a.Plan = s.plan(d.preview.Was, d.preview.Is, s.projects.Defaults())
+	if s.o.Plan != nil {
+		a.Plan = s.o.Plan(d.preview.Was, d.preview.Is, s.projects.Defaults())
 	}
 	data, err := json.Marshal(a)
 	if err != nil {

@@ -53,7 +53,7 @@ func (s *Server) streamEvents(r *request) error {
 	r.ctx.HijackSetNoResponse(true)
 	r.ctx.Hijack(func(net.Conn) {
 		c.body = nil // there are no more requests
-		c.BeginStream(streamSendBuffer, max(3*s.limits.Heartbeat, leastUnacked))
+		c.BeginStream(streamSendBuffer, max(3*s.o.Limits.Heartbeat, leastUnacked))
 		s.streams.Start(stream)
 	})
 	return nil

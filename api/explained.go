@@ -40,10 +40,10 @@ func (s *Server) getProject(r *request) error {
 // explain answers with a project in full. The values and their origins are those of the files; the times are the
 // store's.
 func (s *Server) explain(r *request, project *catalog.Project) error {
-	if s.explainer == nil {
+	if s.o.Explainer == nil {
 		return refuseView
 	}
-	x, err := s.explainer.Explain(project.UUID)
+	x, err := s.o.Explainer.Explain(project.UUID)
 	if err != nil {
 		return err
 	}
@@ -72,10 +72,10 @@ const blockPath = "/api/platform/projects/{id}/block"
 
 // getBlock answers GET /projects/{id}/block: the project's block as it stands in the file, without its secrets.
 func (s *Server) getBlock(r *request, project *catalog.Project) error {
-	if s.explainer == nil {
+	if s.o.Explainer == nil {
 		return refuseView
 	}
-	block, err := s.explainer.Block(project.UUID)
+	block, err := s.o.Explainer.Block(project.UUID)
 	if err != nil {
 		return err
 	}

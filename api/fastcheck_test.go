@@ -178,7 +178,7 @@ func FuzzFastCheck(f *testing.F) {
 	s, fill := fastServer(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		request := fill(text)
-		if len(request) == 0 || len(request) > s.limits.HeaderBytes {
+		if len(request) == 0 || len(request) > s.o.Limits.HeaderBytes {
 			return
 		}
 		got, want := steady(s.askEither(request, Gateway)), steady(s.askLibrary(request, Gateway))

@@ -95,7 +95,7 @@ func (s *Server) admit(peer net.Conn, fast bool, gateway ...Services) *gate.Conn
 func (s *Server) askGate(request []byte, gateway ...Services) []byte {
 	peer := newRecordedConn(request)
 	c := s.admit(peer, true, gateway...)
-	_, _ = c.Read(make([]byte, s.limits.HeaderBytes)) // the request, or the end
+	_, _ = c.Read(make([]byte, s.o.Limits.HeaderBytes)) // the request, or the end
 	c.Close()
 	return peer.got.Bytes()
 }
@@ -275,11 +275,11 @@ func TestFastPathStepsAside(t *testing.T) {
 	if len(s.askGate(request)) == 0 {
 		t.Fatal("the fast path is not taken")
 	}
-	s.accessLogResolve = true
+	s.o.AccessLogResolve = true
 	if len(s.askGate(request)) > 0 {
 		t.Error("taken with an access log")
 	}
-	s.accessLogResolve = false
+	s.o.AccessLogResolve = false
 	s.SetLoading(true)
 	if len(s.askGate(request)) > 0 {
 		t.Error("taken while loading")
@@ -301,14 +301,14 @@ func TestWithoutFastPath(t *testing.T) {
 	for _, text := range plainRequests {
 		request := fill(text)
 		want := steady(s.askEither(request))
-		s.noFastPath = true
+		s.o.NoFastPath = true
 		if fast := s.askGate(request); len(fast) > 0 {
 			t.Errorf("%q\nis answered\n%s\nby a fast path that is off", request, fast)
 		}
 		if got := steady(s.askEither(request)); got != want {
 			t.Errorf("%q\nis answered\n%s\nwithout the fast path, and\n%s\nwith it", request, got, want)
 		}
-		s.noFastPath = false
+		s.o.NoFastPath = false
 	}
 }
 
@@ -372,7 +372,7 @@ func FuzzFastPath(f *testing.F) {
 	s, fill := fastServer(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		request := fill(text)
-		if len(request) == 0 || len(request) > s.limits.HeaderBytes {
+		if len(request) == 0 || len(request) > s.o.Limits.HeaderBytes {
 			return
 		}
 		got, want := steady(s.askEither(request)), steady(s.askLibrary(request))

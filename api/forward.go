@@ -45,11 +45,11 @@ func (s *Server) forward(r *request) error {
 	if err != nil {
 		return err
 	}
-	answer, err := s.forwarder.Forward(context.Background(), request)
+	answer, err := s.o.Forwarder.Forward(context.Background(), request)
 	if err != nil {
-		if e, is := errors.AsType[*catalog.Error](err); is && r.route.path == edgesPath && s.edgeState != nil {
+		if e, is := errors.AsType[*catalog.Error](err); is && r.route.path == edgesPath && s.o.EdgeState != nil {
 			told := *e
-			told.Problems = append(told.Problems, catalog.Problem{Path: "edge", Message: s.edgeState()})
+			told.Problems = append(told.Problems, catalog.Problem{Path: "edge", Message: s.o.EdgeState()})
 			return &told
 		}
 		return err
@@ -112,10 +112,10 @@ func (s *Server) listEdges(r *request) error {
 	switch {
 	case !r.key.EveryProject():
 		return refuseAllow
-	case s.edges == nil:
+	case s.o.Edges == nil:
 		return refuseNoCluster
 	}
-	data, err := s.edges()
+	data, err := s.o.Edges()
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (s *Server) mayAsk(peer net.Addr) bool {
 	}
 	addr, _ := netip.AddrFromSlice(tcp.IP)
 	addr = addr.Unmap()
-	for _, network := range s.gateAllow {
+	for _, network := range s.o.GateAllow {
 		if network.Contains(addr) {
 			return true
 		}
@@ -60,7 +60,7 @@ func (s *Server) answerGateway(ctx *fasthttp.RequestCtx, c *conn, now time.Time)
 		pattern, err = listenerAskPath, s.listenerAsk(ctx)
 	}
 	passed := pattern == listenerCheckPath && err == nil && ctx.IsGet() && ctx.Response.StatusCode() == http.StatusOK
-	if passed && !s.accessLogResolve {
+	if passed && !s.o.AccessLogResolve {
 		s.metrics.checked[c.shard].observe(time.Since(now))
 		return
 	}

@@ -46,7 +46,7 @@ func (s *Server) identify(ctx *fasthttp.RequestCtx, answer *resolver.Answer, tok
 	if err != nil {
 		return nil, s.beforeDomain(token, err)
 	}
-	user, err := gateway.Verify(token, secret, answer.ProjectID, s.authIssuer, ctx.Time())
+	user, err := gateway.Verify(token, secret, answer.ProjectID, s.o.AuthIssuer, ctx.Time())
 	switch {
 	case errors.Is(err, gateway.ErrMalformed):
 		return nil, s.failedToken(tokenMalformed)

@@ -96,7 +96,7 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateway.Qu
 // askCertificate answers whether a gateway may fetch a certificate for the domain.
 func (s *Server) askCertificate(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateway.Query) error {
 	answer, denied, err := s.gateAnswer(ctx, key, &q)
-	if denied == nil && err == nil && !answer.MayHaveCertificate(s.gateWildcards) {
+	if denied == nil && err == nil && !answer.MayHaveCertificate(s.o.GateWildcards) {
 		denied = refuseCertificate
 	}
 	if err != nil || denied != nil {

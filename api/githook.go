@@ -16,7 +16,7 @@ const gitHookPath = "/hooks/git"
 // gitHook answers POST /hooks/git: the next fetch of the git repository begins at once. The signature is the
 // credential; the body is read for it alone, since the fetch asks the remote what is new.
 func (s *Server) gitHook(r *request) error {
-	if s.onGitHook == nil {
+	if s.o.OnGitHook == nil {
 		return refusePath
 	}
 	body, err := r.conn.ReadBody(func(n int64) error { return s.bodies.take(&r.conn.charge, gitHookPath, n) })
@@ -26,10 +26,10 @@ func (s *Server) gitHook(r *request) error {
 	if err != nil {
 		return err
 	}
-	if !signed(func(name string) string { return string(r.ctx.Request.Header.Peek(name)) }, body, s.gitHookSecret) {
+	if !signed(func(name string) string { return string(r.ctx.Request.Header.Peek(name)) }, body, s.o.GitHookSecret) {
 		return refuseKey
 	}
-	s.onGitHook()
+	s.o.OnGitHook()
 	s.succeed(r.ctx, "fetching", []byte("null"))
 	return nil
 }

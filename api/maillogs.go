@@ -104,10 +104,10 @@ func (s *Server) getMailLog(r *request) error {
 
 // mailWaitsFor says what the queued mail of a project waits for, "" if only for its next attempt.
 func (s *Server) mailWaitsFor(project int64) string {
-	if s.mail == nil {
+	if s.o.Mail == nil {
 		return ""
 	}
-	return s.mail.WaitingFor(project)
+	return s.o.Mail.WaitingFor(project)
 }
 
 // withWait replaces the time of the next attempt of a queued mail by what it waits for. It returns its argument.

@@ -38,7 +38,7 @@ func (s *Server) authMe(r *request) error {
 		}
 		return err
 	}
-	who, err := gateway.Verify(token, secret, answer.ProjectID, s.authIssuer, r.ctx.Time())
+	who, err := gateway.Verify(token, secret, answer.ProjectID, s.o.AuthIssuer, r.ctx.Time())
 	switch {
 	case errors.Is(err, gateway.ErrMalformed):
 		return s.refuseFailed(r.ctx, tokenMalformed)

@@ -93,7 +93,7 @@ func (*proposed) Error() string { return "proposed: nothing is live yet" }
 // inProposal runs a call on the state of a proposal: the same handlers on other projects and other files. So
 // preconditions, ids and conflicts are those of the proposal.
 func (s *Server) inProposal(r *request) error {
-	if s.proposals == nil {
+	if s.o.Proposals == nil {
 		return refuseNoGit
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
@@ -109,7 +109,7 @@ func (s *Server) inProposal(r *request) error {
 		return err
 	}
 	if r.route.method == http.MethodGet {
-		return s.proposals.View(ctx, r.propose, seenBy(r.key, noProposal(r.propose)), run)
+		return s.o.Proposals.View(ctx, r.propose, seenBy(r.key, noProposal(r.propose)), run)
 	}
 	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that
 	// may not write is refused before its body is read.
@@ -119,7 +119,7 @@ func (s *Server) inProposal(r *request) error {
 		}
 	}
 	by := proposals.Key{Name: r.key.Name, Limited: !r.key.EveryProject()}
-	p, err := s.proposals.Propose(ctx, r.propose, by, seenBy(r.key, nameTaken(r.propose)), run)
+	p, err := s.o.Proposals.Propose(ctx, r.propose, by, seenBy(r.key, nameTaken(r.propose)), run)
 	if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeRateLimited {
 		r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("3600"))
 	}
@@ -132,9 +132,10 @@ func (s *Server) inProposal(r *request) error {
 // on returns a Server whose handlers work on the state of a proposal, for one call. It serves no listener.
 func (s *Server) on(objects *resolver.Overlay, files *configsrc.Overlay) *Server {
 	return &Server{
-		resolver: s.resolver, projects: objects, files: files, explainer: files,
-		plan: s.plan, log: s.log, keys: s.keys, ids: s.ids, metrics: s.metrics, limits: s.limits, bodies: s.bodies,
-		cacheControl: s.cacheControl, authIssuer: s.authIssuer,
+		o: Options{Files: files, Explainer: files, Plan: s.o.Plan, Limits: s.o.Limits,
+			AuthIssuer: s.o.AuthIssuer},
+		resolver: s.resolver, projects: objects, log: s.log, keys: s.keys, ids: s.ids, metrics: s.metrics,
+		bodies: s.bodies, cacheControl: s.cacheControl,
 	}
 }
 
@@ -155,13 +156,13 @@ type proposalAnswer struct {
 func (s *Server) answerOf(p *proposals.Proposal, to *resolver.Key) *proposalAnswer {
 	a := &proposalAnswer{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Author: p.Author, Mergeable: p.Mergeable,
 		CreatedAt: p.Created.UTC().Format("2006-01-02T15:04:05.000000")}
-	if w := p.Weight(); w.Broken == nil && s.plan != nil {
-		a.Plan = s.plan(declarationsFor(to, w.Was), declarationsFor(to, w.Is), s.resolver.Defaults())
+	if w := p.Weight(); w.Broken == nil && s.o.Plan != nil {
+		a.Plan = s.o.Plan(declarationsFor(to, w.Was), declarationsFor(to, w.Is), s.resolver.Defaults())
 	}
 	if len(p.Keys) > 0 && p.Keys[0].Name != "" {
 		a.Key = &p.Keys[0].Name
 	}
-	if url := s.proposals.CompareURL(p.Branch); url != "" {
+	if url := s.o.Proposals.CompareURL(p.Branch); url != "" {
 		a.CompareURL = &url
 	}
 	return a
@@ -228,12 +229,12 @@ func (s *Server) listProposals(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
 	}
-	if s.proposals == nil {
+	if s.o.Proposals == nil {
 		return refuseNoGit
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
 	defer cancel()
-	list, err := s.proposals.List(ctx, sees(r.key))
+	list, err := s.o.Proposals.List(ctx, sees(r.key))
 	if err != nil {
 		return err
 	}
@@ -261,7 +262,7 @@ func (s *Server) onProposal(r *request, may catalog.Permission) (name string, ct
 	if r.key.Allow&may == 0 {
 		return "", nil, nil, refuseAllow
 	}
-	if s.proposals == nil {
+	if s.o.Proposals == nil {
 		return "", nil, nil, refuseNoGit
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), proposeTime)
@@ -276,7 +277,7 @@ func (s *Server) applyProposal(r *request) error {
 	}
 	defer cancel()
 	by := r.author()
-	commit, err := s.proposals.Apply(ctx, name, by, seenBy(r.key, noProposal(name)), s.mayApply(r))
+	commit, err := s.o.Proposals.Apply(ctx, name, by, seenBy(r.key, noProposal(name)), s.mayApply(r))
 	if err != nil {
 		return err
 	}
@@ -329,7 +330,7 @@ func (s *Server) dropProposal(r *request) error {
 		return err
 	}
 	defer cancel()
-	err = s.proposals.Drop(ctx, name, func(p *proposals.Proposal) error {
+	err = s.o.Proposals.Drop(ctx, name, func(p *proposals.Proposal) error {
 		switch {
 		case len(p.Keys) > 0 && p.Keys[0].Name == r.key.Name:
 			return nil

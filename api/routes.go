@@ -249,7 +249,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			s.showPosition(ctx, s.resolver.Published())
 		}
 		s.metrics.observeResolve(ctx, c, time.Since(now))
-		if s.accessLogResolve {
+		if s.o.AccessLogResolve {
 			s.logAccess(ctx, methodLabel(ctx.Method()), resolvePath, key, time.Since(now))
 		}
 	default:
@@ -301,7 +301,7 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		passed := false // it is the authority's answer, with the authority's position: this node may not be there yet
 		switch {
 		case err != nil:
-		case s.forwarder != nil && (rt.forwarded() || r.propose != ""): // an edge has no branches
+		case s.o.Forwarder != nil && (rt.forwarded() || r.propose != ""): // an edge has no branches
 			err = s.forward(r)
 			passed = err == nil
 		case r.propose != "":
@@ -342,7 +342,7 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, pattern string, key *resolver.
 	method, took := methodLabel(ctx.Method()), time.Since(ctx.Time())
 	s.metrics.observe(pattern, method, ctx.Response.StatusCode(), took)
 	// A stream is logged when it ends. Gateways ask at every request of their clients, so they are logged like resolve.
-	if !ctx.Hijacked() && (s.accessLogResolve || !forGateway(ctx, pattern)) {
+	if !ctx.Hijacked() && (s.o.AccessLogResolve || !forGateway(ctx, pattern)) {
 		s.logAccess(ctx, method, pattern, key, took)
 	}
 }

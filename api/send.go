@@ -75,7 +75,7 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	if err := s.reach(r, &m); err != nil {
 		return err
 	}
-	if s.mail == nil {
+	if s.o.Mail == nil {
 		return refuseMail
 	}
 	if m.IdempotencyKey != "" { // the hash is only needed together with a key
@@ -85,13 +85,13 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	s.bodies.release(&r.conn.charge) // a send may wait for a long time
 	ctx, done := s.waiting.begin()
 	defer done()
-	receipt, err := s.mail.Send(ctx, m)
+	receipt, err := s.o.Mail.Send(ctx, m)
 	if err != nil {
 		e, _ := visible(err)
 		switch e.Code {
 		case catalog.CodeUnavailable:
 			if r.key.Allow&catalog.MayRead != 0 { // who may read the config may know what is wrong with it
-				if p := s.mail.SecretProblem(m.ProjectID); p != nil {
+				if p := s.o.Mail.SecretProblem(m.ProjectID); p != nil {
 					err = &catalog.Error{Code: e.Code, Message: fmt.Sprintf("the %s of project %s cannot be opened: %s",
 						p.Field, p.Slug, p.Message)}
 				}

@@ -120,7 +120,7 @@ func BenchmarkServeCheckPlain(b *testing.B) {
 
 func BenchmarkServeCheckByHandler(b *testing.B) {
 	s, _ := loadedServer(b)
-	s.noFastPath = true
+	s.o.NoFastPath = true
 	runServe(b, benchChecks("/check", browserHeader), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
 }
 

@@ -129,21 +129,10 @@ const DefaultAuthIssuer = "auth-service"
 
 // A Server serves the platform and mail APIs on any number of listeners. Safe for concurrent use.
 type Server struct {
-	resolver      *resolver.Resolver
-	projects      ProjectReader // that of resolver, but for calls on the state of a proposal
-	files         Files
-	git           Git            // nil: nothing is committed
-	proposals     *proposals.Set // nil: none
-	onGitHook     func()         // nil: none
-	gitHookSecret string
-	mail          Mailer    // nil: none
-	explainer     Explainer // nil: none
-	forwarder     Forwarder // nil: this is no edge
-	edges         func() ([]byte, error)
-	edgeState     func() string
-	plan          Planner // nil: none
-	log           *slog.Logger
-	tls           *tls.Config
+	o        Options // with their defaults
+	resolver *resolver.Resolver
+	projects ProjectReader // that of resolver, but for calls on the state of a proposal
+	log      *slog.Logger
 
 	http     *fasthttp.Server
 	router   *router.Router
@@ -152,7 +141,6 @@ type Server struct {
 	ids      *requestIDs
 	clock    clock
 	metrics  *metrics
-	limits   Limits
 	gate     *gate.Gate
 	admitted atomic.Uint64 // connections since the start
 	streams  *events.Streams
@@ -161,17 +149,11 @@ type Server struct {
 
 	anonymous logLimit // of the access log
 
-	loading, stale   atomic.Bool // see SetLoading and SetStale
-	cacheControl     []byte
-	accessLogResolve bool
-	noFastPath       bool
-	authIssuer       string
-	gateAllow        []netip.Prefix
-	gateWildcards    bool
-	configAge        ConfigAge     // nil: not an edge
-	console          *consoleMount // nil: none
-	serveConsole     sync.Once     // begins to serve its Pipe
-	watchedTests     sync.Map      // see watchTest
+	loading, stale atomic.Bool // see SetLoading and SetStale
+	cacheControl   []byte
+	console        *consoleMount // nil: none
+	serveConsole   sync.Once     // begins to serve its Pipe
+	watchedTests   sync.Map      // see watchTest
 
 	mu        sync.Mutex // guards listeners and stopping
 	listeners []*gate.Listener
@@ -186,44 +168,24 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.Limits = o.Limits.withDefaults()
+	o.AuthIssuer = cmp.Or(o.AuthIssuer, DefaultAuthIssuer)
 	s := &Server{
-		resolver:         o.Resolver,
-		projects:         o.Resolver,
-		files:            o.Files,
-		git:              o.Git,
-		proposals:        o.Proposals,
-		onGitHook:        o.OnGitHook,
-		gitHookSecret:    o.GitHookSecret,
-		mail:             o.Mail,
-		explainer:        o.Explainer,
-		forwarder:        o.Forwarder,
-		edges:            o.Edges,
-		edgeState:        o.EdgeState,
-		plan:             o.Plan,
-		log:              o.Logger,
-		tls:              o.TLS,
-		limits:           o.Limits.withDefaults(),
-		keys:             &keyring{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
-		ids:              newRequestIDs(),
-		metrics:          new(metrics),
-		accessLogResolve: o.AccessLogResolve,
-		noFastPath:       o.NoFastPath,
-		authIssuer:       cmp.Or(o.AuthIssuer, DefaultAuthIssuer),
-		gateAllow:        o.GateAllow,
-		gateWildcards:    o.GateWildcards,
-		configAge:        o.ConfigAge,
+		o: o, resolver: o.Resolver, projects: o.Resolver, log: o.Logger,
+		keys: &keyring{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
+		ids:  newRequestIDs(), metrics: new(metrics),
 	}
 	s.gate = gate.New(gate.Limits{
-		HeaderBytes: s.limits.HeaderBytes, BodyBytes: s.limits.BodyBytes,
-		Read: s.limits.Read, Write: s.limits.Write, Idle: s.limits.Idle,
-		Conns: s.limits.Conns, ConnsPerPeer: s.limits.ConnsPerPeer,
+		HeaderBytes: s.o.Limits.HeaderBytes, BodyBytes: s.o.Limits.BodyBytes,
+		Read: s.o.Limits.Read, Write: s.o.Limits.Write, Idle: s.o.Limits.Idle,
+		Conns: s.o.Limits.Conns, ConnsPerPeer: s.o.Limits.ConnsPerPeer,
 	})
 	s.anonymous.log = o.Logger
-	s.waiting = newWaiting(s.limits)
-	s.bodies = &bodyBudget{total: s.limits.Bodies, perKey: s.limits.BodiesPerKey, keys: map[string]int64{}}
+	s.waiting = newWaiting(s.o.Limits)
+	s.bodies = &bodyBudget{total: s.o.Limits.Bodies, perKey: s.o.Limits.BodiesPerKey, keys: map[string]int64{}}
 	s.streams = events.New(events.Options{
 		Feed: o.Resolver.Events(), Renew: s.renewKey, Logger: o.Logger,
-		Limit: s.limits.Streams, PerKey: s.limits.StreamsPerKey, Heartbeat: s.limits.Heartbeat, Write: s.limits.Write,
+		Limit: s.o.Limits.Streams, PerKey: s.o.Limits.StreamsPerKey, Heartbeat: s.o.Limits.Heartbeat, Write: s.o.Limits.Write,
 	})
 	maxAge := max(0, int64(cmp.Or(o.ResolveMaxAge, 5*time.Second)/time.Second))
 	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
@@ -238,10 +200,10 @@ func New(o Options) (*Server, error) {
 		Handler:        s.handle,
 		ErrorHandler:   s.readFailed,
 		HeaderReceived: s.headerReceived,
-		ReadBufferSize: s.limits.HeaderBytes,
+		ReadBufferSize: s.o.Limits.HeaderBytes,
 		// The gate's cap comes first. Twice as many, because the goroutine of an evicted connection may still run for a
 		// moment.
-		Concurrency:       2*s.limits.Conns + 1,
+		Concurrency:       2*s.o.Limits.Conns + 1,
 		CloseOnShutdown:   true,
 		KeepHijackedConns: true, // event streams close their own connections
 
@@ -274,7 +236,7 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 	}
 	options := gate.ListenerOptions{Attach: s.attach(services)}
 	if ln.Addr().Network() != "unix" && services != Gateway {
-		options.TLS = s.tls
+		options.TLS = s.o.TLS
 	}
 	switch {
 	case services&Platform != 0:

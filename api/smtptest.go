@@ -30,7 +30,7 @@ func (s *Server) testSMTP(r *request) error {
 	if err != nil {
 		return err
 	}
-	if s.mail == nil {
+	if s.o.Mail == nil {
 		return refuseMail
 	}
 	done, ok := take(s.waiting.tests)
@@ -44,7 +44,7 @@ func (s *Server) testSMTP(r *request) error {
 	if watch, watched := s.watchedTests.Load(requestID(r.ctx)); watched {
 		t.OnStep = watch.(func(string, time.Duration))
 	}
-	report, err := s.mail.TestSMTP(s.waiting.ctx, t)
+	report, err := s.o.Mail.TestSMTP(s.waiting.ctx, t)
 	if err == nil {
 		s.succeed(r.ctx, "connected, and a mail was sent", appendSMTPTest(nil, &report))
 		return nil

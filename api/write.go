@@ -49,7 +49,7 @@ var (
 // ends.
 func (s *Server) write(r *request, e *catalog.Edit) error {
 	switch {
-	case s.files == nil:
+	case s.o.Files == nil:
 		return refuseWriting
 	case !s.resolver.Writable():
 		return refuseDegraded
@@ -59,13 +59,13 @@ func (s *Server) write(r *request, e *catalog.Edit) error {
 	e.By, e.Message, e.Covers, e.DryRun = r.author(), r.message, coverageOf(r.key), r.dry
 	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
-	out, err := s.files.Write(ctx, e)
+	out, err := s.o.Files.Write(ctx, e)
 	switch {
 	case err != nil:
 		return err
 	case e.DryRun:
 		return &dryRun{out.Preview}
-	case s.git == nil || out.ID == 0:
+	case s.o.Git == nil || out.ID == 0:
 		return nil
 	}
 	return s.tellCommit(r, out.ID)
@@ -95,12 +95,12 @@ const (
 
 // tellCommit adds to the answer what is known of the commit of a write.
 func (s *Server) tellCommit(r *request, write int64) error {
-	commit, pushed, overruled := s.git.Committed(write)
+	commit, pushed, overruled := s.o.Git.Committed(write)
 	h := &r.ctx.Response.Header
 	if commit != "" {
 		h.Set(headerCommit, commit)
 	}
-	if s.git.AwaitsPush() {
+	if s.o.Git.AwaitsPush() {
 		h.Set(headerGitPushed, strconv.FormatBool(pushed))
 	}
 	if overruled != "" {
