@@ -58,7 +58,15 @@ type Authority struct {
 
 	sameAccount sync.Once // says that an edge has no account of its own
 
-	// The fields below belong to Claim and Run.
+	published
+	holder
+
+	mu sync.Mutex // guards progress
+	progress
+}
+
+// published is what Claim and Run know of the bucket.
+type published struct {
 	sent      map[string]Sum // what the bucket has, by path
 	root      Root           // of sent
 	strays    []string       // keys of the bucket that are no file's
@@ -66,24 +74,27 @@ type Authority struct {
 	fresh     bool           // the bucket is not known
 	connects  uint64         // of nc, when the bucket was read
 	compareAt time.Time
+	tail      tail // of the stream
+}
 
-	tail tail // of the stream
-
-	// The lease is renewed apart from all else, over a connection of its own.
+// A holder holds the lease. It is renewed apart from all else, over a connection of its own.
+type holder struct {
 	leaseBucket *bucket
 	stopHolding context.CancelFunc
 	holding     sync.WaitGroup
 	renewing    sync.Mutex // held during a renewal; guards lease
 	lease       watchedLease
+}
 
-	mu           sync.Mutex // guards the fields below
+// progress is what other goroutines set or ask for.
+type progress struct {
 	pending      pending
 	committed    catalog.Position // of the newest change
 	leaseEnds    time.Time        // when this node stops writing unless the lease is renewed
 	lapsing      error            // why the last renewal has failed, until Run has seen it
 	problem      error            // why nothing is published; nil: it is
 	netError     error            // the newest of the connection
-	published    catalog.Position // the bucket's
+	reached      catalog.Position // the bucket's
 	stats        AuthorityStats
 	answering    map[string]int // forwarded requests under way, by edge
 	answeringAll int            // the sum
@@ -121,7 +132,7 @@ func NewAuthority(o AuthorityOptions) *Authority {
 	var id [8]byte
 	rand.Read(id[:]) // never fails, see crypto/rand
 	a := &Authority{o: o, now: o.now, instance: hex.EncodeToString(id[:]), woken: make(chan struct{}, 1),
-		answering: map[string]int{}, fresh: true}
+		published: published{fresh: true}, progress: progress{answering: map[string]int{}}}
 	a.edges.now = o.now
 	a.problem = errors.New("not connected yet")
 	return a

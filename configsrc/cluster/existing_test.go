@@ -179,7 +179,7 @@ func TestOldServersAreRefused(t *testing.T) {
 		}
 	}
 	// A write that is refused for it names both versions.
-	a := &Authority{problem: fmt.Errorf("claim: %w", &VersionError{Server: "n1", Have: "2.9.7"}), now: time.Now}
+	a := &Authority{progress: progress{problem: fmt.Errorf("claim: %w", &VersionError{Server: "n1", Have: "2.9.7"})}, now: time.Now}
 	if err := a.MayWrite(); err == nil || !strings.Contains(err.Error(), "2.9.7") || !strings.Contains(err.Error(), MinServer) {
 		t.Error(err)
 	}

@@ -119,7 +119,7 @@ func (a *Authority) compare(ctx context.Context) error {
 	a.mu.Unlock()
 	if a.marked.position == after && a.marked.Root == a.root.String() && len(differ)+len(gone) == 0 {
 		a.mu.Lock()
-		a.published = after
+		a.reached = after
 		a.mu.Unlock()
 		return nil
 	}
@@ -239,7 +239,7 @@ func (a *Authority) mark(ctx context.Context, p catalog.Position) error {
 	}
 	a.mu.Lock()
 	a.stats.Generations++
-	a.published = p
+	a.reached = p
 	a.mu.Unlock()
 	return tell(a.nc, a.o.Cluster, a.tail.end())
 }

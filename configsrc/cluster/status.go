@@ -50,8 +50,8 @@ func (a *Authority) Status(declared []string) Status {
 		var held *HeldError
 		s.Problem, s.Lost = a.problem.Error(), errors.As(a.problem, &held)
 	}
-	if a.published.Epoch != "" {
-		s.Published = a.published.String()
+	if a.reached.Epoch != "" {
+		s.Published = a.reached.String()
 	}
 	return s
 }
