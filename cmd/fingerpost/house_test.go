@@ -60,7 +60,8 @@ var plan = map[string][]string{
 	// zstd packs the files, nkeys reads the seeds of keys
 	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "fingerpost/configsrc/cluster/natsd", "github.com/nats-io/nats.go",
 		"github.com/nats-io/nkeys", "github.com/klauspost/compress/zstd"},
-	"fingerpost/configsrc/gitrepo": {"fingerpost/resolver/catalog"},
+	"fingerpost/configsrc/gitrepo/plumbing": {},
+	"fingerpost/configsrc/gitrepo":          {"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/resolver/catalog"},
 	// resolver: its Overlay reads what a proposal declares
 	"fingerpost/configsrc/proposals": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
 		"fingerpost/configsrc/gitrepo"},
@@ -88,7 +89,7 @@ var plan = map[string][]string{
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
-		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/api/transfer", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/proposals",
+		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/api/transfer", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/gitrepo/plumbing", "fingerpost/configsrc/proposals",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/client", "fingerpost/api/console", "fingerpost/api",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests

@@ -9,7 +9,7 @@ import (
 
 	"fingerpost/api/transfer"
 	"fingerpost/configsrc"
-	"fingerpost/configsrc/gitrepo"
+	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -24,8 +24,8 @@ func planBase(ctx context.Context, t terminal, dir string, f planFlags) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	commit, err := gitrepo.Extract(ctx, dir, f.base, tmp)
-	if errors.Is(err, gitrepo.ErrRevision) {
+	commit, err := plumbing.Extract(ctx, dir, f.base, tmp)
+	if errors.Is(err, plumbing.ErrRevision) {
 		return usage("--base: %v", err)
 	} else if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/resolver/catalog"
 )
 
@@ -83,7 +84,7 @@ func (r *Repo) commitPending(ctx context.Context) error {
 	var failed error
 	for _, g := range groups {
 		err := r.commitGroup(ctx, g)
-		if errors.As(err, new(*damage)) && time.Since(r.mended) > mendEvery {
+		if errors.As(err, new(*plumbing.Damage)) && time.Since(r.mended) > mendEvery {
 			if made, merr := r.mend(ctx); made {
 				err = r.commitGroup(ctx, g)
 			} else {
@@ -105,7 +106,7 @@ func (r *Repo) commitPending(ctx context.Context) error {
 		}
 		told = was == s.CommitError
 	})
-	if failed != nil && !told && !errors.Is(failed, errLocked) {
+	if failed != nil && !told && !errors.Is(failed, plumbing.ErrLocked) {
 		r.o.Logger.Warn("git: writes are not committed yet; it is tried again", "error", failed)
 	}
 	return failed
@@ -165,13 +166,13 @@ type head struct {
 
 // head reads HEAD; errDetached if it names no branch. The caller holds work.
 func (r *Repo) head(ctx context.Context) (h head, err error) {
-	text, err := os.ReadFile(filepath.Join(r.git.gitDir, "HEAD"))
+	text, err := os.ReadFile(filepath.Join(r.git.GitDir, "HEAD"))
 	if err != nil {
 		return h, err
 	}
 	branch, isRef := strings.CutPrefix(strings.TrimSpace(string(text)), "ref: ")
 	if isRef && branch == "refs/heads/.invalid" { // another ref storage than files
-		if branch, err = r.git.run(ctx, "symbolic-ref", "-q", "HEAD"); err != nil {
+		if branch, err = r.git.Run(ctx, "symbolic-ref", "-q", "HEAD"); err != nil {
 			isRef = false
 		}
 	}
@@ -180,19 +181,19 @@ func (r *Repo) head(ctx context.Context) (h head, err error) {
 		return h, errDetached
 	}
 	h.branch = branch
-	switch id, _, _, err := r.git.object(branch); {
+	switch id, _, _, err := r.git.Object(branch); {
 	case err != nil: // there is no such branch, or its commit is missing or damaged
-		if id, gone := r.git.run(ctx, "rev-parse", "--quiet", "--verify", branch); gone == nil {
-			return h, &damage{"commit", id, err}
-		} else if !errors.Is(err, errMissing) {
+		if id, gone := r.git.Run(ctx, "rev-parse", "--quiet", "--verify", branch); gone == nil {
+			return h, &plumbing.Damage{Kind: "commit", ID: id, Err: err}
+		} else if !errors.Is(err, plumbing.ErrMissing) {
 			return h, err
 		}
 	default:
-		c, err := r.git.commit(id)
+		c, err := r.git.Commit(id)
 		if err != nil {
 			return h, err
 		}
-		h.commit, h.tree = c.id, c.tree
+		h.commit, h.tree = c.ID, c.Tree
 	}
 	r.change(func(s *Status) { s.Branch, s.Head = strings.TrimPrefix(branch, "refs/heads/"), h.commit })
 	return h, nil
@@ -202,11 +203,11 @@ func (r *Repo) head(ctx context.Context) (h head, err error) {
 func (r *Repo) commitGroup(ctx context.Context, writes []*pendingWrite) error {
 	for range maxRaces {
 		err := r.commitOnce(ctx, writes)
-		if !errors.Is(err, errRace) {
+		if !errors.Is(err, plumbing.ErrRace) {
 			return err
 		}
 	}
-	return errRace
+	return plumbing.ErrRace
 }
 
 func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
@@ -240,7 +241,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 	}
 	made := h.commit
 	if len(changes) > 0 { // otherwise people have committed our edits together with theirs
-		tree, err := r.git.newTree(h.tree, changes)
+		tree, err := r.git.NewTree(h.tree, changes)
 		if err != nil {
 			return err
 		}
@@ -249,7 +250,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 			parents = []string{h.commit}
 		}
 		now := time.Now()
-		made, err = r.git.commitTree(ctx, tree, parents, r.authorOf(done[0], now), message(done))
+		made, err = r.git.CommitTree(ctx, tree, parents, r.authorOf(done[0], now), message(done))
 		if err != nil {
 			return err
 		}
@@ -257,7 +258,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 		if err != nil {
 			return err
 		}
-		if err := r.git.sync(); err != nil {
+		if err := r.git.Sync(); err != nil {
 			return err
 		}
 		if err := r.o.Ledger.ChangePending(map[int64][]byte{intentID: record}); err != nil {
@@ -265,10 +266,10 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 		}
 		// ---- Up to here only unused objects were added. ----
 		err = r.files.GitTurn(func() error {
-			return r.index.lock.under(func() error {
+			return r.index.lock.Under(func() error {
 				// The end of the service must not come in between: people's next commit would take our change back.
 				ctx := context.WithoutCancel(ctx)
-				if err := r.git.moveRef(ctx, h.branch, made, h.commit, oneLine("fingerpost: "+done[0].Subject, 200)); err != nil {
+				if err := r.git.MoveRef(ctx, h.branch, made, h.commit, oneLine("fingerpost: "+done[0].Subject, 200)); err != nil {
 					return err
 				}
 				if err := r.align(ctx, tree, s.old, changes); err != nil {
@@ -287,7 +288,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 	}
 	r.queue.committed(done, made, r.o.Push)
 	if r.o.Hooks && len(changes) > 0 {
-		if _, err := r.git.run(ctx, "hook", "run", "--ignore-missing", "post-commit"); err != nil {
+		if _, err := r.git.Run(ctx, "hook", "run", "--ignore-missing", "post-commit"); err != nil {
 			r.o.Logger.Warn("git: the hook post-commit has failed", "error", err)
 		}
 	}
@@ -309,22 +310,22 @@ func writeCommits(writes []*pendingWrite, commit string) (list []catalog.WriteCo
 type scratch struct {
 	r    *Repo
 	tree string
-	old  map[string]entry  // of the tree, by path in the repository
-	was  map[string][]byte // its content
+	old  map[string]plumbing.Entry // of the tree, by path in the repository
+	was  map[string][]byte         // its content
 	now  map[string][]byte
 
-	trees map[string][]treeEntry // that were read, by id: many files are in one folder
+	trees map[string][]plumbing.TreeEntry // that were read, by id: many files are in one folder
 }
 
 func newScratch(r *Repo, tree string) *scratch {
-	return &scratch{r: r, tree: tree, old: map[string]entry{}, was: map[string][]byte{}, now: map[string][]byte{},
-		trees: map[string][]treeEntry{}}
+	return &scratch{r: r, tree: tree, old: map[string]plumbing.Entry{}, was: map[string][]byte{}, now: map[string][]byte{},
+		trees: map[string][]plumbing.TreeEntry{}}
 }
 
-func (s *scratch) readTree(id string) (list []treeEntry, err error) {
+func (s *scratch) readTree(id string) (list []plumbing.TreeEntry, err error) {
 	list, known := s.trees[id]
 	if !known {
-		if list, err = s.r.git.tree(id); err == nil {
+		if list, err = s.r.git.Tree(id); err == nil {
 			s.trees[id] = list
 		}
 	}
@@ -336,13 +337,13 @@ func (s *scratch) load(path string) error {
 	if _, known := s.old[path]; known {
 		return nil
 	}
-	e, err := entry{}, error(nil)
+	e, err := plumbing.Entry{}, error(nil)
 	if s.tree != "" {
-		if e, err = find(s.readTree, s.tree, path); err != nil {
+		if e, err = plumbing.Find(s.readTree, s.tree, path); err != nil {
 			return err
 		}
 	}
-	b, err := s.r.git.blob(e)
+	b, err := s.r.git.Blob(e)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -384,27 +385,27 @@ func unixLines(b []byte) []byte {
 }
 
 // changes stores the new contents and returns their entries.
-func (s *scratch) changes(ctx context.Context) (map[string]entry, error) {
-	changes, contents := map[string]entry{}, map[string][]byte{}
+func (s *scratch) changes(ctx context.Context) (map[string]plumbing.Entry, error) {
+	changes, contents := map[string]plumbing.Entry{}, map[string][]byte{}
 	for path, content := range s.now {
 		old := s.old[path]
 		switch {
-		case content == nil && old.id == "":
+		case content == nil && old.ID == "":
 		case content == nil:
-			changes[path] = entry{}
-		case old.id != "" && bytes.Equal(content, s.was[path]):
+			changes[path] = plumbing.Entry{}
+		case old.ID != "" && bytes.Equal(content, s.was[path]):
 		default:
 			contents[path] = content
 		}
 	}
-	ids, err := s.r.git.writeBlobs(ctx, contents)
+	ids, err := s.r.git.WriteBlobs(ctx, contents)
 	if err != nil {
 		return nil, err
 	}
 	for path, id := range ids {
-		e := entry{modeFile, id}
-		if s.old[path].mode == "100755" {
-			e.mode = "100755"
+		e := plumbing.Entry{Mode: plumbing.ModeFile, ID: id}
+		if s.old[path].Mode == "100755" {
+			e.Mode = "100755"
 		}
 		if e != s.old[path] {
 			changes[path] = e

@@ -12,8 +12,8 @@
 // remote's tree field by field, and those of people by git merge-tree (rebase.go); the files change by git read-tree,
 // which refuses to overwrite what is not committed.
 //
-// The package runs the git command of the system, and is the only one that does. Without it, teams would keep the
+// Package plumbing runs the git command of the system, for this package alone. Without both, teams would keep the
 // history by a script after each write, which loses authors in a crash and knows nothing of push, pull and people at
-// work. It needs git 2.39, a clone with a work tree, and one process that writes. It knows neither HTTP nor HCL: the
+// work. The package needs git 2.39, a clone with a work tree, and one process that writes. It knows neither HTTP nor HCL: the
 // edit of a file is made by Options.Merge.
 package gitrepo

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fingerpost/configsrc/gitrepo/plumbing"
 )
 
 // ownIndex is the copy of people's index that is edited before it takes the index's place.
@@ -16,14 +18,14 @@ const ownIndex = "fingerpost-index"
 
 // An index is git's index, which people share with the service.
 type index struct {
-	lock  *indexLock
+	lock  *plumbing.IndexLock
 	steps []step // of our last commits, the oldest first, see align
 }
 
 // A step is what a commit of ours has done to a path.
 type step struct {
 	path     string
-	old, now entry
+	old, now plumbing.Entry
 	at       time.Time
 }
 
@@ -37,7 +39,7 @@ const repeatSteps, repeatEvery = 10 * time.Second, 2 * time.Second
 // It repeats the steps of the last seconds. git commit and git stash read the index first and lock it then: if our
 // commit comes in between, they write back what the index was before it. Our change would then look like a staged
 // revert for ever, and the person's next commit would make it.
-func (r *Repo) align(ctx context.Context, tree string, old, changes map[string]entry) error {
+func (r *Repo) align(ctx context.Context, tree string, old, changes map[string]plumbing.Entry) error {
 	now := time.Now()
 	for path, e := range changes {
 		r.index.steps = append(r.index.steps, step{path, old[path], e, now})
@@ -47,7 +49,7 @@ func (r *Repo) align(ctx context.Context, tree string, old, changes map[string]e
 		return err
 	}
 	return r.withOwnIndex(func(env []string) error {
-		_, err := r.git.call(ctx, localLimit, env, behind, "update-index", "-z", "--index-info")
+		_, err := r.git.Call(ctx, plumbing.LocalLimit, env, behind, "update-index", "-z", "--index-info")
 		return err
 	})
 }
@@ -59,7 +61,7 @@ func (r *Repo) behind(ctx context.Context, tree string) ([]byte, error) {
 	if len(r.index.steps) == 0 {
 		return nil, nil
 	}
-	last, replaced := map[string]entry{}, map[step]bool{}
+	last, replaced := map[string]plumbing.Entry{}, map[step]bool{}
 	for _, s := range r.index.steps {
 		last[s.path] = s.now
 		replaced[step{path: s.path, old: s.old}] = true
@@ -68,16 +70,16 @@ func (r *Repo) behind(ctx context.Context, tree string) ([]byte, error) {
 	for path := range last {
 		args = append(args, path)
 	}
-	out, err := r.git.call(ctx, localLimit, nil, nil, args...)
+	out, err := r.git.Call(ctx, plumbing.LocalLimit, nil, nil, args...)
 	if err = r.indexRead(err); err != nil {
 		return nil, err
 	}
-	staged := map[string]entry{}
+	staged := map[string]plumbing.Entry{}
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		words, path, _ := strings.Cut(line, "\t")
 		if f := strings.Fields(words); len(f) == 3 {
-			if staged[path] = (entry{f[0], f[1]}); f[2] != "0" {
-				staged[path] = entry{"unmerged", f[1]}
+			if staged[path] = (plumbing.Entry{Mode: f[0], ID: f[1]}); f[2] != "0" {
+				staged[path] = plumbing.Entry{Mode: "unmerged", ID: f[1]}
 			}
 		}
 	}
@@ -88,15 +90,15 @@ func (r *Repo) behind(ctx context.Context, tree string) ([]byte, error) {
 		if is == now || !replaced[step{path: path, old: is}] {
 			continue
 		}
-		if has, err := find(trees.readTree, tree, path); err != nil {
+		if has, err := plumbing.Find(trees.readTree, tree, path); err != nil {
 			return nil, err
 		} else if has != now { // people have switched to another branch, or have gone back
 			continue
 		}
-		if now.id == "" {
-			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", len(is.id)), path)
+		if now.ID == "" {
+			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", len(is.ID)), path)
 		} else {
-			fmt.Fprintf(&in, "%s %s\t%s\x00", now.mode, now.id, path)
+			fmt.Fprintf(&in, "%s %s\t%s\x00", now.Mode, now.ID, path)
 		}
 	}
 	return in.Bytes(), nil
@@ -126,13 +128,13 @@ func (r *Repo) alignAgain(ctx context.Context) error {
 		return err
 	}
 	return r.files.GitTurn(func() error {
-		return r.index.lock.under(func() error { return r.align(context.WithoutCancel(ctx), h.tree, nil, nil) })
+		return r.index.lock.Under(func() error { return r.align(context.WithoutCancel(ctx), h.tree, nil, nil) })
 	})
 }
 
 // checkIndex reads people's index, and notes in the status if that fails.
 func (r *Repo) checkIndex(ctx context.Context) error {
-	_, err := r.git.run(ctx, "--literal-pathspecs", "ls-files", "-s", "--", ownIndex)
+	_, err := r.git.Run(ctx, "--literal-pathspecs", "ls-files", "-s", "--", ownIndex)
 	return r.indexRead(err)
 }
 
@@ -140,8 +142,8 @@ func (r *Repo) checkIndex(ctx context.Context) error {
 // was staged in it.
 func (r *Repo) indexRead(err error) error {
 	text := ""
-	if exitCode(err) > 0 {
-		index := filepath.Join(r.git.gitDir, "index")
+	if plumbing.ExitCode(err) > 0 {
+		index := filepath.Join(r.git.GitDir, "index")
 		text = fmt.Sprintf("git's index cannot be read: %v; run \"rm %s\" and \"git reset\" in the clone: "+
 			"what was staged is lost, the files stay", err, index)
 		err = errors.New(text)
@@ -157,7 +159,7 @@ func (r *Repo) indexRead(err error) error {
 
 // alignAfter is align for a commit after which the process was killed.
 func (r *Repo) alignAfter(ctx context.Context, id string) error {
-	c, err := r.git.commit(id)
+	c, err := r.git.Commit(id)
 	if err != nil {
 		return err
 	}
@@ -166,16 +168,16 @@ func (r *Repo) alignAfter(ctx context.Context, id string) error {
 		return err
 	}
 	var before string
-	if len(c.parents) > 0 {
-		p, err := r.git.commit(c.parents[0])
+	if len(c.Parents) > 0 {
+		p, err := r.git.Commit(c.Parents[0])
 		if err != nil {
 			return err
 		}
-		before = p.tree
+		before = p.Tree
 	}
-	old, changes, err := r.git.diff(ctx, before, c.tree)
+	old, changes, err := r.git.Diff(ctx, before, c.Tree)
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	return r.index.lock.under(func() error { return r.align(ctx, c.tree, old, changes) })
+	return r.index.lock.Under(func() error { return r.align(ctx, c.Tree, old, changes) })
 }

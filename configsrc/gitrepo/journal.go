@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/resolver/catalog"
 )
 
@@ -67,11 +68,11 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 	r.files = files
 	r.work.Lock()
 	defer r.work.Unlock()
-	if r.index.lock.tookOver {
-		defer r.index.lock.release()
+	if r.index.lock.TookOver {
+		defer r.index.lock.Release()
 	}
 	_ = r.checkIndex(ctx) // the status says it
-	if out, err := r.git.run(ctx, "for-each-ref", "--format=%(refname:lstrip=2)",
+	if out, err := r.git.Run(ctx, "for-each-ref", "--format=%(refname:lstrip=2)",
 		"refs/heads/fingerpost/overruled/"); err == nil {
 		r.change(func(s *Status) { s.Overruled = strings.Fields(out) })
 	}
@@ -132,7 +133,7 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 func (r *Repo) wereMade(writes []*catalog.FileWrite) map[int64]bool {
 	now := map[string][]byte{}
 	made := map[int64]bool{}
-	root, err := os.OpenRoot(r.git.dir)
+	root, err := os.OpenRoot(r.git.Dir)
 	if err != nil {
 		r.o.Logger.Error("git: the work tree cannot be read; all writes of an earlier process are taken as made", "error",
 			err)
@@ -179,8 +180,8 @@ func (r *Repo) wereMade(writes []*catalog.FileWrite) map[int64]bool {
 func (r *Repo) Has(ctx context.Context, commit string) (bool, error) {
 	r.work.Lock() // a pull holds it until its files are live
 	defer r.work.Unlock()
-	_, err := r.git.run(ctx, "merge-base", "--is-ancestor", commit, "HEAD")
-	if code := exitCode(err); code == 1 || code == 128 { // 128: there is no such commit
+	_, err := r.git.Run(ctx, "merge-base", "--is-ancestor", commit, "HEAD")
+	if code := plumbing.ExitCode(err); code == 1 || code == 128 { // 128: there is no such commit
 		return false, nil
 	}
 	return err == nil, err
@@ -188,9 +189,9 @@ func (r *Repo) Has(ctx context.Context, commit string) (bool, error) {
 
 // inHistory reports whether HEAD, or any branch, has a commit.
 func (r *Repo) inHistory(ctx context.Context, commit string) bool {
-	if _, err := r.git.run(ctx, "merge-base", "--is-ancestor", commit, "HEAD"); err == nil {
+	if _, err := r.git.Run(ctx, "merge-base", "--is-ancestor", commit, "HEAD"); err == nil {
 		return true
 	}
-	out, err := r.git.run(ctx, "for-each-ref", "--count=1", "--contains="+commit, "refs/heads", "refs/remotes")
+	out, err := r.git.Run(ctx, "for-each-ref", "--count=1", "--contains="+commit, "refs/heads", "refs/remotes")
 	return err == nil && out != ""
 }

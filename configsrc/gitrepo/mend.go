@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fingerpost/configsrc/gitrepo/plumbing"
 )
 
 // mendEvery is the pause between two looks of mend through HEAD's tree, if the first has not helped.
@@ -42,12 +44,12 @@ func (r *Repo) mend(ctx context.Context) (bool, error) {
 		r.o.Logger.Warn("git: objects of HEAD were missing or damaged, and were made again from the index and the work tree",
 			"objects", m.made)
 	}
-	return m.made > 0, errors.Join(err, r.git.sync())
+	return m.made > 0, errors.Join(err, r.git.Sync())
 }
 
 // folder makes a tree again, and those below it, and notes the files.
 func (m *mending) folder(ctx context.Context, id, at string) error {
-	list, err := m.r.git.tree(id)
+	list, err := m.r.git.Tree(id)
 	if err != nil {
 		if m.trees == nil {
 			if rerr := m.readIndex(ctx); rerr != nil {
@@ -58,24 +60,24 @@ func (m *mending) folder(ctx context.Context, id, at string) error {
 		if !known {
 			return err
 		}
-		if _, err := m.r.git.storeTree(content); err != nil {
+		if _, err := m.r.git.StoreTree(content); err != nil {
 			return err
 		}
 		m.made++
-		if list, err = m.r.git.tree(id); err != nil {
+		if list, err = m.r.git.Tree(id); err != nil {
 			return err
 		}
 	}
 	for _, e := range list {
-		name := path.Join(at, e.name)
-		switch e.mode {
-		case modeFolder:
-			if err := m.folder(ctx, e.id, name); err != nil {
+		name := path.Join(at, e.Name)
+		switch e.Mode {
+		case plumbing.ModeFolder:
+			if err := m.folder(ctx, e.ID, name); err != nil {
 				return err
 			}
-		case modeLink, modeSubproj:
+		case plumbing.ModeLink, plumbing.ModeSubproj:
 		default:
-			m.blobs[e.id] = name
+			m.blobs[e.ID] = name
 		}
 	}
 	return nil
@@ -83,43 +85,47 @@ func (m *mending) folder(ctx context.Context, id, at string) error {
 
 // readIndex makes the trees that people's index stands for.
 func (m *mending) readIndex(ctx context.Context) error {
-	out, err := m.r.git.call(ctx, localLimit, nil, nil, "ls-files", "-s", "-z", "--full-name", ":/")
+	out, err := m.r.git.Call(ctx, plumbing.LocalLimit, nil, nil, "ls-files", "-s", "-z", "--full-name", ":/")
 	if err != nil {
 		return err
 	}
-	folders := map[string][]treeEntry{"": nil}
+	folders := map[string][]plumbing.TreeEntry{"": nil}
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		words, name, _ := strings.Cut(line, "\t")
 		if f := strings.Fields(words); len(f) == 3 {
 			for dir := parent(name); dir != "" && folders[dir] == nil; dir = parent(dir) {
-				folders[dir] = []treeEntry{}
+				folders[dir] = []plumbing.TreeEntry{}
 			}
-			folders[parent(name)] = append(folders[parent(name)], treeEntry{path.Base(name), entry{f[0], f[1]}})
+			folders[parent(name)] = append(folders[parent(name)], treeEntry(name, f[0], f[1]))
 		}
 	}
 	m.trees = map[string][]byte{}
 	for _, dir := range slices.Backward(slices.Sorted(maps.Keys(folders))) { // a folder comes after those below it
-		content, err := encodeTree(folders[dir])
+		content, err := plumbing.EncodeTree(folders[dir])
 		if err != nil {
 			return err
 		}
-		id := m.r.git.objectID("tree", content)
+		id := m.r.git.ID("tree", content)
 		m.trees[id] = content
 		if dir != "" {
-			folders[parent(dir)] = append(folders[parent(dir)], treeEntry{path.Base(dir), entry{modeFolder, id}})
+			folders[parent(dir)] = append(folders[parent(dir)], treeEntry(dir, plumbing.ModeFolder, id))
 		}
 	}
 	return nil
 }
 
+func treeEntry(name, mode, id string) plumbing.TreeEntry {
+	return plumbing.TreeEntry{Name: path.Base(name), Entry: plumbing.Entry{Mode: mode, ID: id}}
+}
+
 // files makes the files again that folder has noted.
 func (m *mending) files(ctx context.Context) error {
 	ids := strings.Join(slices.Collect(maps.Keys(m.blobs)), "\n")
-	out, err := m.r.git.call(ctx, localLimit, nil, []byte(ids), "cat-file", "--batch-check", "--buffer")
+	out, err := m.r.git.Call(ctx, plumbing.LocalLimit, nil, []byte(ids), "cat-file", "--batch-check", "--buffer")
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(m.r.git.dir)
+	root, err := os.OpenRoot(m.r.git.Dir)
 	if err != nil {
 		return err
 	}
@@ -136,16 +142,17 @@ func (m *mending) files(ctx context.Context) error {
 		}
 		made := ""
 		for _, content := range versions {
-			if m.r.git.objectID("blob", content) != id {
+			if m.r.git.ID("blob", content) != id {
 				continue
 			}
-			if _, err = m.r.git.writeBlobs(ctx, map[string][]byte{name: content}); err == nil {
+			if _, err = m.r.git.WriteBlobs(ctx, map[string][]byte{name: content}); err == nil {
 				made = id
 			}
 			break
 		}
 		if made != id {
-			return &damage{"file", id, cmp.Or(err, fmt.Errorf("%s in the work tree is another version", name))}
+			return &plumbing.Damage{Kind: "file", ID: id,
+				Err: cmp.Or(err, fmt.Errorf("%s in the work tree is another version", name))}
 		}
 		m.made++
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"fingerpost/configsrc/gitrepo/plumbing"
 )
 
 // minVersion is the oldest git with what is used here: merge-tree without a work tree, core.fsync, hook run.
@@ -16,10 +18,10 @@ var minVersion = [2]int{2, 39}
 
 // check looks at the set-up and reports all that is wrong with it.
 func (r *Repo) check(ctx context.Context) error {
-	if err := checkVersion(ctx, r.git.command); err != nil {
+	if err := checkVersion(ctx, r.git.Command); err != nil {
 		return err
 	}
-	bare, err := r.git.run(ctx, "rev-parse", "--is-bare-repository")
+	bare, err := r.git.Run(ctx, "rev-parse", "--is-bare-repository")
 	switch {
 	case err != nil && strings.Contains(err.Error(), "dubious ownership"):
 		return fmt.Errorf("--git: the repository of %s belongs to another user, and git refuses it; run \"git config "+
@@ -31,12 +33,12 @@ func (r *Repo) check(ctx context.Context) error {
 	case bare == "true":
 		return fmt.Errorf("--git: the repository of %s is bare; --git needs a clone with a work tree", r.o.Dir)
 	}
-	out, err := r.git.run(ctx, "rev-parse", "--show-toplevel", "--absolute-git-dir", "--show-prefix")
+	out, err := r.git.Run(ctx, "rev-parse", "--show-toplevel", "--absolute-git-dir", "--show-prefix")
 	lines := strings.Split(out, "\n")
 	if err != nil || len(lines) < 2 {
 		return fmt.Errorf("--git: %s is not in a work tree: %w", r.o.Dir, err)
 	}
-	r.git.dir, r.git.gitDir = lines[0], lines[1]
+	r.git.Dir, r.git.GitDir = lines[0], lines[1]
 	if len(lines) > 2 {
 		r.prefix = lines[2]
 	}
@@ -46,28 +48,28 @@ func (r *Repo) check(ctx context.Context) error {
 		add("%s is no folder that git keeps", r.o.Dir)
 	}
 	is := func(want string, args ...string) bool {
-		got, err := r.git.run(ctx, args...)
+		got, err := r.git.Run(ctx, args...)
 		return err == nil && got == want
 	}
 	if is("true", "rev-parse", "--is-shallow-repository") {
 		add("the clone is shallow, and a merge could not find where histories part; run \"git fetch --unshallow\"")
 	}
-	if super, err := r.git.run(ctx, "rev-parse", "--show-superproject-working-tree"); err == nil && super != "" {
+	if super, err := r.git.Run(ctx, "rev-parse", "--show-superproject-working-tree"); err == nil && super != "" {
 		add("the config folder is in a submodule, whose commits another repository has to follow; use a clone of its own")
 	}
-	common, err := r.git.run(ctx, "rev-parse", "--git-common-dir")
+	common, err := r.git.Run(ctx, "rev-parse", "--git-common-dir")
 	if !filepath.IsAbs(common) {
-		common = filepath.Join(r.git.dir, common)
+		common = filepath.Join(r.git.Dir, common)
 	}
-	if err != nil || filepath.Clean(common) != filepath.Clean(r.git.gitDir) {
+	if err != nil || filepath.Clean(common) != filepath.Clean(r.git.GitDir) {
 		add("the config folder is in a linked worktree, which shares its branches with others; use a clone of its own")
 	}
-	plain := r.git.withoutSettings()
-	if sparse, err := plain.run(ctx, "config", "--type=bool", "core.sparseCheckout"); err == nil && sparse == "true" {
+	plain := r.git.WithoutSettings()
+	if sparse, err := plain.Run(ctx, "config", "--type=bool", "core.sparseCheckout"); err == nil && sparse == "true" {
 		add("the checkout is sparse, and files that are not checked out would look deleted; run \"git sparse-checkout " +
 			"disable\"")
 	}
-	if _, err := r.git.run(ctx, "check-ignore", "-q", "--", r.prefix+"fingerpost-check.hcl"); err == nil {
+	if _, err := r.git.Run(ctx, "check-ignore", "-q", "--", r.prefix+"fingerpost-check.hcl"); err == nil {
 		add("git ignores the files of %s; take the pattern out of .gitignore", r.o.Dir)
 	}
 	if r.o.SignKey != "" {
@@ -84,7 +86,7 @@ func (r *Repo) check(ctx context.Context) error {
 		}
 	}
 	if r.o.Push || r.o.Pull > 0 {
-		if branch, err := r.git.run(ctx, "symbolic-ref", "-q", "HEAD"); err == nil {
+		if branch, err := r.git.Run(ctx, "symbolic-ref", "-q", "HEAD"); err == nil {
 			if _, err := r.upstream(ctx, branch); err != nil {
 				problems = append(problems, fmt.Errorf("--git-push, --git-pull: %w", err))
 			}
@@ -95,18 +97,18 @@ func (r *Repo) check(ctx context.Context) error {
 
 // top returns the folder with .git above the config folder.
 func (r *Repo) top() string {
-	for dir := r.git.dir; ; dir = filepath.Dir(dir) {
+	for dir := r.git.Dir; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || dir == filepath.Dir(dir) {
 			return dir
 		}
 	}
 }
 
-func checkVersion(ctx context.Context, git *command) error {
+func checkVersion(ctx context.Context, git *plumbing.Command) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("--git needs the git command, %d.%d or later: %w", minVersion[0], minVersion[1], err)
 	}
-	text, err := git.run(ctx, "version")
+	text, err := git.Run(ctx, "version")
 	if err != nil {
 		return fmt.Errorf("--git: %w", err)
 	}
@@ -133,8 +135,8 @@ func (r *Repo) upstream(ctx context.Context, branch string) (*upstream, error) {
 	name := strings.TrimPrefix(branch, "refs/heads/")
 	u := new(upstream)
 	var err1, err2 error
-	u.remote, err1 = r.git.run(ctx, "config", "branch."+name+".remote")
-	u.ref, err2 = r.git.run(ctx, "config", "branch."+name+".merge")
+	u.remote, err1 = r.git.Run(ctx, "config", "branch."+name+".remote")
+	u.ref, err2 = r.git.Run(ctx, "config", "branch."+name+".merge")
 	if err1 != nil || err2 != nil || u.remote == "." {
 		return nil, fmt.Errorf("branch %s has no upstream; run \"git branch --set-upstream-to=<remote>/<branch> %s\"", name,
 			name)
@@ -145,7 +147,7 @@ func (r *Repo) upstream(ctx context.Context, branch string) (*upstream, error) {
 			u.remote)
 	}
 	u.track = "refs/remotes/" + u.remote + "/" + strings.TrimPrefix(u.ref, "refs/heads/")
-	url, err := r.git.run(ctx, "remote", "get-url", "--push", u.remote)
+	url, err := r.git.Run(ctx, "remote", "get-url", "--push", u.remote)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/resolver/catalog"
 )
 
@@ -68,25 +69,25 @@ func (c *Change) After(path string) ([]byte, error) {
 }
 
 func (r *Repo) fileIn(tree, path string) ([]byte, error) {
-	e, err := find(r.git.tree, tree, r.prefix+path)
+	e, err := plumbing.Find(r.git.Tree, tree, r.prefix+path)
 	if err != nil {
 		return nil, err
 	}
-	return r.git.text(e)
+	return r.git.Text(e)
 }
 
 // changeOf reads the difference of two trees. refused is what is said against it: it has links, or is
 // too large.
 func (r *Repo) changeOf(ctx context.Context, before, after string) (c Change, refused, err error) {
 	c = Change{r: r, before: before, after: after}
-	old, now, err := r.git.diff(ctx, before, after)
-	if errors.Is(err, errTooLarge) {
+	old, now, err := r.git.Diff(ctx, before, after)
+	if errors.Is(err, plumbing.ErrTooLarge) {
 		return c, err, nil
 	}
 	if err != nil {
 		return c, nil, err
 	}
-	room := diffBytes
+	room := plumbing.DiffBytes
 	for path := range now {
 		name, inside := strings.CutPrefix(path, r.prefix)
 		if !inside {
@@ -94,15 +95,15 @@ func (r *Repo) changeOf(ctx context.Context, before, after string) (c Change, re
 			continue
 		}
 		f := catalog.FileEdit{Path: name}
-		if f.Before, err = r.git.text(old[path]); err == nil {
-			f.After, err = r.git.text(now[path])
+		if f.Before, err = r.git.Text(old[path]); err == nil {
+			f.After, err = r.git.Text(now[path])
 		}
 		if err != nil {
 			return c, nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if room -= len(f.Before) + len(f.After); room < 0 {
 			c.Files = nil
-			return c, errTooLarge, nil
+			return c, plumbing.ErrTooLarge, nil
 		}
 		c.Files = append(c.Files, f)
 	}
@@ -133,7 +134,7 @@ func (r *Repo) Proposals(ctx context.Context, see func(p *Proposal) error) error
 }
 
 func (r *Repo) proposalNames(ctx context.Context) ([]string, error) {
-	out, err := r.git.run(ctx, "for-each-ref", "--format=%(refname)", proposePrefix)
+	out, err := r.git.Run(ctx, "for-each-ref", "--format=%(refname)", proposePrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +151,7 @@ func (r *Repo) open(ctx context.Context, name string) (head, *Proposal, error) {
 	if err != nil && !errors.Is(err, errDetached) {
 		return h, nil, unavailable(err)
 	}
-	tip, err := r.git.ref(proposePrefix + name)
+	tip, err := r.git.Ref(proposePrefix + name)
 	if err != nil {
 		return h, nil, err
 	}
@@ -221,7 +222,7 @@ func (r *Repo) leaves(ctx context.Context, name, head, tip string) (base, own st
 	if head == "" {
 		return "", "", nil
 	}
-	former, err := r.git.ref(formerRef(name))
+	former, err := r.git.Ref(formerRef(name))
 	if err != nil {
 		return "", "", err
 	}
@@ -233,9 +234,9 @@ func (r *Repo) leaves(ctx context.Context, name, head, tip string) (base, own st
 				continue
 			}
 			lines[i] = append(lines[i], next[i])
-			c, err := r.git.commit(next[i])
-			if next[i] = ""; err == nil && len(c.parents) == 1 { // a shallow clone lacks the last one
-				next[i] = c.parents[0]
+			c, err := r.git.Commit(next[i])
+			if next[i] = ""; err == nil && len(c.Parents) == 1 { // a shallow clone lacks the last one
+				next[i] = c.Parents[0]
 			}
 		}
 		// The newest commit of one line that the other one has, too.
@@ -252,13 +253,13 @@ func (r *Repo) leaves(ctx context.Context, name, head, tip string) (base, own st
 			break
 		}
 	}
-	if base, err = r.git.run(ctx, "merge-base", head, tip); err != nil {
-		if exitCode(err) == 1 {
+	if base, err = r.git.Run(ctx, "merge-base", head, tip); err != nil {
+		if plumbing.ExitCode(err) == 1 {
 			err = nil
 		}
 		return "", "", err
 	}
-	out, err := r.git.run(ctx, "rev-list", "--reverse", "--first-parent", base+".."+tip)
+	out, err := r.git.Run(ctx, "rev-list", "--reverse", "--first-parent", base+".."+tip)
 	if ids := strings.Fields(out); len(ids) > 0 {
 		own = ids[0]
 	}
@@ -269,22 +270,22 @@ func (r *Repo) leaves(ctx context.Context, name, head, tip string) (base, own st
 func (r *Repo) describeBranch(ctx context.Context, name, base, own, tip string) (*Proposal, error) {
 	p := &Proposal{Name: name, Branch: strings.TrimPrefix(proposePrefix, "refs/heads/") + name, Commit: tip, base: base,
 		Proposed: Change{Outside: true}} // until it is known what it changes
-	last, err := r.git.commit(tip)
+	last, err := r.git.Commit(tip)
 	if err != nil {
 		return nil, err
 	}
 	first := last
 	if base != "" { // else its base is gone
-		since, err := r.git.commit(base)
+		since, err := r.git.Commit(base)
 		if err != nil {
 			return nil, err
 		}
 		if own != "" {
-			if first, err = r.git.commit(own); err != nil {
+			if first, err = r.git.Commit(own); err != nil {
 				return nil, err
 			}
 		}
-		if p.Proposed, p.refused, err = r.changeOf(ctx, since.tree, last.tree); err != nil {
+		if p.Proposed, p.refused, err = r.changeOf(ctx, since.Tree, last.Tree); err != nil {
 			return nil, err
 		}
 		if p.refused != nil {
@@ -292,9 +293,9 @@ func (r *Repo) describeBranch(ctx context.Context, name, base, own, tip string) 
 		}
 	}
 	var address string
-	p.Author, address, p.Created = person(first.author)
+	p.Author, address, p.Created = person(first.Author)
 	p.Author += " <" + address + ">"
-	_, _, p.Written = person(last.committer)
+	_, _, p.Written = person(last.Committer)
 	return p, nil
 }
 
@@ -302,9 +303,9 @@ func (r *Repo) describeBranch(ctx context.Context, name, base, own, tip string) 
 // added to the branch. A conflict leaves it not Mergeable.
 func (r *Repo) merge(ctx context.Context, h head, p *Proposal) error {
 	if p.base == h.commit {
-		last, err := r.git.commit(p.Commit)
+		last, err := r.git.Commit(p.Commit)
 		if err == nil {
-			p.Merged, p.tree, p.Mergeable = p.Proposed, last.tree, true
+			p.Merged, p.tree, p.Mergeable = p.Proposed, last.Tree, true
 		}
 		return err
 	}
@@ -319,12 +320,12 @@ func (r *Repo) merge(ctx context.Context, h head, p *Proposal) error {
 			return err
 		}
 	}
-	tree, err := r.git.run(ctx, "merge-tree", "--write-tree", "--no-messages", h.commit, p.Commit)
-	if exitCode(err) == 1 {
+	tree, err := r.git.Run(ctx, "merge-tree", "--write-tree", "--no-messages", h.commit, p.Commit)
+	if plumbing.ExitCode(err) == 1 {
 		return nil
 	}
 	if err == nil {
-		err = r.git.settleTree(ctx, h.tree, tree)
+		err = r.git.SettleTree(ctx, h.tree, tree)
 	}
 	if err != nil {
 		return err
@@ -364,7 +365,7 @@ func (r *Repo) mergeTree(ctx context.Context, h head, p *Proposal) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return r.git.newTree(h.tree, changes)
+	return r.git.NewTree(h.tree, changes)
 }
 
 // person reads the line of an author or committer.

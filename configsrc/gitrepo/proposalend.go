@@ -62,19 +62,19 @@ func (r *Repo) keepFormer(ctx context.Context, from, to string) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	list, err := r.git.run(ctx, "rev-list", to+".."+from)
+	list, err := r.git.Run(ctx, "rev-list", to+".."+from)
 	if err != nil {
 		return err
 	}
 	gone := strings.Fields(list)
 	for _, name := range names {
-		tip, err := r.git.ref(proposePrefix + name)
+		tip, err := r.git.Ref(proposePrefix + name)
 		if err != nil {
 			return err
 		}
 		base, _, err := r.leaves(ctx, name, from, tip)
 		if err == nil && slices.Contains(gone, base) {
-			err = r.git.setRef(ctx, formerRef(name), base)
+			err = r.git.SetRef(ctx, formerRef(name), base)
 		}
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func (r *Repo) keepFormer(ctx context.Context, from, to string) error {
 // else, or a merge. If the branch has lost the commit at which the proposal left it, the change is made on the branch as
 // one commit of its author, since a merge would bring the lost ones back.
 func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.Author) (string, error) {
-	ahead, err := r.git.isAncestor(ctx, h.commit, p.Commit)
+	ahead, err := r.git.IsAncestor(ctx, h.commit, p.Commit)
 	if err != nil || ahead {
 		return p.Commit, err
 	}
@@ -96,7 +96,7 @@ func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.
 		return "", err
 	}
 	w := &pendingWrite{FileWrite: catalog.FileWrite{Author: by, Subject: "Merge proposal " + p.Name}}
-	former, err := r.git.ref(formerRef(p.Name))
+	former, err := r.git.Ref(formerRef(p.Name))
 	if err != nil {
 		return "", err
 	}
@@ -105,7 +105,7 @@ func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.
 		w.Author.Actor = p.Author
 		parents = parents[:1]
 	}
-	return r.git.commitTree(ctx, tree, parents, r.authorOf(w, time.Now()), message([]*pendingWrite{w}))
+	return r.git.CommitTree(ctx, tree, parents, r.authorOf(w, time.Now()), message([]*pendingWrite{w}))
 }
 
 // DropProposal removes a proposal. check decides.
@@ -139,15 +139,15 @@ func (r *Repo) dropOld(ctx context.Context, name string, since time.Time) (old b
 	r.work.Lock()
 	defer r.work.Unlock()
 	ref := proposePrefix + name
-	tip, err := r.git.ref(ref)
+	tip, err := r.git.Ref(ref)
 	if err != nil || tip == "" {
 		return false, err
 	}
-	last, err := r.git.commit(tip)
+	last, err := r.git.Commit(tip)
 	if err != nil {
 		return false, err
 	}
-	if _, _, at := person(last.committer); !at.Before(since) {
+	if _, _, at := person(last.Committer); !at.Before(since) {
 		return false, nil
 	}
 	switch record, err := r.recordOf(ctx, name, tip); {
@@ -162,14 +162,14 @@ func (r *Repo) dropOld(ctx context.Context, name string, since time.Time) (old b
 func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {
 	ref := "refs/heads/" + p.Branch
 	err := r.files.GitTurn(func() error { // removing a ref touches git's folder
-		return r.git.changeRef(ctx, ref, "-d", ref, p.Commit)
+		return r.git.ChangeRef(ctx, ref, "-d", ref, p.Commit)
 	})
 	if err != nil {
 		return unavailable(err)
 	}
-	if former, err := r.git.ref(formerRef(p.Name)); err != nil || former != "" {
+	if former, err := r.git.Ref(formerRef(p.Name)); err != nil || former != "" {
 		if err == nil {
-			err = r.git.setRef(ctx, formerRef(p.Name), "")
+			err = r.git.SetRef(ctx, formerRef(p.Name), "")
 		}
 		if err != nil { // the next proposal of the name does not have that commit
 			r.o.Logger.Warn("git: a ref of a former proposal stays", "ref", formerRef(p.Name), "error", err)

@@ -46,7 +46,7 @@ func (r *Repo) recordOf(ctx context.Context, name, tip string) (*proposalRecord,
 		return record, nil
 	}
 	for _, t := range record.Tips { // a person has added to it
-		if ahead, err := r.git.isAncestor(ctx, t, tip); err == nil && ahead {
+		if ahead, err := r.git.IsAncestor(ctx, t, tip); err == nil && ahead {
 			return record, nil
 		}
 	}

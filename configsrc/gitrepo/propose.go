@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/resolver/catalog"
 )
 
@@ -39,9 +40,9 @@ func (r *Repo) ProposalTip(ctx context.Context, name string, check func(p *Propo
 	t := &Tip{Commit: p.Commit, Change: p.Proposed, Written: p.Written, r: r}
 	refused := p.refused
 	if p.base != h.commit {
-		last, err := r.git.commit(p.Commit)
+		last, err := r.git.Commit(p.Commit)
 		if err == nil {
-			t.Change, refused, err = r.changeOf(ctx, h.tree, last.tree)
+			t.Change, refused, err = r.changeOf(ctx, h.tree, last.Tree)
 		}
 		if err != nil {
 			return nil, err
@@ -103,12 +104,12 @@ func (r *Repo) Propose(ctx context.Context, name, base string, by ProposalKey, w
 		return unavailable(err)
 	}
 	ref := proposePrefix + name
-	tip, err := r.git.ref(ref)
+	tip, err := r.git.Ref(ref)
 	if err != nil {
 		return err
 	}
 	if tip != "" && tip != base {
-		return unavailable(errRace)
+		return unavailable(plumbing.ErrRace)
 	}
 	if tip == "" {
 		if err := r.mayOpen(ctx, by.Name); err != nil {
@@ -129,7 +130,7 @@ func (r *Repo) Propose(ctx context.Context, name, base string, by ProposalKey, w
 		if err := r.noteProposal(ctx, name, tip, made, by); err != nil {
 			return err
 		}
-		if err := r.git.moveRef(ctx, ref, made, tip, "fingerpost: propose"); errors.Is(err, errRace) {
+		if err := r.git.MoveRef(ctx, ref, made, tip, "fingerpost: propose"); errors.Is(err, plumbing.ErrRace) {
 			return unavailable(err)
 		} else if err != nil {
 			return err
@@ -145,11 +146,11 @@ func (r *Repo) Propose(ctx context.Context, name, base string, by ProposalKey, w
 
 // proposeOne makes the commit of a write.
 func (r *Repo) proposeOne(ctx context.Context, onto string, w *catalog.FileWrite) (string, error) {
-	c, err := r.git.commit(onto)
+	c, err := r.git.Commit(onto)
 	if err != nil {
 		return "", err
 	}
-	s, pending := newScratch(r, c.tree), &pendingWrite{FileWrite: *w}
+	s, pending := newScratch(r, c.Tree), &pendingWrite{FileWrite: *w}
 	var late *waits
 	if err := s.apply(pending, true); errors.As(err, &late) {
 		return "", &catalog.Error{Code: catalog.CodeConflict, Message: fmt.Sprintf("the change does not fit the proposal: %v",
@@ -161,11 +162,11 @@ func (r *Repo) proposeOne(ctx context.Context, onto string, w *catalog.FileWrite
 	if err != nil || len(changes) == 0 {
 		return onto, err
 	}
-	tree, err := r.git.newTree(c.tree, changes)
+	tree, err := r.git.NewTree(c.Tree, changes)
 	if err != nil {
 		return "", err
 	}
-	return r.git.commitTree(ctx, tree, []string{onto}, r.authorOf(pending, time.Now()), message([]*pendingWrite{pending}))
+	return r.git.CommitTree(ctx, tree, []string{onto}, r.authorOf(pending, time.Now()), message([]*pendingWrite{pending}))
 }
 
 func unavailable(err error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/resolver/catalog"
 )
 
@@ -15,11 +16,11 @@ type pulledFile struct {
 
 // notePulled remembers who has changed which file of the config folder between two commits. Call it before the files
 // change: they are looked at as soon as they do.
-func (r *Repo) notePulled(ctx context.Context, from, to string, changes map[string]entry) {
+func (r *Repo) notePulled(ctx context.Context, from, to string, changes map[string]plumbing.Entry) {
 	pulled := map[string]pulledFile{}
 	for path, e := range changes {
 		if below, inside := strings.CutPrefix(path, r.prefix); inside {
-			pulled[below] = pulledFile{e.id, catalog.Author{Door: catalog.DoorGit, Commit: to}}
+			pulled[below] = pulledFile{e.ID, catalog.Author{Door: catalog.DoorGit, Commit: to}}
 		}
 	}
 	what := to
@@ -27,14 +28,14 @@ func (r *Repo) notePulled(ctx context.Context, from, to string, changes map[stri
 		what = from + ".." + to
 	}
 	// The newest commit comes first. Without its answer the entries name the commit that the branch came to.
-	out, err := r.git.run(ctx, "log", "--no-renames", "--name-only", "--format=%x01%H %an <%ae>", what, "--")
+	out, err := r.git.Run(ctx, "log", "--no-renames", "--name-only", "--format=%x01%H %an <%ae>", what, "--")
 	if err == nil {
 		var by catalog.Author
 		named := map[string]bool{}
 		for line := range strings.SplitSeq(out, "\n") {
 			if head, is := strings.CutPrefix(line, "\x01"); is {
 				id, who, _ := strings.Cut(head, " ")
-				by = catalog.Author{Door: catalog.DoorGit, Commit: id, Actor: clean(who)}
+				by = catalog.Author{Door: catalog.DoorGit, Commit: id, Actor: plumbing.Clean(who)}
 				continue
 			}
 			below, inside := strings.CutPrefix(line, r.prefix)
@@ -55,7 +56,7 @@ func (r *Repo) AuthorOf(path string, content []byte) *catalog.Author {
 	r.mu.Lock()
 	p, found := r.pulled[path]
 	r.mu.Unlock()
-	if !found || (content == nil) != (p.id == "") || content != nil && r.git.objectID("blob", content) != p.id {
+	if !found || (content == nil) != (p.id == "") || content != nil && r.git.ID("blob", content) != p.id {
 		return nil
 	}
 	by := p.author

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/resolver/catalog"
 )
 
@@ -22,32 +23,32 @@ type rebase struct {
 // rebase makes the commits between since and the head again on remote. Only unused objects are added. The caller holds
 // work.
 func (r *Repo) rebase(ctx context.Context, h head, remote, since string) (*rebase, error) {
-	onto, err := r.git.commit(remote)
+	onto, err := r.git.Commit(remote)
 	if err != nil {
 		return nil, err
 	}
-	_, changes, err := r.git.diff(ctx, h.tree, onto.tree)
+	_, changes, err := r.git.Diff(ctx, h.tree, onto.Tree)
 	if err == nil {
 		err = r.refuseLinks(changes) // before any branch is made
 	}
 	if err != nil {
 		return nil, err
 	}
-	m := &rebase{r: r, tip: onto.id, tree: onto.tree, moved: map[string]string{}}
-	list, err := r.git.run(ctx, "rev-list", "--reverse", "--topo-order", since+".."+h.commit)
+	m := &rebase{r: r, tip: onto.ID, tree: onto.Tree, moved: map[string]string{}}
+	list, err := r.git.Run(ctx, "rev-list", "--reverse", "--topo-order", since+".."+h.commit)
 	if err != nil {
 		return nil, err
 	}
 	for id := range strings.FieldsSeq(list) {
-		c, err := r.git.commit(id)
+		c, err := r.git.Commit(id)
 		if err != nil {
 			return nil, err
 		}
-		if len(c.parents) != 1 {
+		if len(c.Parents) != 1 {
 			return nil, &conflict{fmt.Sprintf("%.12s is a merge of a person that the remote lacks: run \"git pull\" and "+
 				"\"git push\" in the clone", id)}
 		}
-		parent, err := r.git.commit(c.parents[0])
+		parent, err := r.git.Commit(c.Parents[0])
 		if err != nil {
 			return nil, err
 		}
@@ -65,15 +66,15 @@ func (r *Repo) rebase(ctx context.Context, h head, remote, since string) (*rebas
 }
 
 // isOurs reports whether the service has made a commit of API writes.
-func (r *Repo) isOurs(c *commit) bool {
-	return strings.HasPrefix(c.committer, "fingerpost <fingerpost@"+r.o.Domain+"> ") &&
-		(len(c.trailers("Fingerpost-Key")) > 0 || len(c.trailers("Fingerpost-Request")) > 0)
+func (r *Repo) isOurs(c *plumbing.Commit) bool {
+	return strings.HasPrefix(c.Committer, "fingerpost <fingerpost@"+r.o.Domain+"> ") &&
+		(len(c.Trailers("Fingerpost-Key")) > 0 || len(c.Trailers("Fingerpost-Request")) > 0)
 }
 
 // repeat makes the edits of one of our commits again, field by field. Files where the remote has changed the same are
 // left as the remote has them, and the commit is set aside.
-func (m *rebase) repeat(ctx context.Context, parent, c, onto *commit) error {
-	old, now, err := m.r.git.diff(ctx, parent.tree, c.tree)
+func (m *rebase) repeat(ctx context.Context, parent, c, onto *plumbing.Commit) error {
+	old, now, err := m.r.git.Diff(ctx, parent.Tree, c.Tree)
 	if err != nil {
 		return err
 	}
@@ -82,10 +83,10 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *commit) error {
 	for path := range now {
 		w := &pendingWrite{}
 		f := catalog.FileEdit{Path: strings.TrimPrefix(path, m.r.prefix)}
-		if f.Before, err = m.r.git.blob(old[path]); err != nil {
+		if f.Before, err = m.r.git.Blob(old[path]); err != nil {
 			return err
 		}
-		if f.After, err = m.r.git.blob(now[path]); err != nil {
+		if f.After, err = m.r.git.Blob(now[path]); err != nil {
 			return err
 		}
 		w.Files = []catalog.FileEdit{f}
@@ -102,24 +103,24 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *commit) error {
 	}
 	if len(reasons) > 0 {
 		slices.Sort(reasons)
-		name, address, _ := identityOf(onto.author)
-		subject, _, _ := strings.Cut(c.message, "\n")
-		o := Overruled{Commit: c.id, By: name + " <" + address + ">", Reason: strings.Join(reasons, "; "), Subject: subject,
-			Author: catalog.Author{Door: catalog.DoorGit, Commit: c.id}}
-		if keys := c.trailers("Fingerpost-Key"); len(keys) > 0 {
+		name, address, _ := identityOf(onto.Author)
+		subject, _, _ := strings.Cut(c.Message, "\n")
+		o := Overruled{Commit: c.ID, By: name + " <" + address + ">", Reason: strings.Join(reasons, "; "), Subject: subject,
+			Author: catalog.Author{Door: catalog.DoorGit, Commit: c.ID}}
+		if keys := c.Trailers("Fingerpost-Key"); len(keys) > 0 {
 			o.Author.Key = keys[0]
 		}
-		if requests := c.trailers("Fingerpost-Request"); len(requests) > 0 {
+		if requests := c.Trailers("Fingerpost-Request"); len(requests) > 0 {
 			o.Author.RequestID = requests[0]
 		}
-		name, address, _ = identityOf(c.author)
+		name, address, _ = identityOf(c.Author)
 		o.Author.Actor = name + " <" + address + ">"
 		m.aside = append(m.aside, o)
 	}
 	if len(changes) == 0 {
 		return nil
 	}
-	tree, err := m.r.git.newTree(m.tree, changes)
+	tree, err := m.r.git.NewTree(m.tree, changes)
 	if err != nil {
 		return err
 	}
@@ -127,9 +128,9 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *commit) error {
 }
 
 // add makes a commit with the author and message of another one the new tip.
-func (m *rebase) add(ctx context.Context, tree string, c *commit) error {
-	name, address, date := identityOf(c.author)
-	id, err := m.r.git.commitTree(ctx, tree, []string{m.tip}, identity("AUTHOR", name, address, date), c.message)
+func (m *rebase) add(ctx context.Context, tree string, c *plumbing.Commit) error {
+	name, address, date := identityOf(c.Author)
+	id, err := m.r.git.CommitTree(ctx, tree, []string{m.tip}, identity("AUTHOR", name, address, date), c.Message)
 	if err == nil {
 		m.tip, m.tree = id, tree
 	}
@@ -147,18 +148,18 @@ func identityOf(line string) (name, address, date string) {
 
 // merge makes a person's commit again as git would. git 2.39 takes no merge base, so the tip's tree gets a commit whose
 // parent is the base.
-func (m *rebase) merge(ctx context.Context, parent, c *commit) error {
-	side, err := m.r.git.commitTree(ctx, m.tree, []string{parent.id}, identity("AUTHOR", "fingerpost", "fingerpost",
+func (m *rebase) merge(ctx context.Context, parent, c *plumbing.Commit) error {
+	side, err := m.r.git.CommitTree(ctx, m.tree, []string{parent.ID}, identity("AUTHOR", "fingerpost", "fingerpost",
 		"0 +0000"), "base of a merge\n")
 	if err != nil {
 		return err
 	}
-	out, err := m.r.git.run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", side, c.id)
-	if exitCode(err) == 1 {
+	out, err := m.r.git.Run(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", side, c.ID)
+	if plumbing.ExitCode(err) == 1 {
 		files := strings.Fields(out)
 		return &conflict{fmt.Sprintf("the commit %.12s of a person and the remote have changed the same in %s: run \"git "+
 			"pull --rebase\" in the clone, and solve it there",
-			c.id, strings.Join(files[min(1, len(files)):], ", "))}
+			c.ID, strings.Join(files[min(1, len(files)):], ", "))}
 	}
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func (m *rebase) merge(ctx context.Context, parent, c *commit) error {
 	if tree == m.tree {
 		return nil
 	}
-	if err := m.r.git.settleTree(ctx, m.tree, tree); err != nil {
+	if err := m.r.git.SettleTree(ctx, m.tree, tree); err != nil {
 		return err
 	}
 	return m.add(ctx, tree, c)
@@ -179,15 +180,15 @@ func (m *rebase) keepAside(ctx context.Context) error {
 		o := &m.aside[i]
 		names := []string{"fingerpost/overruled/" + o.Author.RequestID, "fingerpost/overruled/" + o.Commit[:12]}
 		for _, name := range names {
-			if _, err := m.r.git.run(ctx, "check-ref-format", "refs/heads/"+name); err != nil {
+			if _, err := m.r.git.Run(ctx, "check-ref-format", "refs/heads/"+name); err != nil {
 				continue
 			}
-			there, err := m.r.git.ref("refs/heads/" + name)
+			there, err := m.r.git.Ref("refs/heads/" + name)
 			if err != nil {
 				return err
 			}
 			if there == "" {
-				err = m.r.git.moveRef(ctx, "refs/heads/"+name, o.Commit, "", "fingerpost: set aside")
+				err = m.r.git.MoveRef(ctx, "refs/heads/"+name, o.Commit, "", "fingerpost: set aside")
 			}
 			if err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/resolver/catalog"
 )
 
@@ -114,14 +115,14 @@ const closeAtMost = 30 * time.Second
 
 // lockClone makes this process the only service on the clone.
 func (r *Repo) lockClone(ctx context.Context) error {
-	f, err := os.OpenFile(filepath.Join(r.git.gitDir, "fingerpost.lock"), os.O_RDWR|os.O_CREATE, 0o666)
+	f, err := os.OpenFile(filepath.Join(r.git.GitDir, "fingerpost.lock"), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return fmt.Errorf("--git: %w", err)
 	}
 	for end := time.Now().Add(closeAtMost); ; {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			r.git.hold(f)
+			r.git.Hold(f)
 			return nil
 		}
 		if time.Now().After(end) || ctx.Err() != nil {
@@ -136,7 +137,7 @@ func (r *Repo) lockClone(ctx context.Context) error {
 // A Repo is the git repository of a config folder.
 type Repo struct {
 	o      Options
-	git    *store
+	git    *plumbing.Store
 	prefix string // of the config folder in the repository: "" or ends in a slash
 	files  Files
 
@@ -168,18 +169,18 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repo{o: o, git: &store{command: newCommand(dir, o.Hooks)},
+	r := &Repo{o: o, git: &plumbing.Store{Command: plumbing.NewCommand(dir, o.Hooks)},
 		wakeCommit: make(chan struct{}, 1), remote: remote{wake: make(chan struct{}, 1)}}
 	if err := r.check(ctx); err != nil {
 		return nil, err
 	}
-	r.git.signKey = r.o.SignKey
-	r.git.committer = []string{"GIT_COMMITTER_NAME=fingerpost", "GIT_COMMITTER_EMAIL=fingerpost@" + o.Domain}
-	r.index.lock = newIndexLock(r.git.gitDir, r.unlocked)
+	r.git.SignKey = r.o.SignKey
+	r.git.Committer = []string{"GIT_COMMITTER_NAME=fingerpost", "GIT_COMMITTER_EMAIL=fingerpost@" + o.Domain}
+	r.index.lock = plumbing.NewIndexLock(r.git.GitDir, r.unlocked)
 	if err := r.lockClone(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.git.open(ctx); err != nil {
+	if err := r.git.Open(ctx); err != nil {
 		return nil, fmt.Errorf("--git: %w", err)
 	}
 	// Read before the first Begin: from then on there are records of this process.
@@ -187,7 +188,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 		o.Logger.Error("git: the records of earlier writes cannot be read; such writes stay uncommitted", "error", err)
 	}
 	// Before the files are read: a power cut in the middle of a pull may have left some of them empty.
-	if r.index.lock.takeOver() {
+	if r.index.lock.TakeOver() {
 		o.Logger.Info("git: takes over the lock that an earlier process of this service has left")
 	}
 	if err := r.finishMove(ctx); err != nil {
@@ -222,7 +223,7 @@ func (r *Repo) unlocked(err error) {
 	text := ""
 	if err != nil {
 		text = fmt.Sprintf("the service's own lock on git's index cannot be removed, "+
-			"so writes and other gits have to wait; it is tried again every %v: %v", unlockEvery, err)
+			"so writes and other gits have to wait; it is tried again every %v: %v", plumbing.UnlockEvery, err)
 	}
 	r.change(func(s *Status) {
 		if s.LockError == "" && text != "" {
@@ -254,8 +255,8 @@ func (r *Repo) Close() {
 	}
 	r.work.Lock()
 	defer r.work.Unlock()
-	r.index.lock.close()
-	r.git.close()
+	r.index.lock.Close()
+	r.git.Close()
 }
 
 // Run commits, fetches and pushes until ctx ends; then it makes the commits that are due. Call it once, after Recover.

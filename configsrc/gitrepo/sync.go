@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"fingerpost/configsrc/gitrepo/plumbing"
 )
 
 const (
@@ -62,7 +64,7 @@ func (r *Repo) syncLoop(ctx context.Context) {
 		}
 		if st := r.Status(); time.Since(st.LastCommit) > quietBefore && time.Since(maintained) > maintainEvery {
 			maintained = time.Now()
-			if _, err := r.git.call(ctx, time.Hour, nil, nil, "maintenance", "run", "--quiet", "--auto"); err != nil {
+			if _, err := r.git.Call(ctx, time.Hour, nil, nil, "maintenance", "run", "--quiet", "--auto"); err != nil {
 				r.o.Logger.Warn("git: maintenance has failed", "error", err)
 			}
 		}
@@ -158,7 +160,7 @@ func (r *Repo) headAndUpstream(ctx context.Context) (head, *upstream, error) {
 }
 
 func (r *Repo) fetch(ctx context.Context, u *upstream) error {
-	err := r.git.fetch(ctx, u.allowed("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", u.remote,
+	err := r.git.Fetch(ctx, u.allowed("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", u.remote,
 		"+"+u.ref+":"+u.track)...)
 	if err != nil && strings.Contains(err.Error(), "couldn't find remote ref") {
 		return nil // nothing has been pushed yet
@@ -175,7 +177,7 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 	h, err := r.head(ctx)
 	var there string
 	if err == nil {
-		there, err = r.git.ref(u.track)
+		there, err = r.git.Ref(u.track)
 	}
 	writes := r.queue.takeUnpushed()
 	r.remote.mu.Lock()
@@ -202,27 +204,27 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 		slices.Sort(more)
 		for _, refspec := range slices.Compact(more) {
 			from, gone, _ := strings.Cut(refspec, ":")
-			if from != "" && r.git.exists(ctx, from) {
+			if from != "" && r.git.Exists(ctx, from) {
 				args = append(args, refspec)
 			}
-			if from != "" || r.git.exists(ctx, gone) {
+			if from != "" || r.git.Exists(ctx, gone) {
 				continue
 			}
 			// By itself: a branch that the remote has not, because it was dropped before the push, would fail all others.
-			if _, err := r.git.call(ctx, remoteLimit, nil, nil, u.allowed("push", "--quiet", u.remote,
+			if _, err := r.git.Call(ctx, plumbing.RemoteLimit, nil, nil, u.allowed("push", "--quiet", u.remote,
 				refspec)...); err != nil && !strings.Contains(err.Error(), "does not exist") {
 				back()
 				return err
 			}
 		}
-		out, err := r.git.call(ctx, remoteLimit, nil, nil, args...)
+		out, err := r.git.Call(ctx, plumbing.RemoteLimit, nil, nil, args...)
 		if err != nil {
 			back()
 			if text := string(out) + err.Error(); strings.Contains(text, "(fetch first)") || strings.Contains(text,
 				"(non-fast-forward)") {
 				return fmt.Errorf("git push: %w (--git-pull would take them)", errRejected)
 			}
-			return fmt.Errorf("%w %s", err, clean(string(out)))
+			return fmt.Errorf("%w %s", err, plumbing.Clean(string(out)))
 		}
 		r.remote.asidePushed = len(aside)
 		r.change(func(s *Status) { s.LastPush, s.Pushes = time.Now().UTC(), s.Pushes+1 })
@@ -238,7 +240,7 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 
 // count updates how far the branch is from its upstream.
 func (r *Repo) count(ctx context.Context, branch string, u *upstream) {
-	out, err := r.git.run(ctx, "rev-list", "--left-right", "--count", branch+"..."+u.track)
+	out, err := r.git.Run(ctx, "rev-list", "--left-right", "--count", branch+"..."+u.track)
 	if f := strings.Fields(out); err == nil && len(f) == 2 {
 		ahead, _ := strconv.Atoi(f[0])
 		behind, _ := strconv.Atoi(f[1])
@@ -255,7 +257,7 @@ func baseRef(branch string) string {
 }
 
 func (r *Repo) setBase(ctx context.Context, branch, commit string) error {
-	return r.git.setRef(ctx, baseRef(branch), commit)
+	return r.git.SetRef(ctx, baseRef(branch), commit)
 }
 
 // integrate brings the commits of the upstream into the branch.
@@ -266,37 +268,37 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 	if err != nil || h.branch != branch {
 		return err
 	}
-	remote, err := r.git.ref(u.track)
+	remote, err := r.git.Ref(u.track)
 	if err != nil || remote == "" {
 		return err
 	}
 	if h.commit == "" {
 		return r.moveTo(ctx, h, remote, remote, r.files.GitTurn)
 	}
-	behind, err := r.git.isAncestor(ctx, remote, h.commit)
+	behind, err := r.git.IsAncestor(ctx, remote, h.commit)
 	if err != nil {
 		return err
 	}
 	if behind {
 		return r.setBase(ctx, branch, remote)
 	}
-	ahead, err := r.git.isAncestor(ctx, h.commit, remote)
+	ahead, err := r.git.IsAncestor(ctx, h.commit, remote)
 	if err != nil {
 		return err
 	}
 	if ahead {
 		return r.moveTo(ctx, h, remote, remote, r.files.GitTurn)
 	}
-	base, err := r.git.ref(baseRef(branch))
+	base, err := r.git.Ref(baseRef(branch))
 	if err != nil {
 		return err
 	}
 	if base != "" {
-		kept, err := r.git.isAncestor(ctx, base, remote)
+		kept, err := r.git.IsAncestor(ctx, base, remote)
 		if err != nil {
 			return err
 		}
-		own, err := r.git.isAncestor(ctx, h.commit, base)
+		own, err := r.git.IsAncestor(ctx, h.commit, base)
 		switch {
 		case err != nil:
 			return err
@@ -310,8 +312,8 @@ func (r *Repo) integrate(ctx context.Context, branch string, u *upstream) error 
 				"rebase --onto %s %.12s\", or drop them by \"git reset --keep %s\"", u.track, branch, u.track, base, u.track)}
 		}
 	}
-	since, err := r.git.run(ctx, "merge-base", h.commit, remote)
-	if exitCode(err) == 1 {
+	since, err := r.git.Run(ctx, "merge-base", h.commit, remote)
+	if plumbing.ExitCode(err) == 1 {
 		return &conflict{fmt.Sprintf("%s and %s have no commit in common; push to another branch, or make a new clone",
 			branch, u.track)}
 	}
@@ -343,13 +345,13 @@ func (r *Repo) bounded(ctx context.Context, u *upstream) error {
 		return err
 	}
 	if commit != r.remote.tooLarge {
-		if _, _, err = r.git.diff(ctx, from, to); !errors.Is(err, errTooLarge) {
+		if _, _, err = r.git.Diff(ctx, from, to); !errors.Is(err, plumbing.ErrTooLarge) {
 			return err
 		}
 		r.remote.tooLarge = commit
 	}
 	return &conflict{fmt.Sprintf("%.12s of %s is not taken: %v; take it by \"git pull\" in the clone, "+
-		"or push a smaller one", commit, u.track, errTooLarge)}
+		"or push a smaller one", commit, u.track, plumbing.ErrTooLarge)}
 }
 
 // treesOf returns the trees of the head and of the upstream, whose commit it names; "" if it has none.
@@ -360,15 +362,15 @@ func (r *Repo) treesOf(ctx context.Context, u *upstream) (head, theirs, commit s
 	if err != nil {
 		return "", "", "", err
 	}
-	if commit, err = r.git.ref(u.track); err != nil || commit == "" {
+	if commit, err = r.git.Ref(u.track); err != nil || commit == "" {
 		return "", "", "", err
 	}
-	c, err := r.git.commit(commit)
+	c, err := r.git.Commit(commit)
 	if err != nil {
 		return "", "", "", err
 	}
 	if head = h.tree; head == "" {
-		head, err = r.git.newTree("", nil)
+		head, err = r.git.NewTree("", nil)
 	}
-	return head, c.tree, commit, err
+	return head, c.Tree, commit, err
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"fingerpost/configsrc/gitrepo/plumbing"
 )
 
 // movingRef names the commit to which the work tree is being brought. After a crash in between, some files are those of
@@ -22,17 +24,17 @@ const movingRef = "refs/fingerpost/moving"
 // that would change has edits that are not committed. base is the commit of the upstream in it, "" if that is
 // unchanged. turn is Files.GitTurn, or decides first. The caller holds work.
 func (r *Repo) moveTo(ctx context.Context, h head, to, base string, turn func(f func() error) error) error {
-	c, err := r.git.commit(to)
+	c, err := r.git.Commit(to)
 	if err != nil {
 		return err
 	}
 	from := h.tree
 	if from == "" {
-		if from, err = r.git.newTree("", nil); err != nil {
+		if from, err = r.git.NewTree("", nil); err != nil {
 			return err
 		}
 	}
-	_, changes, err := r.git.diff(ctx, from, c.tree)
+	_, changes, err := r.git.Diff(ctx, from, c.Tree)
 	if err != nil {
 		return err
 	}
@@ -44,7 +46,7 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string, turn func(f 
 	}
 	r.notePulled(ctx, h.commit, to, changes)
 	err = turn(func() error {
-		return r.index.lock.under(func() error { return r.moveUnderLock(ctx, h, from, c, base, changes) })
+		return r.index.lock.Under(func() error { return r.moveUnderLock(ctx, h, from, c, base, changes) })
 	})
 	if err != nil {
 		return err
@@ -58,15 +60,15 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string, turn func(f 
 
 // refuseLinks returns a *conflict for changes by which something below the config folder becomes a link or a submodule,
 // or the folder itself, or one above it, becomes anything but a folder: file() and writes would lead out of the clone.
-func (r *Repo) refuseLinks(changes map[string]entry) error {
+func (r *Repo) refuseLinks(changes map[string]plumbing.Entry) error {
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		mode := changes[path].mode
+		mode := changes[path].Mode
 		switch {
 		case mode == "":
 		case strings.HasPrefix(r.prefix, path+"/"):
 			return &conflict{fmt.Sprintf("%s is no folder any more in the commit, "+
 				"and the config folder is in it; make it a folder again, without a link", path)}
-		case strings.HasPrefix(path, r.prefix) && (mode == modeLink || mode == modeSubproj):
+		case strings.HasPrefix(path, r.prefix) && (mode == plumbing.ModeLink || mode == plumbing.ModeSubproj):
 			return &conflict{fmt.Sprintf("%s is a link or a submodule in the commit; only files are taken below the config "+
 				"folder", path)}
 		}
@@ -74,28 +76,28 @@ func (r *Repo) refuseLinks(changes map[string]entry) error {
 	return nil
 }
 
-func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit, base string,
-	changes map[string]entry) (err error) {
+func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *plumbing.Commit, base string,
+	changes map[string]plumbing.Entry) (err error) {
 	moving := false
 	err = r.withOwnIndex(func(env []string) error {
 		// The entries that we have brought up to date have no times in the index.
-		if _, err := r.git.call(ctx, localLimit, env, nil, "update-index", "-q", "--refresh"); err != nil &&
-			exitCode(err) != 1 {
+		if _, err := r.git.Call(ctx, plumbing.LocalLimit, env, nil, "update-index", "-q", "--refresh"); err != nil &&
+			plumbing.ExitCode(err) != 1 {
 			return err
 		}
-		if err := r.git.setRef(ctx, movingRef, c.id); err != nil {
+		if err := r.git.SetRef(ctx, movingRef, c.ID); err != nil {
 			return err
 		}
 		moving = true
-		if _, err := r.git.call(ctx, localLimit, env, nil, "read-tree", "-m", "-u", from, c.tree); err != nil {
+		if _, err := r.git.Call(ctx, plumbing.LocalLimit, env, nil, "read-tree", "-m", "-u", from, c.Tree); err != nil {
 			return fmt.Errorf("the pull waits for edits that are not committed: %w", err)
 		}
 		err := r.syncFiles(changes)
 		if err == nil {
-			err = r.git.moveRef(ctx, h.branch, c.id, h.commit, "fingerpost: pull")
+			err = r.git.MoveRef(ctx, h.branch, c.ID, h.commit, "fingerpost: pull")
 		}
 		if err != nil {
-			if _, undo := r.git.call(ctx, localLimit, env, nil, "read-tree", "-m", "-u", c.tree, from); undo != nil {
+			if _, undo := r.git.Call(ctx, plumbing.LocalLimit, env, nil, "read-tree", "-m", "-u", c.Tree, from); undo != nil {
 				err = errors.Join(err, undo)
 			}
 			return err
@@ -106,7 +108,7 @@ func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit
 		err = r.setBase(ctx, h.branch, base)
 	}
 	if moving { // only now, when the index has its place
-		err = errors.Join(err, r.git.setRef(ctx, movingRef, ""))
+		err = errors.Join(err, r.git.SetRef(ctx, movingRef, ""))
 	}
 	return err
 }
@@ -114,7 +116,7 @@ func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *commit
 // withOwnIndex runs f with the variables for a copy of people's index, which then takes the index's place, also after
 // an error. The caller holds git's lock.
 func (r *Repo) withOwnIndex(f func(env []string) error) error {
-	index, own := filepath.Join(r.git.gitDir, "index"), filepath.Join(r.git.gitDir, ownIndex)
+	index, own := filepath.Join(r.git.GitDir, "index"), filepath.Join(r.git.GitDir, ownIndex)
 	_ = os.Remove(own)
 	_ = os.Remove(own + ".lock")
 	if err := os.Link(index, own); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -130,14 +132,14 @@ func (r *Repo) withOwnIndex(f func(env []string) error) error {
 
 // replaceIndex puts our copy of people's index in the index's place. git has not synced it.
 func (r *Repo) replaceIndex() error {
-	own := filepath.Join(r.git.gitDir, ownIndex)
-	if err := syncFolder(own); err != nil {
+	own := filepath.Join(r.git.GitDir, ownIndex)
+	if err := plumbing.SyncFolder(own); err != nil {
 		return err
 	}
-	if err := os.Rename(own, filepath.Join(r.git.gitDir, "index")); err != nil {
+	if err := os.Rename(own, filepath.Join(r.git.GitDir, "index")); err != nil {
 		return err
 	}
-	return syncFolder(r.git.gitDir)
+	return plumbing.SyncFolder(r.git.GitDir)
 }
 
 // finishMove takes up a moveTo that a crash has cut off before the branch moved: files and index become those of the
@@ -145,7 +147,7 @@ func (r *Repo) replaceIndex() error {
 // a person. First, files that are those of the move's commit, and those that a power cut has emptied, get the entry of
 // the move's commit in the index. It runs before the files are read.
 func (r *Repo) finishMove(ctx context.Context) error {
-	to, err := r.git.ref(movingRef)
+	to, err := r.git.Ref(movingRef)
 	if err != nil || to == "" {
 		return err
 	}
@@ -153,13 +155,13 @@ func (r *Repo) finishMove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := r.git.commit(to)
+	c, err := r.git.Commit(to)
 	if err != nil {
 		return err
 	}
 	if h.commit == to { // the branch has moved, the new index perhaps not
-		err := r.index.lock.under(func() error {
-			own := filepath.Join(r.git.gitDir, ownIndex)
+		err := r.index.lock.Under(func() error {
+			own := filepath.Join(r.git.GitDir, ownIndex)
 			if _, missing := os.Lstat(own); missing != nil {
 				return nil //nolint:nilerr // nothing to put in place
 			}
@@ -168,9 +170,9 @@ func (r *Repo) finishMove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return r.git.setRef(ctx, movingRef, "")
+		return r.git.SetRef(ctx, movingRef, "")
 	}
-	_, changes, err := r.git.diff(ctx, h.tree, c.tree)
+	_, changes, err := r.git.Diff(ctx, h.tree, c.Tree)
 	if err != nil {
 		return err
 	}
@@ -180,63 +182,63 @@ func (r *Repo) finishMove(ctx context.Context) error {
 	}
 	tree := h.tree
 	if tree == "" {
-		if tree, err = r.git.newTree("", nil); err != nil {
+		if tree, err = r.git.NewTree("", nil); err != nil {
 			return err
 		}
 	}
-	err = r.index.lock.under(func() error {
+	err = r.index.lock.Under(func() error {
 		return r.withOwnIndex(func(env []string) error {
-			if _, err := r.git.call(ctx, localLimit, env, in, "update-index", "-z", "--index-info"); err != nil {
+			if _, err := r.git.Call(ctx, plumbing.LocalLimit, env, in, "update-index", "-z", "--index-info"); err != nil {
 				return err
 			}
-			if _, err := r.git.call(ctx, localLimit, env, nil, "update-index", "-q", "--refresh"); err != nil &&
-				exitCode(err) != 1 {
+			if _, err := r.git.Call(ctx, plumbing.LocalLimit, env, nil, "update-index", "-q", "--refresh"); err != nil &&
+				plumbing.ExitCode(err) != 1 {
 				return err
 			}
-			_, err := r.git.call(ctx, localLimit, env, nil, "read-tree", "-m", "-u", c.tree, tree)
+			_, err := r.git.Call(ctx, plumbing.LocalLimit, env, nil, "read-tree", "-m", "-u", c.Tree, tree)
 			return err
 		})
 	})
-	return errors.Join(err, r.git.setRef(ctx, movingRef, ""))
+	return errors.Join(err, r.git.SetRef(ctx, movingRef, ""))
 }
 
 // movedFiles returns the entries of the files that are those of the changes, as update-index takes them. Files that a
 // power cut has emptied are removed, and count as moved.
-func (r *Repo) movedFiles(ctx context.Context, changes map[string]entry) ([]byte, error) {
-	root, err := os.OpenRoot(r.git.dir)
+func (r *Repo) movedFiles(ctx context.Context, changes map[string]plumbing.Entry) ([]byte, error) {
+	root, err := os.OpenRoot(r.git.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
 	var in bytes.Buffer
-	empty := r.git.objectID("blob", nil)
+	empty := r.git.ID("blob", nil)
 	for path, e := range changes {
 		name := filepath.FromSlash(path)
 		content, err := root.ReadFile(name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && e.id == "":
+		case errors.Is(err, fs.ErrNotExist) && e.ID == "":
 			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", len(empty)), path)
 			continue
-		case err != nil || e.id == "":
+		case err != nil || e.ID == "":
 			continue
-		case len(content) == 0 && e.id != empty:
+		case len(content) == 0 && e.ID != empty:
 			if err := root.Remove(name); err != nil {
 				return nil, err
 			}
 		default:
-			out, err := r.git.call(ctx, localLimit, nil, content, "hash-object", "--stdin", "--path="+path)
-			if err != nil || strings.TrimSpace(string(out)) != e.id {
+			out, err := r.git.Call(ctx, plumbing.LocalLimit, nil, content, "hash-object", "--stdin", "--path="+path)
+			if err != nil || strings.TrimSpace(string(out)) != e.ID {
 				continue
 			}
 		}
-		fmt.Fprintf(&in, "%s %s\t%s\x00", e.mode, e.id, path)
+		fmt.Fprintf(&in, "%s %s\t%s\x00", e.Mode, e.ID, path)
 	}
 	return in.Bytes(), nil
 }
 
 // syncFiles makes the changed files of the config folder durable, which git has written into the work tree.
-func (r *Repo) syncFiles(changes map[string]entry) error {
-	root, err := os.OpenRoot(r.git.dir)
+func (r *Repo) syncFiles(changes map[string]plumbing.Entry) error {
+	root, err := os.OpenRoot(r.git.Dir)
 	if err != nil {
 		return err
 	}
@@ -252,7 +254,7 @@ func (r *Repo) syncFiles(changes map[string]entry) error {
 				break
 			}
 		}
-		if e.id == "" {
+		if e.ID == "" {
 			continue
 		}
 		if err := syncIn(root, path); err != nil {

@@ -1,4 +1,4 @@
-package gitrepo
+package plumbing
 
 import (
 	"encoding/binary"
@@ -118,7 +118,7 @@ func syncFolders(paths []string) error {
 	for range min(len(paths), blobWriters) {
 		syncing.Go(func() {
 			for i := range next {
-				errs[i] = syncFolder(paths[i])
+				errs[i] = SyncFolder(paths[i])
 			}
 		})
 	}
@@ -130,8 +130,8 @@ func syncFolders(paths []string) error {
 	return errors.Join(errs...)
 }
 
-// syncFolder makes the names in a folder, or the content of a file, durable.
-func syncFolder(path string) error {
+// SyncFolder makes the names in a folder, or the content of a file, durable.
+func SyncFolder(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package gitrepo
+package plumbing
 
 import (
 	"bufio"
@@ -12,7 +12,7 @@ import (
 
 // A helper is a git process that lives long and answers one request after the other, not concurrently.
 type helper struct {
-	git  *command
+	git  *Command
 	args []string
 	cmd  *exec.Cmd
 	in   io.WriteCloser
@@ -39,7 +39,7 @@ func (h *helper) ask(request []byte, answer func(out *bufio.Reader) error) (err 
 	if _, err = h.in.Write(request); err == nil {
 		err = answer(h.out)
 	}
-	if err != nil && !errors.Is(err, errMissing) {
+	if err != nil && !errors.Is(err, ErrMissing) {
 		h.close()
 		return fmt.Errorf("git %s: %w", h.args[0], err)
 	}

@@ -1,4 +1,4 @@
-package gitrepo
+package plumbing
 
 import (
 	"bytes"
@@ -12,45 +12,46 @@ import (
 // hold up every commit while it is read.
 const (
 	diffEntries = 200_000          // files that may differ
-	diffBytes   = 64 << 20         // git's list of them, and the contents of those in the config folder
+	DiffBytes   = 64 << 20         // git's list of them, and the contents of those in the config folder
 	diffLimit   = 20 * time.Second // for git to make the list
 )
 
-var errTooLarge = fmt.Errorf("the change is larger than %d files or %d MiB", diffEntries, diffBytes>>20)
+// ErrTooLarge is the error for two trees that differ in more than the bounds.
+var ErrTooLarge = fmt.Errorf("the change is larger than %d files or %d MiB", diffEntries, DiffBytes>>20)
 
-// diff lists the paths in which two trees differ, with what both have there; no entry: nothing. "" is an empty tree. The
-// error is errTooLarge for more than the bounds. Trees that are there need no lock.
-func (g *store) diff(ctx context.Context, from, to string) (old, now map[string]entry, err error) {
+// Diff lists the paths in which two trees differ, with what both have there; no entry: nothing. "" is an empty tree. The
+// error is ErrTooLarge for more than the bounds. Trees that are there need no lock.
+func (g *Store) Diff(ctx context.Context, from, to string) (old, now map[string]Entry, err error) {
 	for _, id := range []*string{&from, &to} {
 		if *id == "" {
-			if *id, err = g.newTree("", nil); err != nil {
+			if *id, err = g.NewTree("", nil); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-	list := limitedBuffer{room: diffBytes}
+	list := limitedBuffer{room: DiffBytes}
 	err = g.stream(ctx, diffLimit, nil, nil, &list, "diff-tree", "-r", "-z", "--no-renames", from, to)
 	if list.room < 0 {
-		return nil, nil, errTooLarge
+		return nil, nil, ErrTooLarge
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	words := strings.Split(strings.TrimSuffix(list.String(), "\x00"), "\x00")
 	if len(words) > 2*diffEntries {
-		return nil, nil, errTooLarge
+		return nil, nil, ErrTooLarge
 	}
-	old, now = map[string]entry{}, map[string]entry{}
+	old, now = map[string]Entry{}, map[string]Entry{}
 	for i := 0; i+1 < len(words); i += 2 {
 		f := strings.Fields(strings.TrimPrefix(words[i], ":"))
 		if len(f) != 5 {
 			return nil, nil, fmt.Errorf("git diff-tree: unexpected %q", words[i])
 		}
-		e := func(mode, id string) entry {
+		e := func(mode, id string) Entry {
 			if mode == "000000" {
-				return entry{}
+				return Entry{}
 			}
-			return entry{mode, id}
+			return Entry{mode, id}
 		}
 		old[words[i+1]], now[words[i+1]] = e(f[0], f[2]), e(f[1], f[3])
 	}
@@ -65,28 +66,28 @@ type limitedBuffer struct {
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if b.room -= len(p); b.room < 0 {
-		return 0, errTooLarge
+		return 0, ErrTooLarge
 	}
 	return b.Buffer.Write(p)
 }
 
-// settleTree makes the objects durable in which a tree differs from another one, for git merge-tree, which does not
+// SettleTree makes the objects durable in which a tree differs from another one, for git merge-tree, which does not
 // sync.
-func (g *store) settleTree(ctx context.Context, from, to string) error {
+func (g *Store) SettleTree(ctx context.Context, from, to string) error {
 	if from == to {
 		return nil
 	}
 	if _, err := g.objects.found(to); err != nil {
 		return err
 	}
-	out, err := g.call(ctx, localLimit, nil, nil, "diff-tree", "-r", "-t", "-z", "--no-renames", from, to)
+	out, err := g.Call(ctx, LocalLimit, nil, nil, "diff-tree", "-r", "-t", "-z", "--no-renames", from, to)
 	if err != nil {
 		return err
 	}
 	words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 	for i := 0; i+1 < len(words); i += 2 { // and the path
 		f := strings.Fields(words[i])
-		if len(f) != 5 || f[1] == "000000" || f[1] == modeSubproj {
+		if len(f) != 5 || f[1] == "000000" || f[1] == ModeSubproj {
 			continue
 		}
 		if _, err := g.objects.found(f[3]); err != nil {

@@ -1,4 +1,4 @@
-package gitrepo
+package plumbing
 
 import (
 	"bytes"
@@ -14,19 +14,20 @@ import (
 	"time"
 )
 
+// Limits of calls.
 const (
-	localLimit  = time.Minute // of a call that does not leave the machine
-	remoteLimit = 2 * time.Minute
+	LocalLimit  = time.Minute // of a call that does not leave the machine
+	RemoteLimit = 2 * time.Minute
 	killWait    = 3 * time.Second // for a call that was told to end
 	maxStderr   = 2 << 10         // bytes of an error's text
 )
 
-// A command runs the git command in one work tree.
-type command struct {
-	dir    string
+// A Command runs the git command in one work tree.
+type Command struct {
+	Dir    string
 	env    []string
 	config []string // -c name=value, before the subcommand
-	held   *os.File // see hold
+	held   *os.File // see Hold
 }
 
 // passed are the variables that git gets from the service: what it needs to find programs and credentials.
@@ -91,8 +92,8 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// exitCode returns the exit code of a failed call, -1 for other errors.
-func exitCode(err error) int {
+// ExitCode returns the exit code of a failed call, -1 for other errors.
+func ExitCode(err error) int {
 	var f *failure
 	if errors.As(err, &f) {
 		return f.code
@@ -100,44 +101,44 @@ func exitCode(err error) int {
 	return -1
 }
 
-// newCommand returns the command for a folder. hooks: those of the repository run.
-func newCommand(dir string, hooks bool) *command {
-	return &command{dir: dir, env: environment(), config: settings(hooks)}
+// NewCommand returns the command for a folder. hooks: those of the repository run.
+func NewCommand(dir string, hooks bool) *Command {
+	return &Command{Dir: dir, env: environment(), config: settings(hooks)}
 }
 
-// withoutSettings returns the command as a person would call it.
-func (c *command) withoutSettings() *command {
+// WithoutSettings returns the command as a person would call it.
+func (c *Command) WithoutSettings() *Command {
 	plain := *c
 	plain.config = nil
 	return &plain
 }
 
-// hold lets local calls inherit a file that this service has locked, so that the next process can wait for those that
+// Hold lets local calls inherit a file that this service has locked, so that the next process can wait for those that
 // outlive this one.
-func (c *command) hold(f *os.File) { c.held = f }
+func (c *Command) Hold(f *os.File) { c.held = f }
 
 // make prepares a call in a process group of its own, so that a call that has run out of time ends with its children.
-func (c *command) make(ctx context.Context, env []string, args ...string) *exec.Cmd {
+func (c *Command) make(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	all := make([]string, 0, 2*len(c.config)+len(args)+1)
 	for _, s := range c.config {
 		all = append(all, "-c", s)
 	}
 	cmd := exec.CommandContext(ctx, "git", append(all, args...)...)
-	cmd.Dir, cmd.Env = c.dir, append(slices.Clone(c.env), env...)
+	cmd.Dir, cmd.Env = c.Dir, append(slices.Clone(c.env), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = killWait
 	return cmd
 }
 
-// run calls git and returns what it prints.
-func (c *command) run(ctx context.Context, args ...string) (string, error) {
-	out, err := c.call(ctx, localLimit, nil, nil, args...)
+// Run calls git and returns what it prints.
+func (c *Command) Run(ctx context.Context, args ...string) (string, error) {
+	out, err := c.Call(ctx, LocalLimit, nil, nil, args...)
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// call calls git with a time limit, further variables and an input.
-func (c *command) call(ctx context.Context, limit time.Duration, env []string, stdin []byte, args ...string) ([]byte,
+// Call calls git with a time limit, further variables and an input.
+func (c *Command) Call(ctx context.Context, limit time.Duration, env []string, stdin []byte, args ...string) ([]byte,
 	error) {
 	var out bytes.Buffer
 	err := c.stream(ctx, limit, env, stdin, &out, args...)
@@ -145,14 +146,14 @@ func (c *command) call(ctx context.Context, limit time.Duration, env []string, s
 }
 
 // stream is call for output that is written to out, whose error ends git.
-func (c *command) stream(ctx context.Context, limit time.Duration, env []string, stdin []byte, out io.Writer,
+func (c *Command) stream(ctx context.Context, limit time.Duration, env []string, stdin []byte, out io.Writer,
 	args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := c.make(ctx, env, args...)
 	var stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), out, &stderr
-	if c.held != nil && limit == localLimit {
+	if c.held != nil && limit == LocalLimit {
 		cmd.ExtraFiles = []*os.File{c.held}
 	}
 	err := cmd.Run()
@@ -162,15 +163,15 @@ func (c *command) stream(ctx context.Context, limit time.Duration, env []string,
 	if err == nil {
 		return nil
 	}
-	f := &failure{args: args, code: cmd.ProcessState.ExitCode(), stderr: clean(stderr.String()), err: err}
+	f := &failure{args: args, code: cmd.ProcessState.ExitCode(), stderr: Clean(stderr.String()), err: err}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		f.stderr = fmt.Sprintf("ended after %s without a result. %s", limit, f.stderr)
 	}
 	return f
 }
 
-// clean makes one printable line of what git, or a remote, has written to stderr.
-func clean(text string) string {
+// Clean makes one printable line of what git, or a remote, has written to stderr.
+func Clean(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
 		return r < ' ' ||
 			r == 0x7f || r >= 0x80 && r < 0xa0

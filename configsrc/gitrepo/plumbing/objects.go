@@ -1,4 +1,4 @@
-package gitrepo
+package plumbing
 
 import (
 	"bufio"
@@ -16,25 +16,25 @@ import (
 	"sync"
 )
 
-// errMissing: the repository has no such object or ref.
-var errMissing = errors.New("no such object")
+// ErrMissing: the repository has no such object or ref.
+var ErrMissing = errors.New("no such object")
 
-// A damage is an object that the repository names and does not have, or not whole.
-type damage struct {
-	kind, id string
-	err      error
+// A Damage is an object that the repository names and does not have, or not whole.
+type Damage struct {
+	Kind, ID string
+	Err      error
 }
 
-func (e *damage) Error() string {
+func (e *Damage) Error() string {
 	return fmt.Sprintf("the %s %s cannot be read: %v; \"git fsck\" lists what is missing, "+
 		"and another clone may have it: \"git fetch --refetch\" gets it",
-		e.kind, e.id, e.err)
+		e.Kind, e.ID, e.Err)
 }
 
-func (e *damage) Unwrap() error { return e.err }
+func (e *Damage) Unwrap() error { return e.Err }
 
-// object reads an object by its id or by the full name of a ref.
-func (g *store) object(name string) (id, kind string, content []byte, err error) {
+// Object reads an object by its id or by the full name of a ref.
+func (g *Store) Object(name string) (id, kind string, content []byte, err error) {
 	err = g.reader.ask([]byte(name+"\n"), func(out *bufio.Reader) error {
 		line, err := out.ReadString('\n')
 		if err != nil {
@@ -42,7 +42,7 @@ func (g *store) object(name string) (id, kind string, content []byte, err error)
 		}
 		words := strings.Fields(line)
 		if len(words) != 3 {
-			return errMissing
+			return ErrMissing
 		}
 		size, err := strconv.Atoi(words[2])
 		if err != nil {
@@ -56,33 +56,34 @@ func (g *store) object(name string) (id, kind string, content []byte, err error)
 	return id, kind, content, err
 }
 
-// An entry is one entry of a tree. The zero entry stands for none.
-type entry struct{ mode, id string }
+// An Entry is one entry of a tree. The zero entry stands for none.
+type Entry struct{ Mode, ID string }
 
+// Modes of entries.
 const (
-	modeFile    = "100644"
-	modeFolder  = "40000"
-	modeLink    = "120000"
-	modeSubproj = "160000"
+	ModeFile    = "100644"
+	ModeFolder  = "40000"
+	ModeLink    = "120000"
+	ModeSubproj = "160000"
 )
 
-// A treeEntry is an entry with its name.
-type treeEntry struct {
-	name string
-	entry
+// A TreeEntry is an entry with its name.
+type TreeEntry struct {
+	Name string
+	Entry
 }
 
-// tree reads a tree; "" is the empty one.
-func (g *store) tree(id string) (list []treeEntry, err error) {
+// Tree reads a tree; "" is the empty one.
+func (g *Store) Tree(id string) (list []TreeEntry, err error) {
 	if id == "" {
 		return nil, nil
 	}
-	_, kind, b, err := g.object(id)
+	_, kind, b, err := g.Object(id)
 	if err == nil && kind != "tree" {
 		err = fmt.Errorf("%s is a %s", id, kind)
 	}
 	if err != nil {
-		return nil, &damage{"tree", id, err}
+		return nil, &Damage{"tree", id, err}
 	}
 	raw := len(id) / 2
 	for len(b) > 0 {
@@ -90,151 +91,151 @@ func (g *store) tree(id string) (list []treeEntry, err error) {
 		if space < 0 || zero < space || len(b) < zero+1+raw {
 			return nil, fmt.Errorf("read tree %s: malformed", id)
 		}
-		list = append(list, treeEntry{string(b[space+1 : zero]), entry{string(b[:space]),
+		list = append(list, TreeEntry{string(b[space+1 : zero]), Entry{string(b[:space]),
 			hex.EncodeToString(b[zero+1 : zero+1+raw])}})
 		b = b[zero+1+raw:]
 	}
 	return list, nil
 }
 
-// find returns the entry of a path in a tree. read is Repo.tree, or one that remembers.
-func find(read func(id string) ([]treeEntry, error), tree, path string) (entry, error) {
-	at := entry{modeFolder, tree}
+// Find returns the entry of a path in a tree. read is Store.Tree, or one that remembers.
+func Find(read func(id string) ([]TreeEntry, error), tree, path string) (Entry, error) {
+	at := Entry{ModeFolder, tree}
 	for name := range strings.SplitSeq(path, "/") {
-		if at.mode != modeFolder {
-			return entry{}, nil
+		if at.Mode != ModeFolder {
+			return Entry{}, nil
 		}
-		list, err := read(at.id)
+		list, err := read(at.ID)
 		if err != nil {
-			return entry{}, err
+			return Entry{}, err
 		}
-		at = entry{}
+		at = Entry{}
 		for _, e := range list {
-			if e.name == name {
-				at = e.entry
+			if e.Name == name {
+				at = e.Entry
 			}
 		}
-		if at.id == "" {
-			return entry{}, nil
+		if at.ID == "" {
+			return Entry{}, nil
 		}
 	}
 	return at, nil
 }
 
-// blob reads the content of a file's entry, nil for none.
-func (g *store) blob(e entry) ([]byte, error) {
-	if e.id == "" {
+// Blob reads the content of a file's entry, nil for none.
+func (g *Store) Blob(e Entry) ([]byte, error) {
+	if e.ID == "" {
 		return nil, nil
 	}
-	if e.mode == modeFolder || e.mode == modeLink || e.mode == modeSubproj {
-		return nil, fmt.Errorf("it is no file in the commit, but mode %s", e.mode)
+	if e.Mode == ModeFolder || e.Mode == ModeLink || e.Mode == ModeSubproj {
+		return nil, fmt.Errorf("it is no file in the commit, but mode %s", e.Mode)
 	}
-	_, _, b, err := g.object(e.id)
+	_, _, b, err := g.Object(e.ID)
 	if err != nil {
-		err = &damage{"file", e.id, err}
+		err = &Damage{"file", e.ID, err}
 	}
 	return b, err
 }
 
-// text is blob for a list of changes: a link and a submodule have none.
-func (g *store) text(e entry) ([]byte, error) {
-	if e.mode == modeLink || e.mode == modeSubproj {
+// Text is Blob for a list of changes: a link and a submodule have none.
+func (g *Store) Text(e Entry) ([]byte, error) {
+	if e.Mode == ModeLink || e.Mode == ModeSubproj {
 		return nil, nil
 	}
-	return g.blob(e)
+	return g.Blob(e)
 }
 
 // writeTree makes the tree that has changes, by path, in the place of entries of tree. An entry without id removes. It
 // returns "" for an empty tree.
-func (g *store) writeTree(tree string, changes map[string]entry) (string, error) {
-	list, err := g.tree(tree)
+func (g *Store) writeTree(tree string, changes map[string]Entry) (string, error) {
+	list, err := g.Tree(tree)
 	if err != nil {
 		return "", err
 	}
-	below := map[string]map[string]entry{}
+	below := map[string]map[string]Entry{}
 	for path, e := range changes {
 		name, rest, _ := strings.Cut(path, "/")
 		if below[name] == nil {
-			below[name] = map[string]entry{}
+			below[name] = map[string]Entry{}
 		}
 		below[name][rest] = e
 	}
-	var now []treeEntry
-	change := func(name string, was entry, inside map[string]entry) error {
+	var now []TreeEntry
+	change := func(name string, was Entry, inside map[string]Entry) error {
 		if e, leaf := inside[""]; leaf {
-			if e.id != "" {
-				now = append(now, treeEntry{name, e})
+			if e.ID != "" {
+				now = append(now, TreeEntry{name, e})
 			}
 			return nil
 		}
-		if was.mode != modeFolder && was.id != "" {
-			return fmt.Errorf("%s is no folder in the commit, but mode %s", name, was.mode)
+		if was.Mode != ModeFolder && was.ID != "" {
+			return fmt.Errorf("%s is no folder in the commit, but mode %s", name, was.Mode)
 		}
-		id, err := g.writeTree(was.id, inside)
+		id, err := g.writeTree(was.ID, inside)
 		if err == nil && id != "" {
-			now = append(now, treeEntry{name, entry{modeFolder, id}})
+			now = append(now, TreeEntry{name, Entry{ModeFolder, id}})
 		}
 		return err
 	}
 	for _, e := range list {
-		inside, changed := below[e.name]
-		delete(below, e.name)
+		inside, changed := below[e.Name]
+		delete(below, e.Name)
 		if !changed {
 			now = append(now, e)
-		} else if err := change(e.name, e.entry, inside); err != nil {
+		} else if err := change(e.Name, e.Entry, inside); err != nil {
 			return "", err
 		}
 	}
 	for name, inside := range below {
-		if err := change(name, entry{}, inside); err != nil {
+		if err := change(name, Entry{}, inside); err != nil {
 			return "", err
 		}
 	}
 	if len(now) == 0 {
 		return "", nil
 	}
-	content, err := encodeTree(now)
+	content, err := EncodeTree(now)
 	if err != nil {
 		return "", err
 	}
-	return g.storeTree(content)
+	return g.StoreTree(content)
 }
 
-// newTree is writeTree for a commit, where a tree may be empty.
-func (g *store) newTree(tree string, changes map[string]entry) (string, error) {
+// NewTree is writeTree for a commit, where a tree may be empty.
+func (g *Store) NewTree(tree string, changes map[string]Entry) (string, error) {
 	id, err := g.writeTree(tree, changes)
 	if err == nil && id == "" {
-		id, err = g.storeTree(nil)
+		id, err = g.StoreTree(nil)
 	}
 	return id, err
 }
 
-// encodeTree returns a tree as git stores it.
-func encodeTree(list []treeEntry) ([]byte, error) {
-	sortedAs := func(e treeEntry) string {
-		if e.mode == modeFolder {
-			return e.name + "/"
+// EncodeTree returns a tree as git stores it.
+func EncodeTree(list []TreeEntry) ([]byte, error) {
+	sortedAs := func(e TreeEntry) string {
+		if e.Mode == ModeFolder {
+			return e.Name + "/"
 		}
-		return e.name
+		return e.Name
 	}
-	slices.SortFunc(list, func(a, b treeEntry) int { return strings.Compare(sortedAs(a), sortedAs(b)) })
+	slices.SortFunc(list, func(a, b TreeEntry) int { return strings.Compare(sortedAs(a), sortedAs(b)) })
 	var out []byte
 	for _, e := range list {
-		id, err := hex.DecodeString(e.id)
+		id, err := hex.DecodeString(e.ID)
 		if err != nil {
-			return nil, fmt.Errorf("tree entry %s: %w", e.name, err)
+			return nil, fmt.Errorf("tree entry %s: %w", e.Name, err)
 		}
-		out = append(append(append(out, e.mode+" "+e.name...), 0), id...)
+		out = append(append(append(out, e.Mode+" "+e.Name...), 0), id...)
 	}
 	return out, nil
 }
 
 // treeFile is the file from which git takes a tree.
-func (g *store) treeFile() string { return filepath.Join(g.gitDir, "fingerpost-tree") }
+func (g *Store) treeFile() string { return filepath.Join(g.GitDir, "fingerpost-tree") }
 
-// storeTree stores a tree by hash-object: mktree of git 2.39 does not sync.
-func (g *store) storeTree(content []byte) (id string, err error) {
-	id = g.objectID("tree", content)
+// StoreTree stores a tree by hash-object: mktree of git 2.39 does not sync.
+func (g *Store) StoreTree(content []byte) (id string, err error) {
+	id = g.ID("tree", content)
 	if found, err := g.objects.found(id); found || err != nil {
 		return id, err
 	}
@@ -255,9 +256,9 @@ func (g *store) storeTree(content []byte) (id string, err error) {
 	return id, err
 }
 
-// writeBlobs stores the contents of files, and returns their ids by path. Each is synced; syncs that wait at the same
+// WriteBlobs stores the contents of files, and returns their ids by path. Each is synced; syncs that wait at the same
 // time share the file system's work.
-func (g *store) writeBlobs(ctx context.Context, contents map[string][]byte) (ids map[string]string, err error) {
+func (g *Store) WriteBlobs(ctx context.Context, contents map[string][]byte) (ids map[string]string, err error) {
 	ids = make(map[string]string, len(contents))
 	paths := make(chan string)
 	var mu sync.Mutex // guards ids and err
@@ -284,8 +285,8 @@ func (g *store) writeBlobs(ctx context.Context, contents map[string][]byte) (ids
 // them must not change our bytes. Mostly the work tree has the same content, and the helper reads it there, which saves
 // a process for each file. Its object is taken only if the id is that of the content: edits by people lead to a process
 // of their own.
-func (g *store) writeBlob(ctx context.Context, h *helper, path string, content []byte) (id string, err error) {
-	want := g.objectID("blob", content)
+func (g *Store) writeBlob(ctx context.Context, h *helper, path string, content []byte) (id string, err error) {
+	want := g.ID("blob", content)
 	if found, err := g.objects.found(want); found || err != nil {
 		return want, err
 	}
@@ -300,7 +301,7 @@ func (g *store) writeBlob(ctx context.Context, h *helper, path string, content [
 			return id, nil
 		}
 	}
-	out, err := g.call(ctx, localLimit, nil, content, "hash-object", "-w", "--no-filters", "--stdin")
+	out, err := g.Call(ctx, LocalLimit, nil, content, "hash-object", "-w", "--no-filters", "--stdin")
 	if err != nil {
 		return "", err
 	}
@@ -311,54 +312,55 @@ func (g *store) writeBlob(ctx context.Context, h *helper, path string, content [
 	return id, nil
 }
 
-// A commit is a commit object.
-type commit struct {
-	id, tree, message string
-	parents           []string
-	author, committer string // the lines, with the times
+// A Commit is a commit object.
+type Commit struct {
+	ID, Tree, Message string
+	Parents           []string
+	Author, Committer string // the lines, with the times
 }
 
-func (g *store) commit(id string) (*commit, error) {
-	got, kind, b, err := g.object(id)
+// Commit reads a commit by its id or by the full name of a ref.
+func (g *Store) Commit(id string) (*Commit, error) {
+	got, kind, b, err := g.Object(id)
 	if err == nil && kind != "commit" {
 		err = fmt.Errorf("%s is a %s", id, kind)
 	}
 	if err != nil {
-		return nil, &damage{"commit", id, err}
+		return nil, &Damage{"commit", id, err}
 	}
-	c := &commit{id: got}
+	c := &Commit{ID: got}
 	head, message, _ := strings.Cut(string(b), "\n\n")
-	c.message = message
+	c.Message = message
 	for line := range strings.SplitSeq(head, "\n") {
 		switch word, rest, _ := strings.Cut(line, " "); word {
 		case "tree":
-			c.tree = rest
+			c.Tree = rest
 		case "parent":
-			c.parents = append(c.parents, rest)
+			c.Parents = append(c.Parents, rest)
 		case "author":
-			c.author = rest
+			c.Author = rest
 		case "committer":
-			c.committer = rest
+			c.Committer = rest
 		}
 	}
 	return c, nil
 }
 
-// commitTree makes a commit object.
-func (g *store) commitTree(ctx context.Context, tree string, parents, author []string, message string) (id string,
+// CommitTree makes a commit object.
+func (g *Store) CommitTree(ctx context.Context, tree string, parents, author []string, message string) (id string,
 	err error) {
 	args := []string{}
-	if g.signKey != "" {
-		args = append(args, "-c", "gpg.format=ssh", "-c", "user.signingKey="+g.signKey)
+	if g.SignKey != "" {
+		args = append(args, "-c", "gpg.format=ssh", "-c", "user.signingKey="+g.SignKey)
 	}
 	args = append(args, "commit-tree")
-	if g.signKey != "" {
+	if g.SignKey != "" {
 		args = append(args, "-S")
 	}
 	for _, p := range parents {
 		args = append(args, "-p", p)
 	}
-	out, err := g.call(ctx, localLimit, append(author, g.committer...), []byte(message), append(args, tree)...)
+	out, err := g.Call(ctx, LocalLimit, append(author, g.Committer...), []byte(message), append(args, tree)...)
 	id = strings.TrimSpace(string(out))
 	if err == nil {
 		g.objects.made(id)
@@ -366,9 +368,9 @@ func (g *store) commitTree(ctx context.Context, tree string, parents, author []s
 	return id, err
 }
 
-// trailers returns the values of a trailer in the message. They are in its last paragraph, which is not its first.
-func (c *commit) trailers(name string) (values []string) {
-	text := strings.TrimRight(c.message, "\n")
+// Trailers returns the values of a trailer in the message. They are in its last paragraph, which is not its first.
+func (c *Commit) Trailers(name string) (values []string) {
+	text := strings.TrimRight(c.Message, "\n")
 	at := strings.LastIndex(text, "\n\n")
 	if at < 0 {
 		return nil

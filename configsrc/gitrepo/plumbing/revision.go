@@ -1,4 +1,4 @@
-package gitrepo
+package plumbing
 
 import (
 	"bufio"
@@ -28,17 +28,17 @@ func Extract(ctx context.Context, dir, revision, to string) (commit string, err 
 		return "", fmt.Errorf("%w: %q is no name of one; a branch, a tag or a commit is, such as origin/main", ErrRevision,
 			revision)
 	}
-	git := newCommand(dir, false)
-	if inside, err := git.run(ctx, "rev-parse", "--is-inside-work-tree"); err != nil {
+	git := NewCommand(dir, false)
+	if inside, err := git.Run(ctx, "rev-parse", "--is-inside-work-tree"); err != nil {
 		return "", fmt.Errorf("%w: %s is in no work tree that git reads: %w", ErrRevision, dir, err)
 	} else if inside != "true" {
 		return "", fmt.Errorf("%w: %s is in a bare repository, which has no work tree to compare", ErrRevision, dir)
 	}
-	prefix, err := git.run(ctx, "rev-parse", "--show-prefix")
+	prefix, err := git.Run(ctx, "rev-parse", "--show-prefix")
 	if err != nil {
 		return "", err
 	}
-	if commit, err = git.run(ctx, "rev-parse", "--verify", "--quiet", revision+"^{commit}"); err != nil {
+	if commit, err = git.Run(ctx, "rev-parse", "--verify", "--quiet", revision+"^{commit}"); err != nil {
 		return "", fmt.Errorf("%w: git knows no commit by %q; fetch it first, if it is a branch of a remote", ErrRevision,
 			revision)
 	}
@@ -47,7 +47,7 @@ func Extract(ctx context.Context, dir, revision, to string) (commit string, err 
 		return "", err
 	}
 	if len(blobs) == 0 {
-		if _, err := git.run(ctx, "check-ignore", "-q", "--", "fingerpost-check.hcl"); err == nil {
+		if _, err := git.Run(ctx, "check-ignore", "-q", "--", "fingerpost-check.hcl"); err == nil {
 			return "", fmt.Errorf("%w: git ignores the files of %s, so that no revision has them; take the pattern out of "+
 				".gitignore", ErrRevision, dir)
 		}
@@ -59,12 +59,12 @@ func Extract(ctx context.Context, dir, revision, to string) (commit string, err 
 type namedBlob struct{ id, path string }
 
 // blobsBelow lists the files of a commit below a folder, which ends in a slash or is the root: "".
-func (c *command) blobsBelow(ctx context.Context, commit, prefix string) (blobs []namedBlob, err error) {
+func (c *Command) blobsBelow(ctx context.Context, commit, prefix string) (blobs []namedBlob, err error) {
 	args := []string{"ls-tree", "-r", "-z", "--full-tree", commit}
 	if prefix != "" {
 		args = append(args, "--", prefix)
 	}
-	out, err := c.call(ctx, localLimit, nil, nil, args...)
+	out, err := c.Call(ctx, LocalLimit, nil, nil, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -90,13 +90,13 @@ func (c *command) blobsBelow(ctx context.Context, commit, prefix string) (blobs 
 }
 
 // writeBlobs writes files into a folder.
-func (c *command) writeBlobs(ctx context.Context, blobs []namedBlob, to string) error {
+func (c *Command) writeBlobs(ctx context.Context, blobs []namedBlob, to string) error {
 	root, err := os.OpenRoot(to)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	ctx, cancel := context.WithTimeout(ctx, localLimit)
+	ctx, cancel := context.WithTimeout(ctx, LocalLimit)
 	defer cancel()
 	var names bytes.Buffer
 	for _, b := range blobs {

@@ -1,4 +1,4 @@
-package gitrepo
+package plumbing
 
 import (
 	"errors"
@@ -15,17 +15,17 @@ import (
 // lockMark is the content of the file that our lock is a second name of.
 const lockMark = "fingerpost\n"
 
-// unlockEvery is the pause before the service tries again to remove its lock.
-const unlockEvery = 500 * time.Millisecond
+// UnlockEvery is the pause before the service tries again to remove its lock.
+const UnlockEvery = 500 * time.Millisecond
 
-// errLocked: another git holds the lock.
-var errLocked = errors.New("git's index.lock exists: another git is at work, or one was killed and its lock has to " +
+// ErrLocked: another git holds the lock.
+var ErrLocked = errors.New("git's index.lock exists: another git is at work, or one was killed and its lock has to " +
 	"be removed")
 
-// An indexLock is git's lock on the index, as this service takes it. It is a hard link to a file of ours that stays,
+// An IndexLock is git's lock on the index, as this service takes it. It is a hard link to a file of ours that stays,
 // the mark: a link appears together with its content, and its inode tells whose lock it is. The mark is synced before
 // its first link, so this holds after a power cut, too.
-type indexLock struct {
+type IndexLock struct {
 	path, mark string
 	// told is called with each result of a removal, nil once the lock is gone.
 	told func(error)
@@ -35,19 +35,20 @@ type indexLock struct {
 	synced bool        // the mark is on the disk
 	held   bool
 	// tookOver: it was left by an earlier process, and stays held until release, so that people's git is locked out until
-	// Recover has made the index right again.
-	tookOver bool
+	// the index is right again.
+	TookOver bool
 	closed   bool
 }
 
-func newIndexLock(gitDir string, told func(error)) *indexLock {
-	return &indexLock{path: filepath.Join(gitDir, "index.lock"), mark: filepath.Join(gitDir, "fingerpost-mark"),
+// NewIndexLock returns the lock of a repository. told is called with each result of a removal, nil once the lock is gone.
+func NewIndexLock(gitDir string, told func(error)) *IndexLock {
+	return &IndexLock{path: filepath.Join(gitDir, "index.lock"), mark: filepath.Join(gitDir, "fingerpost-mark"),
 		told: told}
 }
 
-// acquire takes the lock; errLocked if another git has it. A lock of ours that could not be removed is taken over: the
-// callers, which hold Repo.work, take the lock one after the other.
-func (l *indexLock) acquire() error {
+// acquire takes the lock; ErrLocked if another git has it. A lock of ours that could not be removed is taken over: the
+// callers take the lock one after the other.
+func (l *IndexLock) acquire() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.makeMark(); err != nil {
@@ -56,7 +57,7 @@ func (l *indexLock) acquire() error {
 	err := os.Link(l.mark, l.path)
 	if errors.Is(err, fs.ErrExist) {
 		if !l.isOurs() {
-			return errLocked
+			return ErrLocked
 		}
 		err = nil
 	}
@@ -64,28 +65,28 @@ func (l *indexLock) acquire() error {
 	return err
 }
 
-// takeOver takes the lock if an earlier process of ours has left it behind.
-func (l *indexLock) takeOver() bool {
+// TakeOver takes the lock if an earlier process of ours has left it behind.
+func (l *IndexLock) TakeOver() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inode, _ = os.Lstat(l.mark)
 	l.held = l.isOurs()
-	l.tookOver = l.held
+	l.TookOver = l.held
 	return l.held
 }
 
-// release gives the lock back. If that fails, it is tried again until it succeeds.
-func (l *indexLock) release() {
+// Release gives the lock back. If that fails, it is tried again until it succeeds.
+func (l *IndexLock) Release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held, l.tookOver = false, false
+	l.held, l.TookOver = false, false
 	l.remove()
 }
 
-// under runs f while this service holds the lock.
-func (l *indexLock) under(f func() error) error {
+// Under runs f while this service holds the lock.
+func (l *IndexLock) Under(f func() error) error {
 	l.mu.Lock()
-	held := l.tookOver
+	held := l.TookOver
 	l.mu.Unlock()
 	if held {
 		return f()
@@ -93,12 +94,12 @@ func (l *indexLock) under(f func() error) error {
 	if err := l.acquire(); err != nil {
 		return err
 	}
-	defer l.release()
+	defer l.Release()
 	return f()
 }
 
 // remove removes the lock unless an operation holds it. The caller holds mu.
-func (l *indexLock) remove() {
+func (l *IndexLock) remove() {
 	if l.held || l.closed {
 		return
 	}
@@ -112,15 +113,15 @@ func (l *indexLock) remove() {
 	if l.told(err); err == nil {
 		return
 	}
-	time.AfterFunc(unlockEvery, func() {
+	time.AfterFunc(UnlockEvery, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.remove()
 	})
 }
 
-// close ends the attempts to remove the lock, with a last one.
-func (l *indexLock) close() {
+// Close ends the attempts to remove the lock, with a last one.
+func (l *IndexLock) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove()
@@ -128,7 +129,7 @@ func (l *indexLock) close() {
 }
 
 // isOurs reports whether the lock exists and is ours. The caller holds mu.
-func (l *indexLock) isOurs() bool {
+func (l *IndexLock) isOurs() bool {
 	info, err := os.Lstat(l.path)
 	if err != nil {
 		return false
@@ -141,7 +142,7 @@ func (l *indexLock) isOurs() bool {
 }
 
 // makeMark makes the mark and syncs it, once a process. The caller holds mu.
-func (l *indexLock) makeMark() error {
+func (l *IndexLock) makeMark() error {
 	if info, err := os.Lstat(l.mark); err == nil && l.synced && os.SameFile(info, l.inode) {
 		return nil
 	}
@@ -160,7 +161,7 @@ func (l *indexLock) makeMark() error {
 		err = f.Sync()
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(l.mark))
+		err = SyncFolder(filepath.Dir(l.mark))
 	}
 	if err == nil {
 		l.inode, err = f.Stat()

@@ -1,0 +1,81 @@
+package plumbing
+
+import (
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"os"
+	"path/filepath"
+)
+
+// blobWriters is how many files of a commit are stored at the same time.
+const blobWriters = 8
+
+// A Store is git's objects and refs, read and written by the git command. What a ref names is on the disk before the
+// ref is. Its methods are not for concurrent use, but for those of its command.
+type Store struct {
+	*Command
+	GitDir    string
+	digits    int      // of an object's name
+	Committer []string // the variables of the committer: the service
+	SignKey   string   // signs commits; "": none
+
+	objects objectFolder
+	reader  helper              // cat-file --batch
+	trees   helper              // hash-object -t tree -w --stdin-paths
+	blobs   [blobWriters]helper // hash-object -w --stdin-paths
+}
+
+// Open starts to use the objects of a repository, whose GitDir is known.
+func (g *Store) Open(ctx context.Context) error {
+	format, err := g.Run(ctx, "rev-parse", "--show-object-format")
+	if err != nil {
+		return err
+	}
+	g.digits = hex.EncodedLen(sha1.Size)
+	if format == "sha256" {
+		g.digits = hex.EncodedLen(sha256.Size)
+	}
+	g.reader = helper{git: g.Command, args: []string{"cat-file", "--batch"}}
+	g.trees = helper{git: g.Command, args: []string{"hash-object", "-t", "tree", "-w", "--no-filters", "--stdin-paths"}}
+	for i := range g.blobs {
+		g.blobs[i] = helper{git: g.Command, args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}}
+	}
+	g.objects.dir, g.objects.unsynced = filepath.Join(g.GitDir, "objects"), map[string]bool{}
+	return os.WriteFile(g.treeFile(), nil, 0o600)
+}
+
+// ID returns git's name for an object.
+func (g *Store) ID(kind string, content []byte) string {
+	var h hash.Hash = sha1.New()
+	if g.digits == hex.EncodedLen(sha256.Size) {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "%s %d\x00", kind, len(content))
+	h.Write(content)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Sync puts all objects that were made on the disk.
+func (g *Store) Sync() error { return g.objects.sync() }
+
+// Fetch runs git fetch, and notes for Sync which objects it has brought.
+func (g *Store) Fetch(ctx context.Context, args ...string) error {
+	before := g.objects.times()
+	_, err := g.Call(ctx, RemoteLimit, nil, nil, args...)
+	g.objects.changedSince(before)
+	return err
+}
+
+// Close ends git's helpers.
+func (g *Store) Close() {
+	g.reader.close()
+	g.trees.close()
+	for i := range g.blobs {
+		g.blobs[i].close()
+	}
+	g.held.Close()
+}
