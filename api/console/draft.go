@@ -43,8 +43,8 @@ func (d *draft) new() bool { return d.call.header.Get("If-None-Match") != "" }
 var existsAlready = &failure{Status: http.StatusPreconditionFailed,
 	Message: "This exists already, and was not replaced. Edit that one."}
 
-// Live reports whether the change cannot be proposed: keys are always live.
-func (d *draft) Live() bool { return d.kind == "key" }
+// Live reports whether the change cannot be proposed.
+func (d *draft) Live() bool { return editable[d.kind].live }
 
 // Deletes reports whether the change deletes something.
 func (d *draft) Deletes() bool { return d.call.method == http.MethodDelete }

@@ -37,7 +37,7 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request, s *session) {
 	if r.PostFormValue("delete") != "" {
 		f.Delete = true
 		d.Title, d.call.method = "Delete "+editable[f.Kind].title, http.MethodDelete
-		if f.Kind == "template" {
+		if editable[f.Kind].byCode {
 			d.call.path += "/" + f.ID
 		}
 	} else if f.fill(r.PostForm); !c.fits(w, r, s, f, d) {

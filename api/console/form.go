@@ -34,6 +34,7 @@ type field struct {
 	Bool              bool   // "yes" and "no" are true and false
 	Unset             string // how a select shows null
 	FileOnly          bool   // only the files change it
+	FullOnly          bool   // only view=full shows it; the ETag covers it
 	Follows           string // see catalog.Field
 	Later             bool   // something new has no such field
 	Fixed             bool   // only something new has a choice
@@ -171,8 +172,8 @@ func (f *form) body() (body object, ok bool) {
 			}
 		}
 	}
-	if code := f.field("code"); f.Kind == "template" { // a template is saved by its code
-		body["code"] = code.Value
+	if editable[f.Kind].byCode {
+		body["code"] = f.field("code").Value
 	}
 	return body, ok
 }

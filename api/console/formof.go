@@ -57,7 +57,7 @@ func (c *Console) load(r *http.Request, s *session, f *form, k kind) error {
 	}
 	a, err := c.ask(r.Context(), s, get(f.path))
 	full := object{}
-	if f.Kind != "template" { // the files' lines of templates are not known
+	if !k.byCode {
 		// It comes second: what has changed in between does not fit the ETag.
 		x, fault := c.ask(r.Context(), s, get(projectsPath+"/"+f.Project, "view", "full"))
 		if fault != nil && f.Kind == "project" && err == nil {
@@ -78,12 +78,14 @@ func (c *Console) load(r *http.Request, s *session, f *form, k kind) error {
 	}
 	f.Title, f.method = "Edit "+k.title, http.MethodPut
 	f.now, f.ETag = a.Object(), a.Header.Get("ETag")
-	if f.Kind == "project" { // labels are in the full form only; the ETag covers them
-		f.now["labels"] = full["labels"]
+	for _, x := range f.Fields {
+		if x.FullOnly {
+			f.now[x.Name] = values[x.Name]
+		}
 	}
 	f.show(values)
 	f.places(values, origins, defaults)
-	if f.Kind == "template" { // saved by its code; a default becomes the project's own
+	if k.byCode {
 		f.path = strings.TrimSuffix(f.path, "/"+f.ID)
 	}
 	if f.now["defaultTemplate"] == true {

@@ -10,6 +10,8 @@ type kind struct {
 	mail   bool
 	list   string // path of the collection, "%s" is the project
 	single bool   // a project has one
+	live   bool   // a change of it cannot be proposed
+	byCode bool   // it is saved by its code, so that a default becomes the project's own; origins are not known
 	part   string // of the answer with view=full that has its values and origins; "": it is the answer itself
 	fields []field
 }
@@ -27,9 +29,9 @@ var editable = map[string]kind{
 		part: "authSettings", fields: fieldsOf(new(catalog.AuthSettings).Fields(), authTexts)},
 	"smtp-config": {title: "SMTP config", list: mailPath("%s", "/smtp-config"), mail: true, single: true,
 		part: "smtpConfig", fields: fieldsOf(new(catalog.SMTPConfig).Fields(), smtpTexts)},
-	"template": {title: "template", list: mailPath("%s", "/templates"), mail: true,
+	"template": {title: "template", list: mailPath("%s", "/templates"), mail: true, byCode: true,
 		fields: fieldsOf(new(catalog.Template).AuditFields(), templateTexts)},
-	"key": {title: "key", list: keysPath, fields: []field{
+	"key": {title: "key", list: keysPath, live: true, fields: []field{
 		{Name: "name", Label: "Name", Type: "text", Required: true},
 		{Name: "allow", Label: "May", Type: "permissions", Choices: choicesOf(catalog.Permissions)},
 		{Name: "projects", Label: "Projects", Type: "slugs",
@@ -44,7 +46,8 @@ var projectTexts = []field{
 		Hint: "Lower-case letters, digits and hyphens. Left empty, it is made from the name."},
 	{Name: "status", Label: "Status", Later: true, Hint: "The domains of a suspended project are answered with 403."},
 	{Name: "description", Label: "Description", Type: "textarea"},
-	{Name: "labels", Label: "Labels", Hint: "One name=value a line, for gateways and tools."},
+	{Name: "labels", Label: "Labels", FullOnly: true,
+		Hint: "One name=value a line, for gateways and tools."},
 }
 
 var domainTexts = []field{
