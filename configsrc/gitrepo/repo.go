@@ -122,7 +122,7 @@ func (r *Repo) lockClone(ctx context.Context) error {
 	for end := time.Now().Add(closeAtMost); ; {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			r.git.Hold(f)
+			r.git.Share(f)
 			return nil
 		}
 		if time.Now().After(end) || ctx.Err() != nil {

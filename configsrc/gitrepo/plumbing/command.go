@@ -27,7 +27,7 @@ type Command struct {
 	Dir    string
 	env    []string
 	config []string // -c name=value, before the subcommand
-	held   *os.File // see Hold
+	shared *os.File // see Share
 }
 
 // passed are the variables that git gets from the service: what it needs to find programs and credentials.
@@ -113,9 +113,9 @@ func (c *Command) WithoutSettings() *Command {
 	return &plain
 }
 
-// Hold lets local calls inherit a file that this service has locked, so that the next process can wait for those that
+// Share lets local calls inherit a file that this service has locked, so that the next process can wait for those that
 // outlive this one.
-func (c *Command) Hold(f *os.File) { c.held = f }
+func (c *Command) Share(f *os.File) { c.shared = f }
 
 // make prepares a call in a process group of its own, so that a call that has run out of time ends with its children.
 func (c *Command) make(ctx context.Context, env []string, args ...string) *exec.Cmd {
@@ -153,8 +153,8 @@ func (c *Command) stream(ctx context.Context, limit time.Duration, env []string,
 	cmd := c.make(ctx, env, args...)
 	var stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), out, &stderr
-	if c.held != nil && limit == LocalLimit {
-		cmd.ExtraFiles = []*os.File{c.held}
+	if c.shared != nil && limit == LocalLimit {
+		cmd.ExtraFiles = []*os.File{c.shared}
 	}
 	err := cmd.Run()
 	if cmd.Process != nil && ctx.Err() != nil {

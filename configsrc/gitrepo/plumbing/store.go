@@ -70,12 +70,12 @@ func (g *Store) Fetch(ctx context.Context, args ...string) error {
 	return err
 }
 
-// Close ends git's helpers.
+// Close ends git's helpers, and closes the file of Share.
 func (g *Store) Close() {
 	g.reader.close()
 	g.trees.close()
 	for i := range g.blobs {
 		g.blobs[i].close()
 	}
-	g.held.Close()
+	g.shared.Close()
 }
