@@ -1,7 +1,7 @@
 package api
 
 import (
-	"fingerpost/mailer"
+	"fingerpost/mailer/template"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -23,7 +23,7 @@ func (s *Server) previewTemplate(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	preview, problems := parsed.Preview(mailer.WithProjectName(variables, project.Name))
+	preview, problems := parsed.Preview(template.WithProjectName(variables, project.Name))
 	if err := f.Validated(problems); err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *Server) previewTemplate(r *request, project *catalog.Project) error {
 }
 
 // previewed parses the template that t.Code names, or the parts in t, whichever the body has.
-func (s *Server) previewed(f *form, project *catalog.Project, t *catalog.Template) (*mailer.Template, error) {
+func (s *Server) previewed(f *form, project *catalog.Project, t *catalog.Template) (*template.Template, error) {
 	parts := f.Has("subjectTemplate") || f.Has("bodyHtml") || f.Has("bodyText")
 	switch {
 	case f.Has("templateCode") && parts:
@@ -56,8 +56,8 @@ func (s *Server) previewed(f *form, project *catalog.Project, t *catalog.Templat
 }
 
 // parsed parses a template and reports every problem.
-func (f *form) parsed(t *catalog.Template) (*mailer.Template, error) {
-	parsed, problems := mailer.ParseTemplate(t)
+func (f *form) parsed(t *catalog.Template) (*template.Template, error) {
+	parsed, problems := template.Parse(t)
 	for _, p := range problems {
 		switch {
 		case p.Path != "":
@@ -69,7 +69,7 @@ func (f *form) parsed(t *catalog.Template) (*mailer.Template, error) {
 	return parsed, f.Validated(nil)
 }
 
-func appendPreview(dst []byte, p *mailer.Preview) []byte {
+func appendPreview(dst []byte, p *template.Preview) []byte {
 	dst = resolver.AppendString(append(dst, `{"subject":`...), p.Subject)
 	dst = append(dst, `,"bodyHtml":`...)
 	if p.HTML == "" {

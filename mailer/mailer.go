@@ -2,7 +2,6 @@ package mailer
 
 import (
 	"fingerpost/mailer/smtp"
-	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
 
@@ -33,19 +32,5 @@ type Receipt struct {
 	Replayed  bool           // the answer to an earlier send with the same IdempotencyKey
 }
 
-type (
-	// Template is template.Template.
-	Template = template.Template
-	// Preview is template.Preview.
-	Preview = template.Preview
-	// Step is smtp.Step.
-	Step = smtp.Step
-)
-
-// ParseTemplate is template.Parse.
-func ParseTemplate(t *catalog.Template) (*Template, catalog.Problems) { return template.Parse(t) }
-
-// WithProjectName is template.WithProjectName.
-func WithProjectName(given map[string]string, name string) map[string]string {
-	return template.WithProjectName(given, name)
-}
+// Step is smtp.Step.
+type Step = smtp.Step
