@@ -10,12 +10,12 @@ import (
 
 // An admission is what a send holds until its attempt: memory for its message, and a place in the outbox.
 type admission struct {
-	box     *outbox
-	config  destination
-	size    int           // of the message, in bytes
-	kept    bool          // the message stays in memory; else it is queued
-	placed  bool          // it has a place
-	refused *smtp.Outcome // the breaker is open; nil otherwise
+	box      *outbox
+	config   destination
+	size     int           // of the message, in bytes
+	inMemory bool          // the message stays in memory; else it is queued
+	placed   bool          // it has a place
+	refused  *smtp.Outcome // the breaker is open; nil otherwise
 }
 
 // shortly is how long a send waits for a place before the mail is stored as PENDING, which costs another synced write.
@@ -23,7 +23,7 @@ const shortly = time.Second
 
 // ask waits for a place until ctx ends, or for d.
 func (a *admission) ask(ctx context.Context, d time.Duration) {
-	if a.box.proceed(a.config) && a.kept {
+	if a.box.proceed(a.config) && a.inMemory {
 		if a.placed = a.box.takePlace(); !a.placed {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
@@ -59,14 +59,14 @@ func (a *admission) queued(log *catalog.MailLog) {
 // handOver passes what the admission holds to an attempt. The attempt calls leave when it no longer needs any of it.
 func (a *admission) handOver() (leave func()) {
 	rest := *a
-	a.kept, a.placed = false, false
+	a.inMemory, a.placed = false, false
 	return rest.leave
 }
 
 // leave releases what the admission holds.
 func (a *admission) leave() {
-	if a.kept {
-		a.kept = false
+	if a.inMemory {
+		a.inMemory = false
 		a.box.m.waiting.add(a.box.project, 0, -a.size)
 	}
 	a.leavePlace()

@@ -50,8 +50,8 @@ func (w *waiting) change(project int64, mails, bytes int) {
 	}
 }
 
-// keep counts the message of a send and returns true, if the bounds allow it.
-func (w *waiting) keep(project int64, size int) bool {
+// reserve counts the bytes of a message that a send keeps in memory. It returns false if the bounds do not allow it.
+func (w *waiting) reserve(project int64, size int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all.bytes+size > maxSendBytes || w.byProject[project].bytes+size > maxProjectBytes {

@@ -85,8 +85,8 @@ func (m *Mailer) keepAnswer(key runningKey, r *Receipt) {
 	if err != nil {
 		panic("mailer: a Receipt cannot be encoded: impossible, it has plain fields only: " + err.Error())
 	}
-	kept := catalog.Idempotency{ProjectID: key.project, Key: key.key, LogID: r.LogID, Answer: answer}
-	if err := m.options.Ledger.AnswerMail(&kept); err != nil && !unavailable(err) {
+	stored := catalog.Idempotency{ProjectID: key.project, Key: key.key, LogID: r.LogID, Answer: answer}
+	if err := m.options.Ledger.AnswerMail(&stored); err != nil && !unavailable(err) {
 		m.log.Error("the answer to a send cannot be kept", "project", key.project, "logId", r.LogID, "error", err)
 	}
 }

@@ -159,10 +159,10 @@ func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 
 	// A place for the attempt, if one is free soon.
 	a := admission{box: b, config: c.to, size: len(c.mail.Message)}
-	a.kept = m.waiting.keep(b.project, a.size)
+	a.inMemory = m.waiting.reserve(b.project, a.size)
 	defer a.leave()
 	a.ask(ctx, shortly)
-	wait := !a.placed && a.kept && a.refused == nil && ctx.Err() == nil && b.hopeful()
+	wait := !a.placed && a.inMemory && a.refused == nil && ctx.Err() == nil && b.hopeful()
 
 	// The ledger: one batch with the entry, the message and the Idempotency-Key.
 	switch {

@@ -109,7 +109,7 @@ func (a *attempt) badAddress() Outcome {
 func (a *attempt) classifyDial(err error) (out Outcome) {
 	var dns *net.DNSError
 	switch {
-	case a.mark.IsZero(): // it waited for a connection
+	case a.begun.IsZero(): // it waited for a connection
 		out = a.end(Temporary, CodeConnectTimeout, "No connection to %s was free in time.", a.where())
 	case errors.Is(err, errAddress):
 		out = a.end(Permanent, CodeAddressNotAllowed, "The address of %s is not one that mail may be sent to.", a.server.Host)

@@ -21,7 +21,7 @@ var errClosed = errors.New("the service is shutting down")
 // fewest, and a server that has several gives one up: a server that hangs delays only its own mail.
 type pool struct {
 	perServer, total int
-	keep             time.Duration // how long idle connections are kept
+	idleTime         time.Duration // how long idle connections are kept
 	goodbye          time.Duration // the limit of a QUIT
 
 	mu      sync.Mutex // guards everything below, and the queues
@@ -47,9 +47,9 @@ type waiter struct {
 	got    chan *session // receives a session, or nil and the right to open one; closed with the pool
 }
 
-// take returns a session with the server, or nil and the right to open one. It waits for either until ctx ends. After a
+// acquire returns a session with the server, or nil and the right to open one. It waits for either until ctx ends. After a
 // return without an error the caller must call exactly one of give, end and drop.
-func (p *pool) take(ctx context.Context, server Server) (*serverQueue, *session, error) {
+func (p *pool) acquire(ctx context.Context, server Server) (*serverQueue, *session, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -122,7 +122,7 @@ func (p *pool) give(q *serverQueue, s *session) {
 		return
 	}
 	q.idle = append(q.idle, s)
-	s.idle, s.timer = time.Now(), time.AfterFunc(p.keep, func() { p.expire(q, s) })
+	s.idle, s.timer = time.Now(), time.AfterFunc(p.idleTime, func() { p.expire(q, s) })
 	p.settle() // another server may need the connection
 }
 

@@ -55,18 +55,18 @@ type attempt struct {
 	steps    []Step // those that have ended
 	tell     func(Step)
 	step     string    // the current one, see Step
-	mark     time.Time // when it began; zero before the first
+	begun    time.Time // when it began; zero before the first
 }
 
 // begin ends the step that the attempt is in, if any, and begins the next one.
 func (a *attempt) begin(step string) {
 	now := time.Now()
 	if a.step != "" {
-		ended := Step{a.step, now.Sub(a.mark)}
+		ended := Step{a.step, now.Sub(a.begun)}
 		a.steps = append(a.steps, ended)
 		a.tell(ended)
 	}
-	a.step, a.mark = step, now
+	a.step, a.begun = step, now
 }
 
 // open opens a session. On failure the session is nil if there is none to close.
@@ -118,14 +118,14 @@ func (a *attempt) dial() (net.Conn, error) {
 	var looked atomic.Int64 // several addresses are tried concurrently
 	d := net.Dialer{Timeout: a.limits.Connect, Resolver: a.resolver,
 		Control: func(_, address string, _ syscall.RawConn) error {
-			if took := time.Since(a.mark); looked.CompareAndSwap(0, int64(took)) {
+			if took := time.Since(a.begun); looked.CompareAndSwap(0, int64(took)) {
 				a.tell(Step{"dns", took})
 			}
 			return a.guard.check(address)
 		}}
 	conn, err := d.DialContext(a.ctx, "tcp", net.JoinHostPort(a.host, strconv.Itoa(a.server.port())))
 	if took := time.Duration(looked.Load()); took != 0 { // otherwise the host has no address
-		a.steps, a.step, a.mark = append(a.steps, Step{"dns", took}), "connect", a.mark.Add(took)
+		a.steps, a.step, a.begun = append(a.steps, Step{"dns", took}), "connect", a.begun.Add(took)
 	}
 	return conn, err
 }

@@ -70,7 +70,7 @@ func NewTransport(o TransportOptions) *Transport {
 	t := &Transport{guard: newGuard(o.Allow), hello: o.HelloName, limits: o.Limits.orDefault(), resolver: o.Resolver}
 	t.pool = &pool{
 		perServer: cmp.Or(o.PerServer, DefaultConnections), total: cmp.Or(o.Total, 512),
-		keep: cmp.Or(o.Idle, 30*time.Second), goodbye: t.limits.Quit, queues: map[Server]*serverQueue{},
+		idleTime: cmp.Or(o.Idle, 30*time.Second), goodbye: t.limits.Quit, queues: map[Server]*serverQueue{},
 	}
 	return t
 }
@@ -98,7 +98,7 @@ func (t *Transport) Send(ctx context.Context, server Server, env Envelope, messa
 	if err := a.check(); err != nil {
 		return a.outcome(err)
 	}
-	queue, s, err := t.pool.take(ctx, server)
+	queue, s, err := t.pool.acquire(ctx, server)
 	if err != nil {
 		return a.outcome(err)
 	}
