@@ -1,22 +1,14 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"net/mail"
 	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/gitrepo"
-	"fingerpost/configsrc/hcledit"
-	"fingerpost/resolver"
-	"fingerpost/resolver/catalog"
 )
 
 // gitFlags are the flags of serve about git.
@@ -104,113 +96,4 @@ func (f *gitFlags) parse(s *serveFlags) error {
 		}
 	}
 	return usageAll(bad)
-}
-
-// clone returns where the config folder is in its repository: with --git it is never opened through a link below the
-// top, since others may push one.
-func (f *serveFlags) clone() (folder.Clone, error) {
-	if !f.git {
-		return folder.Clone{}, nil
-	}
-	c, err := folder.FindClone(f.config)
-	if err != nil {
-		return c, fmt.Errorf("--git: %w", err)
-	}
-	return c, nil
-}
-
-// openGit opens the repository of the config folder; nil without --git.
-func (s *service) openGit(ctx context.Context) (err error) {
-	if !s.f.git {
-		return nil
-	}
-	domain := s.f.gitDomain
-	if domain == "" {
-		host, _ := os.Hostname()
-		domain = cmp.Or(host, "localhost")
-	}
-	s.repo, err = gitrepo.Open(ctx, gitrepo.Options{
-		Dir: s.f.config, Ledger: s.resolver, Logger: s.log, Merge: hcledit.Merge,
-		Answered:    func(w *catalog.FileWrite) bool { return audited(s.resolver, w) },
-		OnOverruled: func(o gitrepo.Overruled) { noteOverruled(s.resolver, o) },
-		Ack:         gitrepo.Ack(s.f.gitAck), Domain: domain, SignKey: s.f.gitSignKey, Hooks: s.f.gitHooks, Push: s.f.gitPush,
-		Pull: s.f.gitPull,
-	})
-	return err
-}
-
-// audited reports whether the audit trail has an entry of a write.
-func audited(r *resolver.Resolver, w *catalog.FileWrite) bool {
-	page, err := r.Audit(catalog.AuditQuery{RequestID: w.Author.RequestID, Page: 1, Limit: 100})
-	for i := range page.Entries {
-		if err == nil && page.Entries[i].Key == w.Author.Key {
-			return true
-		}
-	}
-	return false
-}
-
-func noteOverruled(r *resolver.Resolver, o gitrepo.Overruled) {
-	by := o.Author
-	by.Commit = o.Commit
-	r.Note(catalog.AuditOverruled, by, catalog.FieldChange{Field: "branch", After: o.Branch},
-		catalog.FieldChange{Field: "reason", After: o.Reason},
-		catalog.FieldChange{Field: "author", After: o.By})
-}
-
-// A commits tells the API what has become of writes.
-type commits struct {
-	repo  *gitrepo.Repo
-	limit time.Duration
-	push  bool
-	held  func() bool // the brake holds a reload back
-}
-
-// Committed implements api.Git.
-func (c commits) Committed(write int64) (commit string, pushed bool, overruled string) {
-	ctx, cancel := context.WithTimeout(context.Background(), c.limit)
-	defer cancel()
-	r := c.repo.Wait(ctx, write)
-	return r.Commit, r.Pushed, r.Overruled
-}
-
-// AwaitsPush implements api.Git.
-func (c commits) AwaitsPush() bool { return c.push }
-
-// Has implements api.Git. While the brake holds a reload back, a commit in the branch may not be live.
-func (c commits) Has(commit string) (bool, error) {
-	has, err := c.repo.Has(context.Background(), commit)
-	return has && !c.held(), err
-}
-
-// runGit runs the repository, and returns a function that ends it, after the last commits. The files must still be
-// watched then.
-func (s *service) runGit() (end func()) {
-	if s.repo == nil {
-		return func() {}
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := s.run(func() error { return s.repo.Run(ctx) })
-	dropped := s.run(func() error { return s.proposals.Expire(ctx, s.f.proposeMaxAge, s.log) })
-	return func() {
-		stop()
-		<-ended
-		<-dropped
-		s.repo.Close()
-	}
-}
-
-// gitHook returns what a signed webhook does, and the secret; nil: there is no webhook on the main listener.
-func (s *service) gitHook() (on func(), secret string, err error) {
-	if s.f.gitHookSecret == "" {
-		return nil, "", nil
-	}
-	b, err := os.ReadFile(s.f.gitHookSecret)
-	if err != nil {
-		return nil, "", fmt.Errorf("--git-hook-secret: %w", err)
-	}
-	if secret = strings.TrimSpace(string(b)); len(secret) < 16 {
-		return nil, "", fmt.Errorf("--git-hook-secret: %s must have a secret of at least 16 characters", s.f.gitHookSecret)
-	}
-	return s.repo.Sync, secret, nil
 }
