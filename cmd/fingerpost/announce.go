@@ -25,11 +25,11 @@ const exampleProjects = 1000
 
 // someDomain returns a domain for the example request. It belongs to the project whose slug sorts first: its file is
 // the first that a reader sees, and the one that README.md edits. The primary domain is preferred.
-func (s *service) someDomain() (name string) {
+func (n *service) someDomain() (name string) {
 	first, seen := "", 0
-	_ = s.resolver.EachProject(func(p *catalog.Project) bool {
+	_ = n.resolver.EachProject(func(p *catalog.Project) bool {
 		if p.Status != catalog.StatusSuspended && (name == "" || p.Slug < first) {
-			domains, _, _ := s.resolver.Domains(p.ID, resolver.Query{})
+			domains, _, _ := n.resolver.Domains(p.ID, resolver.Query{})
 			for _, d := range domains {
 				if d.Active && !d.Wildcard() && (p.Slug != first || d.Primary) {
 					name, first = d.Name, p.Slug
@@ -43,8 +43,8 @@ func (s *service) someDomain() (name string) {
 }
 
 // blockedKeys refuses the demo key unless every address that takes keys is one of this machine alone.
-func (s *service) blockedKeys() map[string]bool {
-	for _, l := range s.listeners {
+func (n *service) blockedKeys() map[string]bool {
+	for _, l := range n.listeners {
 		if l.services != api.Gateway && !loopback(l.Addr()) {
 			return map[string]bool{demoKeyID(): true}
 		}
@@ -53,8 +53,8 @@ func (s *service) blockedKeys() map[string]bool {
 }
 
 // demoDeclared reports whether the files declare the demo key.
-func (s *service) demoDeclared() bool {
-	k := s.resolver.Keys().Lookup([]byte(demoKeyID()))
+func (n *service) demoDeclared() bool {
+	k := n.resolver.Keys().Lookup([]byte(demoKeyID()))
 	return k != nil && k.Hash == sha256.Sum256([]byte(demoKey))
 }
 
@@ -68,16 +68,16 @@ func loopback(a net.Addr) bool {
 }
 
 // announce prints, in one write, what was loaded, where the service listens, and what to try.
-func (s *service) announce() {
+func (n *service) announce() {
 	out := new(bytes.Buffer)
-	defer func() { _, _ = s.t.out.Write(out.Bytes()) }() // stdout may be closed
-	st := s.source.Status()
-	if s.cluster.isEdge() {
-		fmt.Fprintf(out, "edge %s of cluster %s: %s and %s so far\n", s.f.edgeName, s.f.clusterName, count(st.Projects,
-			"project"), count(st.Domains, "domain"))
+	defer func() { _, _ = n.o.Out.Write(out.Bytes()) }() // stdout may be closed
+	st := n.source.Status()
+	if n.cluster.isEdge() {
+		fmt.Fprintf(out, "edge %s of cluster %s: %s and %s so far\n", n.o.Cluster.EdgeName, n.o.Cluster.Name,
+			count(st.Projects, "project"), count(st.Domains, "domain"))
 	} else {
 		fmt.Fprintf(out, "config loaded: %s, %s in %s of %s\n", count(st.Projects, "project"), count(st.Domains, "domain"),
-			count(st.Files, "file"), filepath.Clean(s.f.config))
+			count(st.Files, "file"), filepath.Clean(n.o.Files.Config))
 	}
 	if st.Held != nil {
 		fmt.Fprintf(out, "held back: %s\n", st.Held.Reason)
@@ -86,44 +86,44 @@ func (s *service) announce() {
 		fmt.Fprintf(out, "%s in %s: run \"fingerpost validate\", or see /status\n", count(st.Errors, "error"),
 			count(st.Quarantined, "quarantined file"))
 	}
-	for _, l := range s.listeners {
+	for _, l := range n.listeners {
 		switch l.services {
 		case api.Mail:
-			fmt.Fprintf(out, "mail API on %s\n", s.baseURL(l.Addr()))
+			fmt.Fprintf(out, "mail API on %s\n", n.baseURL(l.Addr()))
 		case api.Gateway:
 			fmt.Fprintf(out, "gateways ask on %s\n", clearURL(l.Addr()))
 		case api.Console:
 		default:
-			fmt.Fprintf(out, "listening on %s\n", s.baseURL(l.Addr()))
+			fmt.Fprintf(out, "listening on %s\n", n.baseURL(l.Addr()))
 		}
 	}
-	s.consoleLine(out)
-	fmt.Fprintf(out, "ops on http://%s\n", s.opsListener.Addr())
-	if s.cluster.isEdge() {
+	n.consoleLine(out)
+	fmt.Fprintf(out, "ops on http://%s\n", n.opsListener.Addr())
+	if n.cluster.isEdge() {
 		return // keys are made where the files are
 	}
-	if addr := s.cluster.edgesAddr(); addr != "" {
+	if addr := n.cluster.edgesAddr(); addr != "" {
 		scheme := "nats"
-		if s.f.tlsCert != "" {
+		if n.o.Listen.TLSCert != "" {
 			scheme = "tls"
 		}
 		fmt.Fprintf(out, "edges follow %s://%s\n", scheme, addr)
 	}
-	demo := s.demoDeclared()
-	if demo && s.blockedKeys() != nil {
-		s.log.Warn("the demo key is declared and refused, since the service listens beyond loopback; remove it from the "+
+	demo := n.demoDeclared()
+	if demo && n.blockedKeys() != nil {
+		n.log.Warn("the demo key is declared and refused, since the service listens beyond loopback; remove it from the "+
 			"files", "key", demoKeyID())
 		return
 	}
 	if demo {
-		s.log.Warn("the demo key is declared, which everybody knows: remove it from the files before you go on", "key",
+		n.log.Warn("the demo key is declared, which everybody knows: remove it from the files before you go on", "key",
 			demoKeyID())
 	}
-	s.tryLine(out, demo)
+	n.tryLine(out, demo)
 }
 
-func (s *service) baseURL(a net.Addr) string {
-	if a.Network() != "unix" && s.f.tlsCert != "" {
+func (n *service) baseURL(a net.Addr) string {
+	if a.Network() != "unix" && n.o.Listen.TLSCert != "" {
 		return "https://" + a.String()
 	}
 	return clearURL(a)
@@ -137,8 +137,8 @@ func clearURL(a net.Addr) string {
 }
 
 // tryLine prints a curl line that works without changes, if there is a key that may be shown.
-func (s *service) tryLine(out io.Writer, demo bool) {
-	domain := s.someDomain()
+func (n *service) tryLine(out io.Writer, demo bool) {
+	domain := n.someDomain()
 	if domain == "" {
 		return
 	}
@@ -146,13 +146,13 @@ func (s *service) tryLine(out io.Writer, demo bool) {
 	if demo {
 		key = "'X-PLATFORM-KEY: " + demoKey + "'"
 	}
-	address := s.listeners[len(s.listeners)-1].Addr() // that of resolve
-	base, socket := s.baseURL(address), ""
+	address := n.listeners[len(n.listeners)-1].Addr() // that of resolve
+	base, socket := n.baseURL(address), ""
 	if address.Network() == "unix" {
 		base, socket = "http://localhost", "--unix-socket '"+address.String()+"' "
 	}
 	fmt.Fprintf(out, "try: curl -s %s-H %s '%s/api/platform/projects/resolve?domain=%s'\n", socket, key, base, domain)
 	if !demo {
-		fmt.Fprintf(out, "a key: fingerpost keys create NAME --allow resolve --config %s\n", s.f.config)
+		fmt.Fprintf(out, "a key: fingerpost keys create NAME --allow resolve --config %s\n", n.o.Files.Config)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-const (
-	auditEvery = time.Hour
-	maxHeads   = 100 // that are logged at once: those with the newest entries
-)
+const auditEvery = time.Hour
+
+// maxHeads is how many heads are logged at once: those with the newest entries.
+const maxHeads = 100
 
 // keepAudit deletes the entries whose retention has ended, and logs the heads of the chains that have grown, once an
 // hour until ctx ends.

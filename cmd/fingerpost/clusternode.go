@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/api/ops"
+	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/cluster/natsd"
@@ -23,9 +23,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A clusterNode is this node's part in a cluster: the authority's, or an edge's.
+// A clusterNode is this node's part in a cluster: the authority's, or an edge'node.
 type clusterNode struct {
-	f        clusterFlags
+	o        node.Options
 	log      *slog.Logger
 	resolver *resolver.Resolver
 
@@ -45,41 +45,42 @@ type clusterNode struct {
 
 // openNode makes the node's part, and starts the built-in server, whose address may be in use. It returns nil without a
 // cluster.
-func openNode(ctx context.Context, s *service) (*clusterNode, error) {
-	if !s.f.isAuthority() && !s.f.isEdge() {
+func openNode(ctx context.Context, node *service) (*clusterNode, error) {
+	if !node.o.Cluster.IsAuthority() && !node.o.Cluster.IsEdge() {
 		return nil, nil
 	}
-	n := &clusterNode{f: s.f.clusterFlags, log: s.log, resolver: s.resolver, edgesMoved: make(chan struct{}, 1)}
+	n := &clusterNode{o: node.o, log: node.log, resolver: node.resolver, edgesMoved: make(chan struct{}, 1)}
 	n.serverCtx, n.stopServer = context.WithCancel(context.Background())
-	if n.f.isEdge() {
+	if n.o.Cluster.IsEdge() {
 		return n, nil
 	}
-	connection := n.f.connection(&s.f)
-	if n.f.clusterListen != "" {
-		if err := n.startServer(ctx, s); err != nil {
+	connection := n.o.Connection()
+	if n.o.Cluster.Listen != "" {
+		if err := n.startServer(ctx); err != nil {
 			return nil, err
 		}
 		connection = cluster.ConnectionTo(n.supervisor)
 	}
 	n.requests = api.NewPipe("cluster")
 	n.authority = cluster.NewAuthority(cluster.AuthorityOptions{
-		Cluster: n.f.clusterName, Connection: connection, Tree: s.resolver, Logger: s.log, Version: builtAs().version,
-		Holder: holderName(s.f.data), OwnServer: n.supervisor != nil, TakeOver: n.f.takeOver, Answer: answerOver(n.requests),
+		Cluster: n.o.Cluster.Name, Connection: connection, Tree: node.resolver, Logger: node.log, Version: n.o.Version,
+		Holder: holderName(n.o.Files.Data), OwnServer: n.supervisor != nil, TakeOver: n.o.Cluster.TakeOver,
+		Answer: answerOver(n.requests),
 	})
 	return n, nil
 }
 
 // follow makes the follower of an edge.
-func (n *clusterNode) follow(s *service) error {
-	if info, err := os.Stat(n.f.edgeKey); err == nil && info.Mode().Perm()&0o077 != 0 {
-		s.log.Warn("others on this machine can read the file of --edge-key, and be this edge: chmod 600", "file", n.f.edgeKey,
-			"mode", info.Mode().Perm().String())
+func (n *clusterNode) follow(node *service) error {
+	if info, err := os.Stat(n.o.Cluster.EdgeKey); err == nil && info.Mode().Perm()&0o077 != 0 {
+		node.log.Warn("others on this machine can read the file of --edge-key, and be this edge: chmod 600", "file",
+			n.o.Cluster.EdgeKey, "mode", info.Mode().Perm().String())
 	}
 	n.follower = cluster.NewFollower(cluster.FollowerOptions{
-		Cluster: n.f.clusterName, Edge: n.f.edgeName, Connection: n.f.connection(&s.f), Logger: s.log,
-		Version: builtAs().version,
-		Replica: replica{s.resolver, s.source}, OnWhole: s.becomeWhole,
-		Broken: func() string { return brokenHere(s.source.Status()) },
+		Cluster: n.o.Cluster.Name, Edge: n.o.Cluster.EdgeName, Connection: n.o.Connection(), Logger: node.log,
+		Version: n.o.Version,
+		Replica: replica{node.resolver, node.source}, OnWhole: node.becomeWhole,
+		Broken: func() string { return brokenHere(node.source.Status()) },
 	})
 	return n.follower.Open()
 }
@@ -117,36 +118,21 @@ func holderName(data string) string {
 	return host + ":" + data
 }
 
-// serverMemory is what the built-in server's heap is held to, in the form of GOMEMLIMIT.
-const serverMemory = "512MiB"
-
-func (n *clusterNode) startServer(ctx context.Context, s *service) error {
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	config := natsd.Config{Listen: n.f.clusterListen, Dir: filepath.Join(s.f.data, "cluster"),
-		Name: "fingerpost_" + n.f.clusterName, Grants: cluster.Grants(n.f.clusterName),
-		Edges: n.edges(), Cert: s.f.tlsCert, Key: s.f.tlsKey, ClientCA: n.f.clusterCA}
-	n.supervisor, err = natsd.NewSupervisor(config, func() *exec.Cmd {
-		cmd := exec.Command(program, clusterServer)
-		for _, v := range os.Environ() {
-			if !strings.HasPrefix(v, envPrefix) {
-				cmd.Env = append(cmd.Env, v)
-			}
-		}
-		cmd.Env = append(cmd.Env, "GOMEMLIMIT="+serverMemory)
-		return cmd
-	}, s.log)
+func (n *clusterNode) startServer(ctx context.Context) error {
+	config := natsd.Config{Listen: n.o.Cluster.Listen, Dir: filepath.Join(n.o.Files.Data, "cluster"),
+		Name: "fingerpost_" + n.o.Cluster.Name, Grants: cluster.Grants(n.o.Cluster.Name),
+		Edges: n.edges(), Cert: n.o.Listen.TLSCert, Key: n.o.Listen.TLSKey, ClientCA: n.o.Cluster.CA}
+	var err error
+	n.supervisor, err = natsd.NewSupervisor(config, n.o.ServerCommand, n.log)
 	if err != nil {
 		return err
 	}
 	if n.ended, err = n.supervisor.Start(ctx); err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) || strings.Contains(err.Error(), "address already in use") {
 			return fmt.Errorf("--cluster-listen %s: the address is in use; end that process, or give another address with "+
-				"--cluster-listen", n.f.clusterListen)
+				"--cluster-listen", n.o.Cluster.Listen)
 		}
-		return fmt.Errorf("--cluster-listen %s: %w", n.f.clusterListen, err)
+		return fmt.Errorf("--cluster-listen %s: %w", n.o.Cluster.Listen, err)
 	}
 	n.parts.Go(func() { n.supervisor.Run(n.serverCtx, n.ended) })
 	return nil
@@ -179,7 +165,7 @@ func (n *clusterNode) committed(c catalog.TreeChange) {
 }
 
 func (n *clusterNode) isAuthority() bool { return n != nil && n.authority != nil }
-func (n *clusterNode) isEdge() bool      { return n != nil && n.f.isEdge() }
+func (n *clusterNode) isEdge() bool      { return n != nil && n.o.Cluster.IsEdge() }
 
 // claim takes the lease, before this node answers anybody.
 func (n *clusterNode) claim(ctx context.Context) error {
@@ -200,7 +186,7 @@ func (n *clusterNode) addTo(server *api.Options, o *ops.Options) {
 		server.EdgeState = n.edgeState
 		server.ConfigAge = func() (age time.Duration, shown bool) {
 			age = n.follower.Age()
-			return age, age > n.f.staleAfter
+			return age, age > n.o.Cluster.StaleAfter
 		}
 	} else {
 		server.Files = gatedFiles{server.Files, n.authority.MayWrite}

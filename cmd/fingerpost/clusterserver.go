@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -26,4 +28,25 @@ func newClusterServer(t terminal) *cobra.Command {
 			return natsd.Run(t.in, t.out, t.err)
 		},
 	}
+}
+
+// serverMemory is what the built-in server's heap is held to, in the form of GOMEMLIMIT.
+const serverMemory = "512MiB"
+
+// serverCommand returns what makes the command of the server's process. It gets none of the variables of our flags.
+func serverCommand() (func() *exec.Cmd, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return func() *exec.Cmd {
+		cmd := exec.Command(program, clusterServer)
+		for _, v := range os.Environ() {
+			if !strings.HasPrefix(v, envPrefix) {
+				cmd.Env = append(cmd.Env, v)
+			}
+		}
+		cmd.Env = append(cmd.Env, "GOMEMLIMIT="+serverMemory)
+		return cmd
+	}, nil
 }

@@ -10,20 +10,20 @@ import (
 )
 
 // consoleOptions are what the console shows beyond the answers of the API. nil: there is no console.
-func (s *service) consoleOptions() *console.Options {
-	if !s.f.console {
+func (n *service) consoleOptions() *console.Options {
+	if !n.o.Console {
 		return nil
 	}
-	o := &console.Options{Config: s.source, Mail: s.mail.mailer, DemoKey: s.demoKeyInUse, GitWeb: s.f.gitWeb,
-		Version: builtAs().version}
-	if s.repo != nil {
-		o.GitState = s.consoleGit
+	o := &console.Options{Config: n.source, Mail: n.mail.mailer, DemoKey: n.demoKeyInUse, GitWeb: n.o.Git.Web,
+		Version: n.o.Version}
+	if n.repo != nil {
+		o.GitState = n.consoleGit
 	}
 	return o
 }
 
-func (s *service) consoleGit() console.GitState {
-	st := s.repo.Status()
+func (n *service) consoleGit() console.GitState {
+	st := n.repo.Status()
 	g := console.GitState{Branch: st.Branch, Head: st.Head, Ahead: st.Ahead, Behind: st.Behind, Pending: st.Pending,
 		Conflict: st.Conflict, Overruled: st.Overruled}
 	for _, e := range []string{st.CommitError, st.SyncError} {
@@ -35,23 +35,23 @@ func (s *service) consoleGit() console.GitState {
 }
 
 // demoKeyInUse returns the demo key if it is declared and not refused, else "".
-func (s *service) demoKeyInUse() string {
-	if s.demoDeclared() && s.blockedKeys() == nil {
+func (n *service) demoKeyInUse() string {
+	if n.demoDeclared() && n.blockedKeys() == nil {
 		return demoKey
 	}
 	return ""
 }
 
 // consoleLine prints where the console is.
-func (s *service) consoleLine(out io.Writer) {
-	for _, l := range s.listeners {
+func (n *service) consoleLine(out io.Writer) {
+	for _, l := range n.listeners {
 		if l.services&api.Console == 0 {
 			continue
 		}
 		if a := l.Addr(); a.Network() != "unix" {
-			fmt.Fprintf(out, "console on %s%s\n", s.baseURL(reachable(a)), console.Prefix)
+			fmt.Fprintf(out, "console on %s%s\n", n.baseURL(reachable(a)), console.Prefix)
 		} else {
-			fmt.Fprintf(out, "console on %s, at %s\n", s.baseURL(a), console.Prefix)
+			fmt.Fprintf(out, "console on %s, at %s\n", n.baseURL(a), console.Prefix)
 		}
 	}
 }

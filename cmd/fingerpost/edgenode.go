@@ -24,14 +24,14 @@ func (r replica) ApplyTree(ctx context.Context, c catalog.TreeChange) error {
 const staleEvery = 250 * time.Millisecond
 
 // becomeWhole opens an edge to requests, once it has a whole tree. Before, a domain that exists would be answered 404.
-func (s *service) becomeWhole() {
-	s.api.SetLoading(false)
-	s.ops.SetReady(true)
+func (n *service) becomeWhole() {
+	n.api.SetLoading(false)
+	n.ops.SetReady(true)
 }
 
 // keepFresh refuses requests, and readiness, while an edge has had no word of the authority for --max-stale.
-func (s *service) keepFresh(ctx context.Context) {
-	if s.f.maxStale == 0 {
+func (n *service) keepFresh(ctx context.Context) {
+	if n.o.Cluster.MaxStale == 0 {
 		return
 	}
 	tick := time.NewTicker(staleEvery)
@@ -43,18 +43,18 @@ func (s *service) keepFresh(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		stale := s.cluster.follower.Age() > s.f.maxStale
-		if stale == was || !s.cluster.follower.Whole() {
+		stale := n.cluster.follower.Age() > n.o.Cluster.MaxStale
+		if stale == was || !n.cluster.follower.Whole() {
 			continue
 		}
 		was = stale
-		s.api.SetStale(stale)
-		s.ops.SetReady(!stale)
+		n.api.SetStale(stale)
+		n.ops.SetReady(!stale)
 		if stale {
-			s.log.Error("no word from the authority for --max-stale: requests are answered 503", "max_stale",
-				s.f.maxStale.String())
+			n.log.Error("no word from the authority for --max-stale: requests are answered 503", "max_stale",
+				n.o.Cluster.MaxStale.String())
 		} else {
-			s.log.Info("the authority is heard again: requests are answered")
+			n.log.Info("the authority is heard again: requests are answered")
 		}
 	}
 }

@@ -17,11 +17,11 @@ import (
 
 // clone returns where the config folder is in its repository: with --git it is never opened through a link below the
 // top, since others may push one.
-func (f *serveFlags) clone() (folder.Clone, error) {
-	if !f.git {
+func (n *service) clone() (folder.Clone, error) {
+	if !n.o.Git.On {
 		return folder.Clone{}, nil
 	}
-	c, err := folder.FindClone(f.config)
+	c, err := folder.FindClone(n.o.Files.Config)
 	if err != nil {
 		return c, fmt.Errorf("--git: %w", err)
 	}
@@ -29,21 +29,21 @@ func (f *serveFlags) clone() (folder.Clone, error) {
 }
 
 // openGit opens the repository of the config folder; nil without --git.
-func (s *service) openGit(ctx context.Context) (err error) {
-	if !s.f.git {
+func (n *service) openGit(ctx context.Context) (err error) {
+	if !n.o.Git.On {
 		return nil
 	}
-	domain := s.f.gitDomain
+	domain := n.o.Git.Domain
 	if domain == "" {
 		host, _ := os.Hostname()
 		domain = cmp.Or(host, "localhost")
 	}
-	s.repo, err = gitrepo.Open(ctx, gitrepo.Options{
-		Dir: s.f.config, Ledger: s.resolver, Logger: s.log, Merge: hcledit.Merge,
-		Answered:    func(w *catalog.FileWrite) bool { return audited(s.resolver, w) },
-		OnOverruled: func(o gitrepo.Overruled) { noteOverruled(s.resolver, o) },
-		Ack:         gitrepo.Ack(s.f.gitAck), Domain: domain, SignKey: s.f.gitSignKey, Hooks: s.f.gitHooks, Push: s.f.gitPush,
-		Pull: s.f.gitPull,
+	n.repo, err = gitrepo.Open(ctx, gitrepo.Options{
+		Dir: n.o.Files.Config, Ledger: n.resolver, Logger: n.log, Merge: hcledit.Merge,
+		Answered:    func(w *catalog.FileWrite) bool { return audited(n.resolver, w) },
+		OnOverruled: func(o gitrepo.Overruled) { noteOverruled(n.resolver, o) },
+		Ack:         n.o.Git.Ack, Domain: domain, SignKey: n.o.Git.SignKey, Hooks: n.o.Git.Hooks, Push: n.o.Git.Push,
+		Pull: n.o.Git.Pull,
 	})
 	return err
 }
@@ -94,32 +94,32 @@ func (c commits) Has(commit string) (bool, error) {
 
 // runGit runs the repository, and returns a function that ends it, after the last commits. The files must still be
 // watched then.
-func (s *service) runGit() (end func()) {
-	if s.repo == nil {
+func (n *service) runGit() (end func()) {
+	if n.repo == nil {
 		return func() {}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	ended := s.run(func() error { return s.repo.Run(ctx) })
-	dropped := s.run(func() error { return s.proposals.Expire(ctx, s.f.proposeMaxAge, s.log) })
+	ended := n.run(func() error { return n.repo.Run(ctx) })
+	dropped := n.run(func() error { return n.proposals.Expire(ctx, n.o.Git.ProposeMaxAge, n.log) })
 	return func() {
 		stop()
 		<-ended
 		<-dropped
-		s.repo.Close()
+		n.repo.Close()
 	}
 }
 
 // gitHook returns what a signed webhook does, and the secret; nil: there is no webhook on the main listener.
-func (s *service) gitHook() (on func(), secret string, err error) {
-	if s.f.gitHookSecret == "" {
+func (n *service) gitHook() (on func(), secret string, err error) {
+	if n.o.Git.HookSecret == "" {
 		return nil, "", nil
 	}
-	b, err := os.ReadFile(s.f.gitHookSecret)
+	b, err := os.ReadFile(n.o.Git.HookSecret)
 	if err != nil {
 		return nil, "", fmt.Errorf("--git-hook-secret: %w", err)
 	}
 	if secret = strings.TrimSpace(string(b)); len(secret) < 16 {
-		return nil, "", fmt.Errorf("--git-hook-secret: %s must have a secret of at least 16 characters", s.f.gitHookSecret)
+		return nil, "", fmt.Errorf("--git-hook-secret: %s must have a secret of at least 16 characters", n.o.Git.HookSecret)
 	}
-	return s.repo.Sync, secret, nil
+	return n.repo.Sync, secret, nil
 }

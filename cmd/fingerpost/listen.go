@@ -14,7 +14,45 @@ import (
 	"fingerpost/api"
 )
 
-// listen binds the address of a flag. An invalid address is wrong usage; a name that cannot be looked up now is not.
+// bind binds all addresses of the node.
+func (n *service) bind() (err error) {
+	if n.opsListener, err = listen("ops-listen", n.o.Listen.Ops); err != nil {
+		return err
+	}
+	add := func(flag, addr string, services api.Services) error {
+		ln, err := listen(flag, addr)
+		if err == nil {
+			n.listeners = append(n.listeners, boundListener{ln, services})
+		}
+		return err
+	}
+	if n.o.Listen.Gate != "" {
+		if err := add("gate-listen", n.o.Listen.Gate, api.Gateway); err != nil {
+			return err
+		}
+	}
+	services := api.Platform | api.Mail
+	if n.o.Listen.Mail != "" {
+		services = api.Platform
+		if err := add("mail-listen", n.o.Listen.Mail, api.Mail); err != nil {
+			return err
+		}
+	}
+	switch {
+	case n.o.Listen.Console != "":
+		if err := add("console-listen", n.o.Listen.Console, api.Console); err != nil {
+			return err
+		}
+	case n.o.Console:
+		services |= api.Console
+	}
+	return add("listen", n.o.Listen.API, services)
+}
+
+// An addressError reports an address that is none.
+type addressError struct{ error }
+
+// listen binds the address of a flag. An invalid address is an addressError; a name that cannot be looked up now is not.
 func listen(flag, addr string) (net.Listener, error) {
 	var tcp *net.TCPAddr
 	if !strings.HasPrefix(addr, "unix:") {
@@ -22,7 +60,8 @@ func listen(flag, addr string) (net.Listener, error) {
 		var malformed *net.AddrError
 		tcp, err = net.ResolveTCPAddr("tcp", addr)
 		if errors.As(err, &malformed) {
-			return nil, usage("--%s %q: %s; give HOST:PORT, such as 127.0.0.1:8080", flag, addr, malformed.Err)
+			return nil, addressError{fmt.Errorf("--%s %q: %s; give HOST:PORT, such as 127.0.0.1:8080", flag, addr,
+				malformed.Err)}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--%s %q: %w", flag, addr, err)

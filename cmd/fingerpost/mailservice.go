@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver"
@@ -24,11 +25,11 @@ type mailService struct {
 }
 
 // openMail opens the mail service. Its queue waits for mailer.Release.
-func openMail(f mailFlags, data string, r *resolver.Resolver, open func(catalog.Secret, string) (string, error),
+func openMail(o node.Mail, data string, r *resolver.Resolver, open func(catalog.Secret, string) (string, error),
 	log *slog.Logger) (*mailService, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &mailService{
-		carrier: smtp.NewTransport(smtp.TransportOptions{Allow: f.allow}),
+		carrier: smtp.NewTransport(smtp.TransportOptions{Allow: o.Allow}),
 		stop:    stop, stopped: make(chan struct{}),
 	}
 	disk := &mailDisk{
@@ -39,7 +40,7 @@ func openMail(f mailFlags, data string, r *resolver.Resolver, open func(catalog.
 	var err error
 	m.mailer, err = mailer.Open(mailer.Options{
 		Ledger: r, Projects: r, Carrier: m.carrier, OpenSecret: open,
-		Budget: f.budget, Retention: f.keep, Logger: log, Held: true, Queue: f.queue, QueuePerProject: f.perQueue,
+		Budget: o.Budget, Retention: o.Retention, Logger: log, Held: true, Queue: o.Queue, QueuePerProject: o.QueuePerProject,
 		LowDisk: disk.low,
 	})
 	if err != nil {

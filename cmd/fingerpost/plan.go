@@ -9,7 +9,6 @@ import (
 
 	"fingerpost/api/transfer"
 	"fingerpost/resolver"
-	"fingerpost/resolver/catalog"
 )
 
 // planFlags are the flags of plan.
@@ -145,9 +144,4 @@ func (p *planned) print(t terminal, f planFlags) error {
 		return errNot
 	}
 	return nil
-}
-
-// planFiles is the plan of a dry run.
-func planFiles(was, is []*catalog.Declared, defaults *catalog.Defaults) any {
-	return transfer.PlanFiles(was, is, defaults)
 }

@@ -3,138 +3,146 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"fingerpost/api"
+	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc/seal"
 )
 
-// serveFlags are the flags of serve.
+// serveFlags are the flags of serve: options of the node, and the texts of those that are not plain.
 type serveFlags struct {
-	config, data           string
-	listen, mail, ops      string
-	opsAllow               []string
-	tlsCert, tlsKey        string
-	sealKey, secretsDir    string
-	cacheSize, storeCache  string
-	maxDelete              string
-	authIssuer             string
-	logFormat              string
-	readOnly, acceptDelete bool
-	logResolve, fastPath   bool
-	maxAge, grace          time.Duration
-	drainDelay             time.Duration
-	gateFlags
-	gitFlags
-	mailFlags
-	clusterFlags
-	consoleFlags
+	node.Options
+	opsAllow, gateAllow, smtpAllow   []string
+	cacheSize, storeCache, maxDelete string
+	mailRetention                    string
+	sealKey, logFormat               string
 }
 
 func (f *serveFlags) addFiles(fl *pflag.FlagSet) {
-	fl.StringVar(&f.data, "data", ".fingerpost", "folder of the store, which is derived from the files, and of the ledger")
-	fl.BoolVar(&f.readOnly, "read-only", false, "never write into the config folder")
+	fl.StringVar(&f.Files.Data, "data", ".fingerpost",
+		"folder of the store, which is derived from the files, and of the ledger")
+	fl.BoolVar(&f.Files.ReadOnly, "read-only", false, "never write into the config folder")
 	fl.StringVar(&f.maxDelete, "max-delete", "30%", "share of projects or domains that one reload may remove")
-	fl.BoolVar(&f.acceptDelete, "accept-deletes", false, "let the first load remove more than --max-delete")
+	fl.BoolVar(&f.Files.AcceptDeletes, "accept-deletes", false, "let the first load remove more than --max-delete")
 	fl.StringVar(&f.sealKey, "seal-key", "", "age identity that opens sealed values (default "+defaultSealKey()+")")
-	fl.StringVar(&f.secretsDir, "secrets-dir", "", "folder outside the config folder in which file() may find secrets")
+	fl.StringVar(&f.Files.SecretsDir, "secrets-dir", "",
+		"folder outside the config folder in which file() may find secrets")
 }
 
 func (f *serveFlags) addListen(fl *pflag.FlagSet) {
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "address of the platform and mail APIs; unix:/path works")
-	fl.StringVar(&f.mail, "mail-listen", "", "address of the mail API alone (default that of --listen)")
-	fl.StringVar(&f.ops, "ops-listen", "127.0.0.1:9090",
+	fl.StringVar(&f.Listen.API, "listen", "127.0.0.1:8080", "address of the platform and mail APIs; unix:/path works")
+	fl.StringVar(&f.Listen.Mail, "mail-listen", "", "address of the mail API alone (default that of --listen)")
+	fl.StringVar(&f.Listen.Ops, "ops-listen", "127.0.0.1:9090",
 		"address of probes, metrics, status, commands and pprof; keep it private")
 	fl.StringSliceVar(&f.opsAllow, "ops-allow", nil,
 		"networks (CIDR,…) beyond this machine that may send commands to --ops-listen and use pprof, such as 10.0.0.0/8")
-	f.gateFlags.add(fl)
-	fl.StringVar(&f.tlsCert, "tls-cert", "", "file of the certificate chain (PEM), reloaded when it changes")
-	fl.StringVar(&f.tlsKey, "tls-key", "", "file of the certificate's private key (PEM), reloaded when it changes")
-	fl.StringVar(&f.authIssuer, "auth-issuer", api.DefaultAuthIssuer, "iss claim that bearer tokens must have")
+	f.addGate(fl)
+	fl.StringVar(&f.Listen.TLSCert, "tls-cert", "", "file of the certificate chain (PEM), reloaded when it changes")
+	fl.StringVar(&f.Listen.TLSKey, "tls-key", "", "file of the certificate's private key (PEM), reloaded when it changes")
+	fl.StringVar(&f.Listen.AuthIssuer, "auth-issuer", api.DefaultAuthIssuer, "iss claim that bearer tokens must have")
 }
 
 func (f *serveFlags) addLimits(fl *pflag.FlagSet) {
 	fl.StringVar(&f.cacheSize, "cache-size", "256MiB", "budget for cached answers of resolve")
 	fl.StringVar(&f.storeCache, "store-cache-size", "256MiB",
 		"budget for the store's block cache, which serves answers that are not cached; taken as it is needed")
-	fl.DurationVar(&f.maxAge, "resolve-max-age", 5*time.Second, "time for which callers may cache an answer of resolve")
-	fl.DurationVar(&f.grace, "shutdown-grace", 20*time.Second, "time that requests and mails in flight have to finish")
-	fl.DurationVar(&f.drainDelay, "drain-delay", 0,
+	fl.DurationVar(&f.Limits.ResolveMaxAge, "resolve-max-age", 5*time.Second,
+		"time for which callers may cache an answer of resolve")
+	fl.DurationVar(&f.Limits.Grace, "shutdown-grace", 20*time.Second,
+		"time that requests and mails in flight have to finish")
+	fl.DurationVar(&f.Limits.DrainDelay, "drain-delay", 0,
 		"time between a failing /readyz and closing the listeners, for load balancers (default 0s)")
-	fl.BoolVar(&f.fastPath, "fast-path", true,
+	fl.BoolVar(&f.Limits.FastPath, "fast-path", true,
 		"answer plain resolve requests before the HTTP library parses them; the answers are the same without it")
 }
 
 func (f *serveFlags) addLogs(fl *pflag.FlagSet) {
 	fl.StringVar(&f.logFormat, "log-format", "", "format of the log, text or json (default text on a terminal, else json)")
-	fl.BoolVar(&f.logResolve, "access-log-resolve", false, "put requests of resolve into the access log, too")
+	fl.BoolVar(&f.AccessLogResolve, "access-log-resolve", false, "put requests of resolve into the access log, too")
+}
+
+func (f *serveFlags) addConsole(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.Console, "console", true, "serve the web console at /console/")
+	fl.StringVar(&f.Listen.Console, "console-listen", "", "address of the console alone (default that of --listen)")
 }
 
 // parse parses the flags that are not plain.
-func (s *service) parse() (err error) {
-	if s.maxDelete, err = parseShare(s.f.maxDelete); err != nil {
+func (f *serveFlags) parse(t terminal) (err error) {
+	if f.Files.MaxDelete, err = parseShare(f.maxDelete); err != nil {
 		return usage("--max-delete: %v", err)
 	}
-	if s.cacheSize, err = parseBytes(s.f.cacheSize); err != nil {
+	if f.Limits.CacheBytes, err = parseBytes(f.cacheSize); err != nil {
 		return usage("--cache-size: %v", err)
 	}
-	if s.storeCache, err = parseBytes(s.f.storeCache); err != nil {
+	if f.Limits.StoreCacheBytes, err = parseBytes(f.storeCache); err != nil {
 		return usage("--store-cache-size: %v", err)
 	}
-	if (s.f.tlsCert == "") != (s.f.tlsKey == "") {
+	if (f.Listen.TLSCert == "") != (f.Listen.TLSKey == "") {
 		return usage("--tls-cert and --tls-key go together")
 	}
-	if s.f.authIssuer == "" {
+	if f.Listen.AuthIssuer == "" {
 		return usage("--auth-issuer must not be empty")
 	}
 	var bad []string
-	if s.opsAllow, bad = parseNetworks("--ops-allow", s.f.opsAllow); bad != nil {
+	if f.Listen.OpsAllow, bad = parseNetworks("--ops-allow", f.opsAllow); bad != nil {
 		return usageAll(bad)
 	}
-	if s.gateAllow, err = s.f.gateFlags.parse(); err != nil {
+	if err := f.parseGate(); err != nil {
 		return err
 	}
-	if err := s.f.mailFlags.parse(); err != nil {
+	if err := f.parseMail(); err != nil {
 		return err
 	}
-	if err := s.f.gitFlags.parse(&s.f); err != nil {
+	if err := f.checkGit(); err != nil {
 		return err
 	}
-	if err := s.f.consoleFlags.check(); err != nil {
-		return err
+	if !f.Console && f.Listen.Console != "" {
+		return usage("--console-listen and --console=false contradict each other: leave one of them out")
 	}
-	if s.f.grace < 0 || s.f.maxAge < 0 || s.f.drainDelay < 0 {
+	if f.Limits.Grace < 0 || f.Limits.ResolveMaxAge < 0 || f.Limits.DrainDelay < 0 {
 		return usage("--shutdown-grace, --drain-delay and --resolve-max-age must not be negative")
 	}
-	switch s.f.logFormat {
-	case "":
-		s.f.logFormat = "json"
-		if colour(s.t.err) {
-			s.f.logFormat = "text"
-		}
-	case "text", "json":
+	return f.openLog(t)
+}
+
+// openLog makes the logger, and the display of the first load, above which log lines are written.
+func (f *serveFlags) openLog(t terminal) error {
+	var loading atomic.Pointer[progress]
+	f.Loading = func() (end func()) {
+		p := t.progress("files loaded")
+		loading.Store(p)
+		return p.end
+	}
+	f.OnProgress = func(done, total int) { loading.Load().set(done, total) }
+	out := logWriter{t.err, &loading}
+	switch {
+	case f.logFormat == "text", f.logFormat == "" && colour(t.err):
+		f.Logger = slog.New(slog.NewTextHandler(out, nil))
+	case f.logFormat == "json", f.logFormat == "":
+		f.Logger = slog.New(slog.NewJSONHandler(out, nil))
 	default:
 		return usage("--log-format must be text or json")
 	}
-	var h slog.Handler = slog.NewJSONHandler(logWriter{s}, nil)
-	if s.f.logFormat == "text" {
-		h = slog.NewTextHandler(logWriter{s}, nil)
-	}
-	s.log = slog.New(h)
 	return nil
 }
 
-// A logWriter writes log lines to stderr, above the progress of the first load.
-type logWriter struct{ s *service }
+// A logWriter writes log lines above the progress of the first load.
+type logWriter struct {
+	out     io.Writer
+	loading *atomic.Pointer[progress]
+}
 
 func (w logWriter) Write(line []byte) (n int, err error) {
-	w.s.loading.Load().above(func() { n, err = w.s.t.err.Write(line) })
+	w.loading.Load().above(func() { n, err = w.out.Write(line) })
 	return n, err
 }
 

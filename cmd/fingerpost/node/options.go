@@ -1,0 +1,117 @@
+// Package node has the options of a serving node.
+package node
+
+import (
+	"io"
+	"log/slog"
+	"net/netip"
+	"os/exec"
+	"time"
+
+	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/cluster"
+	"fingerpost/configsrc/gitrepo"
+	"fingerpost/configsrc/seal"
+)
+
+// Options say what a node serves, and where. The flags of the command fill them, and have checked them.
+type Options struct {
+	Files            Files
+	Listen           Listen
+	Console          bool // serve the web console
+	Mail             Mail
+	Git              Git
+	Cluster          Cluster
+	Limits           Limits
+	AccessLogResolve bool
+
+	Version string
+	Logger  *slog.Logger
+	Out     io.Writer // gets what was loaded, and the addresses, once the node serves
+	// Loading is called when the first load begins, and its result when it has ended.
+	Loading func() (end func())
+	// OnProgress is called with how many files a load has read, of how many.
+	OnProgress func(done, total int)
+	// ServerCommand makes the command of the built-in NATS server's process. Needed with Cluster.Listen.
+	ServerCommand func() *exec.Cmd
+	Disk          atomicfile.Disk // writes the config folder; nil: the operating system's
+}
+
+// Files are the folders of a node, and what opens secrets.
+type Files struct {
+	Config, Data string
+	ReadOnly     bool
+	MaxDelete    float64 // share that one reload may remove
+	// AcceptDeletes lets the first load remove more than that.
+	AcceptDeletes bool
+	SecretsDir    string
+	SealKey       string // names the file of Identities in messages
+	Identities    *seal.Identities
+	SealKeyError  error // why the seal key cannot be read; sealed secrets stay closed
+}
+
+// Listen are the addresses of a node. An empty one shares the address of the APIs; without Gate no gateway may ask.
+type Listen struct {
+	API, Mail, Ops, Gate, Console string
+	OpsAllow, GateAllow           []netip.Prefix
+	GateWildcards                 bool
+	TLSCert, TLSKey               string
+	AuthIssuer                    string
+}
+
+// Mail bounds the mail service.
+type Mail struct {
+	Allow           []netip.Prefix // private networks in which SMTP servers may be reached
+	Budget          time.Duration
+	Retention       time.Duration
+	Queue           int
+	QueuePerProject int
+}
+
+// Git says how API writes become commits.
+type Git struct {
+	On, Hooks, Push, Fanout bool
+	Ack                     gitrepo.Ack
+	AckTimeout              time.Duration
+	Domain, SignKey         string
+	HookSecret              string // file; needs Pull
+	Web                     string
+	Pull                    time.Duration // 0: never
+	ProposeMaxAge           time.Duration
+}
+
+// Cluster is the node's part in a cluster. If it is neither authority nor edge, it belongs to none.
+type Cluster struct {
+	Listen               string   // of the built-in NATS server
+	URLs                 []string // of an existing NATS, for the authority
+	Name                 string
+	Creds, CA            string
+	Follow               []string // NATS servers of the authority, for an edge
+	EdgeName, EdgeKey    string
+	TakeOver             bool
+	StaleAfter, MaxStale time.Duration
+}
+
+// IsAuthority reports whether the node publishes its tree to edges.
+func (c *Cluster) IsAuthority() bool { return c.Listen != "" || len(c.URLs) > 0 }
+
+// IsEdge reports whether the node follows an authority.
+func (c *Cluster) IsEdge() bool { return len(c.Follow) > 0 }
+
+// Limits bound memory and time.
+type Limits struct {
+	CacheBytes, StoreCacheBytes int64
+	ResolveMaxAge               time.Duration
+	Grace, DrainDelay           time.Duration
+	FastPath                    bool
+}
+
+// Connection is how a node reaches an existing NATS, or an edge its authority's.
+func (o *Options) Connection() cluster.Connection {
+	c := cluster.Connection{URLs: o.Cluster.URLs, Creds: o.Cluster.Creds, CA: o.Cluster.CA, Cert: o.Listen.TLSCert,
+		Key: o.Listen.TLSKey}
+	if o.Cluster.IsEdge() {
+		c.URLs, c.KeyFile = o.Cluster.Follow, o.Cluster.EdgeKey
+	}
+	return c
+}
