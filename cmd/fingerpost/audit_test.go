@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
@@ -103,26 +104,26 @@ func TestAuditHeadsAreLogged(t *testing.T) {
 		}
 	}
 	apply("first", "First")
-	for n := range maxHeads + 2 {
+	for n := range node.MaxHeads + 2 {
 		apply(strings.Repeat("a", n+10), "New")
 	}
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	last := logHeads(r, logger, 0)
-	if n := strings.Count(log.String(), `msg="audit head"`); n != maxHeads || !strings.Contains(log.String(), "chains=3") {
+	last := node.LogHeads(r, logger, 0)
+	if n := strings.Count(log.String(), `msg="audit head"`); n != node.MaxHeads || !strings.Contains(log.String(), "chains=3") {
 		t.Errorf("%d heads:\n%s", n, log.String())
 	}
 	log.Reset()
-	if last = logHeads(r, logger, last); log.Len() > 0 {
+	if last = node.LogHeads(r, logger, last); log.Len() > 0 {
 		t.Errorf("nothing has changed:\n%s", log.String())
 	}
 	apply(strings.Repeat("a", 11), "Changed")
-	if logHeads(r, logger, last); strings.Count(log.String(), "\n") != 1 {
+	if node.LogHeads(r, logger, last); strings.Count(log.String(), "\n") != 1 {
 		t.Errorf("one chain has grown:\n%s", log.String())
 	}
 	_, hash, _ := strings.Cut(strings.TrimSpace(log.String()), "hash=")
 	apply(strings.Repeat("a", 11), "Again")
-	noteConfirm(r, configsrc.Held{Reason: "all"})
+	node.NoteConfirm(r, configsrc.Held{Reason: "all"})
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
@@ -107,7 +108,7 @@ func TestDemoKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{demoKeyID(), catalog.HashKeyText(demoKey)} {
+	for _, want := range []string{node.DemoKeyID(), catalog.HashKeyText(node.DemoKey)} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("projects.d/keys.hcl does not have %s", want)
 		}
@@ -117,7 +118,7 @@ func TestDemoKey(t *testing.T) {
 			return err
 		}
 		b, err := os.ReadFile(name)
-		if strings.Contains(string(b), demoKey) {
+		if strings.Contains(string(b), node.DemoKey) {
 			t.Errorf("%s holds the key itself", name)
 		}
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc/atomicfile"
 )
 
@@ -64,8 +65,8 @@ func serve(ctx context.Context, t terminal, f *serveFlags) error {
 	}
 	f.Version, f.Out = builtAs().version, t.out
 	f.Disk, _ = ctx.Value(diskKey{}).(atomicfile.Disk)
-	err := run(ctx, f.Options)
-	if malformed := (addressError{}); errors.As(err, &malformed) {
+	err := node.Run(ctx, f.Options)
+	if malformed := (node.AddressError{}); errors.As(err, &malformed) {
 		return usage("%v", err)
 	}
 	return err

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/cmd/testrig"
 )
 
@@ -55,8 +56,8 @@ func TestStories(t *testing.T) {
 			env.Setenv("HOME", home)
 			env.Setenv("XDG_CONFIG_HOME", home)
 			env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
-			env.Setenv("DEMO", demoKey)
-			env.Setenv("KEY", demoKey)
+			env.Setenv("DEMO", node.DemoKey)
+			env.Setenv("KEY", node.DemoKey)
 			env.Values[serversKey{}] = &servers{byName: map[string]*server{}}
 			env.Values[followersKey{}] = map[string]*follower{}
 			env.Values[sinksKey{}] = map[string]*testrig.Sink{}

@@ -1,4 +1,3 @@
-// Package node has the options of a serving node.
 package node
 
 import (

@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"bytes"
@@ -14,11 +14,11 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// demoKey is the key of the shipped projects.d, which is public. It is refused if other machines could use it.
-const demoKey = "fpk_31g45atf_IxGYtQsZcUPYvUa2wCdrczpjsGBEXOux4ehEwh"
+// DemoKey is the key of the shipped projects.d, which is public. It is refused if other machines could use it.
+const DemoKey = "fpk_31g45atf_IxGYtQsZcUPYvUa2wCdrczpjsGBEXOux4ehEwh"
 
-// demoKeyID is the second part of the demo key.
-func demoKeyID() string { return strings.Split(demoKey, "_")[1] }
+// DemoKeyID is the second part of the demo key.
+func DemoKeyID() string { return strings.Split(DemoKey, "_")[1] }
 
 // exampleProjects is how many projects someDomain reads: reading all of 100,000 would delay the start.
 const exampleProjects = 1000
@@ -46,7 +46,7 @@ func (n *service) someDomain() (name string) {
 func (n *service) blockedKeys() map[string]bool {
 	for _, l := range n.listeners {
 		if l.services != api.Gateway && !loopback(l.Addr()) {
-			return map[string]bool{demoKeyID(): true}
+			return map[string]bool{DemoKeyID(): true}
 		}
 	}
 	return nil
@@ -54,8 +54,8 @@ func (n *service) blockedKeys() map[string]bool {
 
 // demoDeclared reports whether the files declare the demo key.
 func (n *service) demoDeclared() bool {
-	k := n.resolver.Keys().Lookup([]byte(demoKeyID()))
-	return k != nil && k.Hash == sha256.Sum256([]byte(demoKey))
+	k := n.resolver.Keys().Lookup([]byte(DemoKeyID()))
+	return k != nil && k.Hash == sha256.Sum256([]byte(DemoKey))
 }
 
 // loopback reports whether only this machine can reach an address.
@@ -112,12 +112,12 @@ func (n *service) announce() {
 	demo := n.demoDeclared()
 	if demo && n.blockedKeys() != nil {
 		n.log.Warn("the demo key is declared and refused, since the service listens beyond loopback; remove it from the "+
-			"files", "key", demoKeyID())
+			"files", "key", DemoKeyID())
 		return
 	}
 	if demo {
 		n.log.Warn("the demo key is declared, which everybody knows: remove it from the files before you go on", "key",
-			demoKeyID())
+			DemoKeyID())
 	}
 	n.tryLine(out, demo)
 }
@@ -144,7 +144,7 @@ func (n *service) tryLine(out io.Writer, demo bool) {
 	}
 	key := `"X-PLATFORM-KEY: $KEY"`
 	if demo {
-		key = "'X-PLATFORM-KEY: " + demoKey + "'"
+		key = "'X-PLATFORM-KEY: " + DemoKey + "'"
 	}
 	address := n.listeners[len(n.listeners)-1].Addr() // that of resolve
 	base, socket := n.baseURL(address), ""
@@ -155,4 +155,11 @@ func (n *service) tryLine(out io.Writer, demo bool) {
 	if !demo {
 		fmt.Fprintf(out, "a key: fingerpost keys create NAME --allow resolve --config %s\n", n.o.Files.Config)
 	}
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

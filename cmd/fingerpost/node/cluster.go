@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/api/ops"
-	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/cluster/natsd"
@@ -25,7 +24,7 @@ import (
 
 // A clusterNode is this node's part in a cluster: the authority's, or an edge'node.
 type clusterNode struct {
-	o        node.Options
+	o        Options
 	log      *slog.Logger
 	resolver *resolver.Resolver
 

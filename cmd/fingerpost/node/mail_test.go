@@ -1,7 +1,8 @@
-package main
+package node
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -38,18 +39,15 @@ func TestTellChanges(t *testing.T) {
 	var told []int64
 	expect := func(what string, id int64) {
 		t.Helper()
-		err := poll(testrig.Patience, func() error {
+		testrig.Eventually(t, fmt.Sprintf("%s: somebody is told of %d", what, id), func() bool {
 			mu.Lock()
 			defer mu.Unlock()
 			if !slices.Contains(told, id) {
-				return context.DeadlineExceeded
+				return false
 			}
 			told = nil
-			return nil
+			return true
 		})
-		if err != nil {
-			t.Fatalf("%s: nobody was told of %d", what, id)
-		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func (n *service) consoleGit() console.GitState {
 // demoKeyInUse returns the demo key if it is declared and not refused, else "".
 func (n *service) demoKeyInUse() string {
 	if n.demoDeclared() && n.blockedKeys() == nil {
-		return demoKey
+		return DemoKey
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"encoding/binary"
@@ -49,10 +49,10 @@ func (n *service) bind() (err error) {
 	return add("listen", n.o.Listen.API, services)
 }
 
-// An addressError reports an address that is none.
-type addressError struct{ error }
+// An AddressError reports an address that is none.
+type AddressError struct{ error }
 
-// listen binds the address of a flag. An invalid address is an addressError; a name that cannot be looked up now is not.
+// listen binds the address of a flag. An invalid address is an AddressError; a name that cannot be looked up now is not.
 func listen(flag, addr string) (net.Listener, error) {
 	var tcp *net.TCPAddr
 	if !strings.HasPrefix(addr, "unix:") {
@@ -60,7 +60,7 @@ func listen(flag, addr string) (net.Listener, error) {
 		var malformed *net.AddrError
 		tcp, err = net.ResolveTCPAddr("tcp", addr)
 		if errors.As(err, &malformed) {
-			return nil, addressError{fmt.Errorf("--%s %q: %s; give HOST:PORT, such as 127.0.0.1:8080", flag, addr,
+			return nil, AddressError{fmt.Errorf("--%s %q: %s; give HOST:PORT, such as 127.0.0.1:8080", flag, addr,
 				malformed.Err)}
 		}
 		if err != nil {

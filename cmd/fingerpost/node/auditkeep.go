@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 
 const auditEvery = time.Hour
 
-// maxHeads is how many heads are logged at once: those with the newest entries.
-const maxHeads = 100
+// MaxHeads is how many heads are logged at once: those with the newest entries.
+const MaxHeads = 100
 
 // keepAudit deletes the entries whose retention has ended, and logs the heads of the chains that have grown, once an
 // hour until ctx ends.
@@ -32,13 +32,13 @@ func keepAudit(ctx context.Context, r *resolver.Resolver, log *slog.Logger) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			last = logHeads(r, log, last)
+			last = LogHeads(r, log, last)
 		}
 	}
 }
 
-// logHeads logs the heads of the chains with entries after last, and returns the newest entry's id.
-func logHeads(r *resolver.Resolver, log *slog.Logger, last int64) int64 {
+// LogHeads logs the heads of the chains with entries after last, and returns the newest entry's id.
+func LogHeads(r *resolver.Resolver, log *slog.Logger, last int64) int64 {
 	var heads []resolver.AuditChain
 	newest, err := r.AuditHeads(last, func(c *resolver.AuditChain) { heads = append(heads, *c) })
 	if err != nil {
@@ -47,8 +47,8 @@ func logHeads(r *resolver.Resolver, log *slog.Logger, last int64) int64 {
 	}
 	slices.SortFunc(heads, func(a, b resolver.AuditChain) int { return int(b.Last - a.Last) })
 	for i := range heads {
-		if i == maxHeads {
-			log.Info("audit heads left out", "chains", len(heads)-maxHeads)
+		if i == MaxHeads {
+			log.Info("audit heads left out", "chains", len(heads)-MaxHeads)
 			break
 		}
 		c := &heads[i]
@@ -57,8 +57,8 @@ func logHeads(r *resolver.Resolver, log *slog.Logger, last int64) int64 {
 	return newest
 }
 
-// noteConfirm adds to the audit trail that removals were let through which the brake would have held back.
-func noteConfirm(r *resolver.Resolver, h configsrc.Held) {
+// NoteConfirm adds to the audit trail that removals were let through which the brake would have held back.
+func NoteConfirm(r *resolver.Resolver, h configsrc.Held) {
 	by := h.By
 	by.Door = cmp.Or(by.Door, catalog.DoorCLI)
 	r.Note(catalog.AuditConfirm, by,

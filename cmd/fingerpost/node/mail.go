@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver"
@@ -25,7 +24,7 @@ type mailService struct {
 }
 
 // openMail opens the mail service. Its queue waits for mailer.Release.
-func openMail(o node.Mail, data string, r *resolver.Resolver, open func(catalog.Secret, string) (string, error),
+func openMail(o Mail, data string, r *resolver.Resolver, open func(catalog.Secret, string) (string, error),
 	log *slog.Logger) (*mailService, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &mailService{

@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"fingerpost/api"
 	"fingerpost/api/ops"
 	"fingerpost/api/transfer"
-	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hclfile"
@@ -26,7 +25,7 @@ import (
 
 // A service is a serving node with its parts.
 type service struct {
-	o           node.Options
+	o           Options
 	log         *slog.Logger
 	source      *configsrc.Source
 	repo        *gitrepo.Repo  // nil: none
@@ -48,8 +47,8 @@ type boundListener struct {
 	services api.Services
 }
 
-// run serves until ctx ends, a signal ends the process, or a part fails. SIGHUP reads all files again.
-func run(ctx context.Context, o node.Options) error {
+// Run serves until ctx ends, a signal ends the process, or a part fails. SIGHUP reads all files again.
+func Run(ctx context.Context, o Options) error {
 	n := &service{o: o, log: o.Logger, failed: make(chan error, 8), end: make(chan os.Signal, 2)}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -148,7 +147,7 @@ func (n *service) open(ctx context.Context) (err error) {
 		ReadOnly: n.o.Files.ReadOnly,
 		Disk:     n.o.Disk, OpenSecret: secrets.Open, OnProgress: n.o.OnProgress,
 		MaxDelete: n.o.Files.MaxDelete, AcceptDeletes: n.o.Files.AcceptDeletes,
-		OnConfirm: func(h configsrc.Held) { noteConfirm(n.resolver, h) },
+		OnConfirm: func(h configsrc.Held) { NoteConfirm(n.resolver, h) },
 	}
 	opsOptions := ops.Options{Logger: n.log, Version: n.o.Version, Listen: []string{n.o.Listen.Ops,
 		n.opsListener.Addr().String()}, Allow: n.o.Listen.OpsAllow}
