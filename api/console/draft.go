@@ -49,8 +49,8 @@ func (d *draft) Live() bool { return editable[d.kind].live }
 // Deletes reports whether the change deletes something.
 func (d *draft) Deletes() bool { return d.call.method == http.MethodDelete }
 
-// keepDraft gives a draft its id, and forgets the oldest one if there are many.
-func (s *session) keepDraft(d *draft) {
+// addDraft gives a draft its id, and forgets the oldest one if there are many.
+func (s *session) addDraft(d *draft) {
 	d.ID = random()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +85,8 @@ func (s *session) draft(id string) *draft {
 	return nil
 }
 
-// take lets one request save a draft.
-func (s *session) take(d *draft) bool {
+// beginSave lets one request save a draft.
+func (s *session) beginSave(d *draft) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d.saving {
@@ -108,8 +108,8 @@ func (s *session) drop(d *draft) {
 	}
 }
 
-// keep lets a draft that was not saved be saved again.
-func (s *session) keep(d *draft) {
+// endSave lets a draft that was not saved be saved again.
+func (s *session) endSave(d *draft) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.saving = false
@@ -171,13 +171,13 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 		save.header.Set(headerPropose, name)
 		proposal = name
 	}
-	if !s.take(d) {
+	if !s.beginSave(d) {
 		c.failed(w, r, s, goneDraft)
 		return
 	}
 	a, err := c.ask(r.Context(), s, save)
 	if fail, is := errors.AsType[*failure](err); is {
-		s.keep(d)
+		s.endSave(d)
 		if fail.Status == http.StatusPreconditionFailed && proposal != d.Proposal {
 			c.showRefused(w, r, s, d, &failure{Status: fail.Status, Message: "The proposal " + proposal +
 				" has changed this already. Open it on the page Changes, work in it, and edit what it has."})
@@ -200,7 +200,7 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 		return
 	}
 	if err != nil {
-		s.keep(d)
+		s.endSave(d)
 		c.failed(w, r, s, err)
 		return
 	}

@@ -11,7 +11,7 @@ func TestDraftsAreBounded(t *testing.T) {
 	s := new(session)
 	keep := func(bytes int) *draft {
 		d := &draft{Diff: strings.Repeat("x", bytes/2), sent: url.Values{"bodyText": {strings.Repeat("x", bytes-bytes/2)}}}
-		s.keepDraft(d)
+		s.addDraft(d)
 		return d
 	}
 	there := func(d *draft) bool { return s.draft(d.ID) == d }

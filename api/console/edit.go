@@ -93,7 +93,7 @@ func (c *Console) prepare(w http.ResponseWriter, r *http.Request, s *session, d 
 		return
 	}
 	d.Diff, d.Problems = text(a.Object()["diff"]), asList(a.Object()["problems"])
-	s.keepDraft(d)
+	s.addDraft(d)
 	http.Redirect(w, r, Prefix+"drafts/"+d.ID, http.StatusSeeOther)
 }
 
