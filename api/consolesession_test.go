@@ -176,6 +176,12 @@ func TestConsoleFrameConnectsNowhere(t *testing.T) {
 		`<html><head><BASE href="https://evil.example"><meta http-equiv="refresh" content="0;url=https://evil.example"></head><body><p>Hello</p>`,
 		`<p>Hello</p><svg><link rel=dns-prefetch href=//evil.example></svg><table><LINK rel=preload as=image href=//evil.example></table>`,
 		`<style>p { color: red }</style><p>Hello</p><template><link rel=preconnect href=//evil.example></template>`,
+		// what is text to the parser that takes elements out, and may be markup to a browser
+		`<p>Hello</p><script><!--<! <script> </script><style></script><meta http-equiv=refresh content="0;url=//evil.example"><link rel=preconnect href=//evil.example></style>`,
+		`<p>Hello</p><noscript><meta http-equiv=refresh content="0;url=//evil.example"></noscript>`,
+		`<p>Hello</p><noembed></noembed><noembed><link rel=preconnect href=//evil.example></noembed><iframe><base href=//evil.example></iframe>`,
+		`<p>Hello</p><math><mtext><table><mglyph><style><!--</style><link rel=preconnect href=//evil.example>--></style></mglyph></table></mtext></math>`,
+		`<p>Hello</p><svg><style><link rel=preconnect href=//evil.example></style></svg><xmp><link rel=preconnect href=//evil.example></xmp>`,
 	} {
 		g.send("/console/sessions", nil)
 		sent, _ := g.controls("/console/sign-out") // for its token

@@ -427,8 +427,16 @@ func (s *session) keepFrame(page string) (id string) {
 	return id
 }
 
-// framed returns a mail without the elements by which a browser opens connections that no policy stops (link
-// rel=preconnect), or that change what the page is: link, base and meta.
+// unframed are the elements that a framed mail does not have: those by which a browser opens connections that no policy
+// stops (link rel=preconnect), or that change what the page is; and those whose content is text to one parser and markup
+// to another, so that the former could stand in them unseen. Scripts do not run in a frame anyway.
+var unframed = map[string]bool{
+	"link": true, "base": true, "meta": true,
+	"script": true, "noscript": true, "iframe": true, "noembed": true, "noframes": true, "xmp": true, "plaintext": true,
+	"svg": true, "math": true,
+}
+
+// framed returns a mail as its frame shows it.
 func framed(mail string) string {
 	if mail == "" {
 		return ""
@@ -439,7 +447,8 @@ func framed(mail string) string {
 	}
 	var gone []*html.Node
 	for n := range doc.Descendants() {
-		if n.Type == html.ElementNode && (n.Data == "link" || n.Data == "base" || n.Data == "meta") {
+		markup := n.Data == "style" && n.FirstChild != nil && strings.Contains(n.FirstChild.Data, "<") // no style has it
+		if n.Type == html.ElementNode && (unframed[n.Data] || markup) {
 			gone = append(gone, n)
 		}
 	}
