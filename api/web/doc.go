@@ -6,5 +6,5 @@
 // length.
 //
 // The package knows no route, no key and no resolver but the form in which it takes a query. Its errors are
-// *catalog.Error; only StatusOf knows HTTP status codes of their codes.
+// *catalog.Error, and StatusOf has the HTTP status of each code; the few calls that answer with another one say why.
 package web
