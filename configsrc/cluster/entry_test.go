@@ -64,8 +64,15 @@ func TestFilesInMessages(t *testing.T) {
 	noise := make([]byte, 1<<20)
 	rand.Read(noise)
 	at := time.Date(2026, 1, 31, 9, 30, 0, 123456000, time.UTC)
+	// As many as fit into the largest file, because no block is shorter than this one.
+	domains := make([]catalog.ObjectTime, len(noise)/len("domain\"a.bb\"{}\n"))
+	for i := range domains {
+		domains[i] = catalog.ObjectTime{Kind: catalog.KindDomain, CreatedAt: at, UpdatedAt: at}
+		rand.Read(domains[i].UUID[:])
+	}
 	for _, f := range []catalog.TreeFile{
 		{Path: "empty.hcl"},
+		{Path: "domains.hcl", Bytes: noise, Times: domains},
 		{Path: "a/b.hcl", Bytes: []byte("project \"a\" {}\n"), Times: []catalog.ObjectTime{{Kind: catalog.KindProject, UUID: catalog.UUID{1}, CreatedAt: at, UpdatedAt: at.Add(time.Microsecond)}}},
 		{Path: "mail/large.html", Bytes: noise},
 	} {
