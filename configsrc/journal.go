@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"cmp"
+	"context"
 
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
@@ -89,6 +90,11 @@ func (s *Source) endNotes(round []*update) {
 
 // GitTurn runs f, which works in git's folder, while no write replaces a file, see gitguard.Guard.Turn.
 func (s *Source) GitTurn(f func() error) error { return s.git.Turn(f) }
+
+// PatientGitTurn is GitTurn for a call that a client waits for: it waits as long for somebody's git as a write does.
+func (s *Source) PatientGitTurn(ctx context.Context, f func() error) error {
+	return s.git.Patient(ctx, func(context.Context) error { return s.git.Turn(f) })
+}
 
 // subject says in one line what an update changes.
 func (u *update) subject() string {

@@ -161,7 +161,7 @@ func (r *Repo) dropOld(ctx context.Context, name string, since time.Time) (old b
 
 func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {
 	ref := "refs/heads/" + p.Branch
-	err := r.files.GitTurn(func() error { // removing a ref touches git's folder
+	err := r.files.PatientGitTurn(ctx, func() error { // removing a ref touches git's folder
 		return r.git.ChangeRef(ctx, ref, "-d", ref, p.Commit)
 	})
 	if err != nil {

@@ -169,7 +169,11 @@ func (r *Repo) proposeOne(ctx context.Context, onto string, w *catalog.FileWrite
 	return r.git.CommitTree(ctx, tree, []string{onto}, r.authorOf(pending, time.Now()), message([]*pendingWrite{pending}))
 }
 
+// unavailable returns err as the reason why a call is refused for now. A refusal stays what it is.
 func unavailable(err error) error {
+	if errors.As(err, new(*catalog.Error)) {
+		return err
+	}
 	return &catalog.Error{Code: catalog.CodeUnavailable, Message: err.Error() + "; try again in a moment"}
 }
 

@@ -20,6 +20,8 @@ type Files interface {
 	// GitTurn runs f, which changes refs or the index under git's lock, while no write replaces a file. It does not run f
 	// while another git is at work.
 	GitTurn(f func() error) error
+	// PatientGitTurn is GitTurn, but waits a while for the other git.
+	PatientGitTurn(ctx context.Context, f func() error) error
 	// Reload looks at all files.
 	Reload(ctx context.Context) error
 }
