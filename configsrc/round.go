@@ -53,7 +53,8 @@ type fileSwap struct {
 	stamp catalog.Stamp
 }
 
-// submit implements workspace: it stages an update, passes it to the goroutine that looks, and waits until it is committed or refused.
+// submit implements workspace: it stages an update, passes it to the goroutine that looks, and waits until it is committed
+// or refused.
 func (s *Source) submit(ctx context.Context, u *update) error {
 	defer func() { // removes what was staged, or what put has replaced
 		if u.undo != "" {

@@ -9,29 +9,34 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// compareKeys returns the changes that turn the keys of a store into those of the files. A hash counts as a secret.
-func compareKeys(have, want []catalog.Key) []Change {
+// compareNamed returns the changes that turn one list of a kind into the other; objects with the same name are the same.
+func compareNamed[T any](kind catalog.Kind, have, want []T, name func(*T) string,
+	diff func(have, want *T) []FieldChange) []Change {
 	var c comparison
-	byName := map[string]*catalog.Key{}
+	byName := map[string]*T{}
 	for i := range have {
-		byName[have[i].Name] = &have[i]
+		byName[name(&have[i])] = &have[i]
 	}
 	for i := range want {
 		w := &want[i]
-		h := byName[w.Name]
-		delete(byName, w.Name)
-		if h == nil {
-			c.note(Added, catalog.KindKey, w.Name, keyFields(&catalog.Key{}, w))
-			continue
+		if h := byName[name(w)]; h != nil {
+			c.note(Changed, kind, name(w), diff(h, w))
+		} else {
+			c.note(Added, kind, name(w), diff(new(T), w))
 		}
-		c.note(Changed, catalog.KindKey, w.Name, keyFields(h, w))
+		delete(byName, name(w))
 	}
 	for i := range have {
-		if byName[have[i].Name] != nil {
-			c.note(Removed, catalog.KindKey, have[i].Name, nil)
+		if byName[name(&have[i])] != nil {
+			c.note(Removed, kind, name(&have[i]), nil)
 		}
 	}
 	return c.changes
+}
+
+// compareKeys returns the changes that turn the keys of a store into those of the files. A hash counts as a secret.
+func compareKeys(have, want []catalog.Key) []Change {
+	return compareNamed(catalog.KindKey, have, want, func(k *catalog.Key) string { return k.Name }, keyFields)
 }
 
 func keyFields(have, want *catalog.Key) (fields []FieldChange) {
@@ -52,28 +57,14 @@ func keyFields(have, want *catalog.Key) (fields []FieldChange) {
 
 // compareEdges returns the changes that turn the edges of a store into those of the files.
 func compareEdges(have, want []catalog.Edge) []Change {
-	var c comparison
-	byName := map[string]*catalog.Edge{}
-	for i := range have {
-		byName[have[i].Name] = &have[i]
+	return compareNamed(catalog.KindEdge, have, want, func(e *catalog.Edge) string { return e.Name }, edgeFields)
+}
+
+func edgeFields(have, want *catalog.Edge) []FieldChange {
+	if have.PublicKey == want.PublicKey {
+		return nil
 	}
-	for i := range want {
-		w := &want[i]
-		h := byName[w.Name]
-		delete(byName, w.Name)
-		switch {
-		case h == nil:
-			c.note(Added, catalog.KindEdge, w.Name, []FieldChange{{Field: "public_key", Old: "", New: w.PublicKey}})
-		case h.PublicKey != w.PublicKey:
-			c.note(Changed, catalog.KindEdge, w.Name, []FieldChange{{Field: "public_key", Old: h.PublicKey, New: w.PublicKey}})
-		}
-	}
-	for i := range have {
-		if byName[have[i].Name] != nil {
-			c.note(Removed, catalog.KindEdge, have[i].Name, nil)
-		}
-	}
-	return c.changes
+	return []FieldChange{{Field: "public_key", Old: have.PublicKey, New: want.PublicKey}}
 }
 
 // slugList returns nil for every project.

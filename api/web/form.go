@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// ReadOnlyFields are fields of answers that requests may carry too, because a client may send back what it has read.
+// ReadOnlyFields are fields of answers that requests may carry too, because a client may send an answer back.
 var ReadOnlyFields = []string{"id", "uuid", "projectId", "createdAt", "updatedAt"}
 
 // A Form reads a request's body into nouns. It collects every problem, not just the first.

@@ -4,5 +4,5 @@ package atomicfile
 
 import "errors"
 
-// RoomOf is not implemented here: a write reports a full disk itself.
+// RoomOf is for Linux only. Elsewhere a full disk is found by the write itself.
 func RoomOf(string) (Room, error) { return Room{}, errors.ErrUnsupported }

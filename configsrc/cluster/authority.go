@@ -69,7 +69,7 @@ type Authority struct {
 type published struct {
 	sent      map[string]Sum // what the bucket has, by path
 	root      Root           // of sent
-	strays    []string       // keys of the bucket that are no file's
+	strays    []string       // keys of the bucket that do not belong to a file
 	marked    marker         // the bucket's last marker
 	fresh     bool           // the bucket is not known
 	connects  uint64         // of nc, when the bucket was read

@@ -171,7 +171,7 @@ func (a *Authority) load(paths []string) map[string]*catalog.TreeFile {
 	return files
 }
 
-// sweep removes keys that are no file's: somebody else has put them there.
+// sweep removes keys that do not belong to a file: another program has put them there.
 func (a *Authority) sweep(ctx context.Context) error {
 	keep := map[string]bool{}
 	for path := range a.sent {

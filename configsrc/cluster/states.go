@@ -2,7 +2,7 @@ package cluster
 
 import "time"
 
-// The states of an edge, between what it has read of the bucket and its own tree. A new bucket begins with empty; each
+// The states of an edge, between the messages that it has read and its own tree. A new bucket begins with empty; each
 // marker that is read leads to one of the others.
 const (
 	// empty: no marker was read. The authority is filling the bucket, or has to do so again.

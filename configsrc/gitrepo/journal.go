@@ -181,7 +181,7 @@ func (r *Repo) Has(ctx context.Context, commit string) (bool, error) {
 	r.work.Lock() // a pull holds it until its files are live
 	defer r.work.Unlock()
 	_, err := r.git.Run(ctx, "merge-base", "--is-ancestor", commit, "HEAD")
-	if code := plumbing.ExitCode(err); code == 1 || code == 128 { // 128: there is no such commit
+	if code := plumbing.ExitCode(err); code == 1 || code == 128 { // 128: the commit does not exist
 		return false, nil
 	}
 	return err == nil, err

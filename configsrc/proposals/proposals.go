@@ -108,8 +108,8 @@ func (s *Set) over(tip *gitrepo.Tip) (*resolver.Overlay, *configsrc.Overlay, err
 	return objects, files, nil
 }
 
-// Propose runs write on the state of the proposal of a name, that of the branch if there is none, and adds what it has
-// changed to the proposal. The Overlays are valid until write returns. An error of write is returned as it is, and
+// Propose runs write on the state of the proposal of a name, that of the branch if there is none, and adds its
+// changes to the proposal. The Overlays are valid until write returns. An error of write is returned as it is, and
 // nothing was changed. Calls come one after the other: each is made on the commit of the one before.
 func (s *Set) Propose(ctx context.Context, name string, by Key, check Check,
 	write func(*resolver.Overlay, *configsrc.Overlay) error) (made *Proposal, err error) {

@@ -22,6 +22,6 @@ var (
 	MoveAside = pebblefs.MoveFilesAside
 )
 
-// ownFiles are the names in a store's directory that are not Pebble's: the ledger, and what it has next to Pebble's
-// files. A data folder that a restore has moved aside holds both.
+// ownFiles are the names in a store's directory that are not Pebble's: the ledger, and the ledger's files next to
+// Pebble's. A data folder that a restore has moved aside holds both.
 var ownFiles = []string{"ledger", "mail-witness", "mail-salvage"}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A remote, or whoever pushes a proposal, can make two commits differ in so much that a diff would fill the memory, or
+// A remote, or a person who pushes a proposal, can make two commits differ in so much that a diff would fill the memory, or
 // hold up every commit while it is read.
 const (
 	diffEntries = 200_000          // files that may differ
@@ -58,7 +58,7 @@ func (g *Store) Diff(ctx context.Context, from, to string) (old, now map[string]
 	return old, now, nil
 }
 
-// A limitedBuffer refuses what it has no room for, which ends the process that writes to it.
+// A limitedBuffer refuses bytes above its limit, which ends the process that writes to it.
 type limitedBuffer struct {
 	bytes.Buffer
 	room int // less than 0: it has refused something

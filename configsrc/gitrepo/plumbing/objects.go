@@ -281,8 +281,8 @@ func (g *Store) WriteBlobs(ctx context.Context, contents map[string][]byte) (ids
 	return ids, err
 }
 
-// writeBlob stores a file's content as it is, whatever the repository's attributes say of the path: whoever may push
-// them must not change our bytes. Mostly the work tree has the same content, and the helper reads it there, which saves
+// writeBlob stores a file's content as it is, whatever the repository's attributes say of the path: people who may
+// push them must not change our bytes. Mostly the work tree has the same content, and the helper reads it there, which saves
 // a process for each file. Its object is taken only if the id is that of the content: edits by people lead to a process
 // of their own.
 func (g *Store) writeBlob(ctx context.Context, h *helper, path string, content []byte) (id string, err error) {
