@@ -60,6 +60,6 @@ func (s *Server) panicked(ctx *fasthttp.RequestCtx, cause any) {
 	ctx.Response.Reset()
 	ctx.Response.Header.SetCanonical(headerRequestID, []byte(id))
 	ctx.Response.SetConnectionClose()
-	s.fail(ctx, string(ctx.URI().PathOriginal()), refuseInternal)
+	answerError(ctx, string(ctx.URI().PathOriginal()), refuseInternal)
 	s.finish(ctx, "", nil, nil)
 }

@@ -42,7 +42,7 @@ func (s *Server) listAudit(r *request) error {
 	for i := range found.Entries {
 		rows[i] = &found.Entries[i]
 	}
-	s.succeedPage(r.ctx, "audit trail found", web.AppendRows(rows, resolver.AppendAudit), page, int(found.Total))
+	r.succeedPage("audit trail found", web.AppendRows(rows, resolver.AppendAudit), page, int(found.Total))
 	return nil
 }
 

@@ -13,9 +13,9 @@ import (
 // one of these checks is answered without reading its body (api/README.md, Errors and Keys).
 
 var (
-	refuseBodies = &refusal{Code: catalog.CodeUnavailable,
+	refuseBodies = &catalog.Error{Code: catalog.CodeUnavailable,
 		Message: "too many request bodies are being read at this moment; try again later"}
-	refuseKeyBodies = &refusal{Code: catalog.CodeUnavailable,
+	refuseKeyBodies = &catalog.Error{Code: catalog.CodeUnavailable,
 		Message: "too many request bodies of this key are being read at this moment; try again later"}
 )
 
@@ -37,14 +37,16 @@ type bodyBudget struct {
 	keys map[string]int64 // by key id
 }
 
-// A bodyCharge is what one request has taken of the budget. The zero value has taken nothing.
+// A bodyCharge is what one request has taken of a budget.
 type bodyCharge struct {
-	key   string // its id; "" before the first take
-	bytes int64
+	budget *bodyBudget
+	key    string // its id; "" before the first take
+	bytes  int64
 }
 
 // take adds n bytes to the charge of a request with the key, or returns the refusal.
-func (b *bodyBudget) take(c *bodyCharge, key string, n int64) error {
+func (c *bodyCharge) take(key string, n int64) error {
+	b := c.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -60,7 +62,8 @@ func (b *bodyBudget) take(c *bodyCharge, key string, n int64) error {
 }
 
 // release ends a charge once the body is no longer in memory. It may be called more than once.
-func (b *bodyBudget) release(c *bodyCharge) {
+func (c *bodyCharge) release() {
+	b := c.budget
 	if c.key == "" {
 		return
 	}
@@ -70,5 +73,5 @@ func (b *bodyBudget) release(c *bodyCharge) {
 	if b.keys[c.key] -= c.bytes; b.keys[c.key] == 0 {
 		delete(b.keys, c.key)
 	}
-	*c = bodyCharge{}
+	c.key, c.bytes = "", 0
 }

@@ -12,9 +12,9 @@ const commitPath = "/api/platform/commits/{commit}"
 
 var (
 	commitID     = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	refuseCommit = &refusal{Code: catalog.CodeNotFound,
+	refuseCommit = &catalog.Error{Code: catalog.CodeNotFound,
 		Message: "the commit is not live: it is not in the branch that this server has, or the brake holds a reload back"}
-	refuseHistory = &refusal{Code: catalog.CodeGitOff, Message: "this server keeps no git history (serve --git)"}
+	refuseHistory = &catalog.Error{Code: catalog.CodeGitOff, Message: "this server keeps no git history (serve --git)"}
 )
 
 // getCommit answers GET /commits/{commit}: a position that has what the commit brought, once it is live.
@@ -37,7 +37,7 @@ func (s *Server) getCommit(r *request) error {
 		return refuseCommit
 	}
 	at := s.resolver.Published() // only now: before, it might have been the position without the commit
-	s.succeed(r.ctx, "commit found", fmt.Appendf(nil, `{"commit":"%s","position":"%s","generation":%d}`, commit, at.Text,
+	r.succeed("commit found", fmt.Appendf(nil, `{"commit":"%s","position":"%s","generation":%d}`, commit, at.Text,
 		at.Generation))
 	return nil
 }

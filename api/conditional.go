@@ -8,14 +8,14 @@ import (
 
 // succeedTagged is succeed for a single resource: it adds an ETag, and answers 304 if the client has the resource
 // already.
-func (s *Server) succeedTagged(ctx *fasthttp.RequestCtx, message string, data []byte, etag string) {
-	ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
-	ctx.Response.Header.SetCanonical(headerCacheControl, cacheChecked)
-	if web.NotModified(&ctx.Request.Header, etag) {
-		writeNotModified(ctx)
+func (r *request) succeedTagged(message string, data []byte, etag string) {
+	r.ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
+	r.ctx.Response.Header.SetCanonical(headerCacheControl, cacheChecked)
+	if web.NotModified(&r.ctx.Request.Header, etag) {
+		writeNotModified(r.ctx)
 		return
 	}
-	s.succeed(ctx, message, data)
+	r.succeed(message, data)
 }
 
 // writeNotModified makes the answer a 304, which has neither a body nor a Content-Type.

@@ -37,7 +37,7 @@ type asked struct {
 func (s *Server) attach(services Services) func(*gate.Conn) any {
 	return func(c *gate.Conn) any {
 		return &conn{Conn: c, services: services, outside: services == Gateway && !s.mayAsk(c.RemoteAddr()),
-			shard: int(s.admitted.Add(1) % shards)}
+			charge: bodyCharge{budget: s.bodies}, shard: int(s.admitted.Add(1) % shards)}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"fingerpost/api/gate"
 	"fingerpost/api/ops"
 	"fingerpost/api/web"
+	"fingerpost/resolver/catalog"
 )
 
 // A consoleMount is the web console inside the Server. Its requests take the Server's own gate; its pages ask the API
@@ -84,7 +85,7 @@ func (s *Server) answerConsole(ctx *fasthttp.RequestCtx, c *conn) {
 			if read += n; read > most {
 				return refuseSignInBody
 			}
-			return s.bodies.take(&c.charge, "console", n)
+			return c.charge.take("console", n)
 		})
 		if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
 			err = refusedByGate(refused)
@@ -103,7 +104,7 @@ func (s *Server) answerConsole(ctx *fasthttp.RequestCtx, c *conn) {
 	s.finish(ctx, console.Prefix, nil, nil)
 }
 
-var refuseSignInBody = &refusal{Code: web.CodeTooLarge,
+var refuseSignInBody = &catalog.Error{Code: web.CodeTooLarge,
 	Message: "a form of somebody who is not signed in has at most 4 KiB"}
 
 // consoleKeys checks the keys of people.

@@ -17,7 +17,7 @@ func (s *Server) listDomains(r *request) error {
 }
 
 func (s *Server) getDomain(r *request, _ *catalog.Project, d *catalog.Domain) error {
-	s.succeedTagged(r.ctx, "domain found", resolver.AppendDomainRecord(nil, d), resolver.DomainETag(d))
+	r.succeedTagged("domain found", resolver.AppendDomainRecord(nil, d), resolver.DomainETag(d))
 	return nil
 }
 
@@ -67,7 +67,7 @@ func domainTaken() error {
 
 // createDomain answers POST /projects/{id}/domains.
 func (s *Server) createDomain(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, domainNames)
+	f, err := r.readForm(domainNames)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (s *Server) createDomain(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	s.succeedCreated(r.ctx, "domain created", resolver.AppendDomainRecord(nil, made),
+	r.succeedCreated("domain created", resolver.AppendDomainRecord(nil, made),
 		projectLocation(project.ID)+"/domains/"+strconv.FormatInt(made.ID, 10))
 	r.ctx.Response.Header.SetCanonical(headerETag, []byte(resolver.DomainETag(made)))
 	return nil
@@ -109,7 +109,7 @@ func (r *request) presentDomain(p *catalog.ProjectConfig, uuid catalog.UUID) (*c
 
 // updateDomain answers PUT /projects/{projectId}/domains/{domainId}.
 func (s *Server) updateDomain(r *request, project *catalog.Project, domain *catalog.Domain) error {
-	f, err := s.readForm(r, domainNames)
+	f, err := r.readForm(domainNames)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (s *Server) updateDomain(r *request, project *catalog.Project, domain *cata
 	if err != nil {
 		return err
 	}
-	s.succeedWritten(r.ctx, "domain updated", resolver.AppendDomainRecord(nil, now), resolver.DomainETag(now))
+	r.succeedWritten("domain updated", resolver.AppendDomainRecord(nil, now), resolver.DomainETag(now))
 	return nil
 }
 
@@ -163,6 +163,6 @@ func (s *Server) deleteDomain(r *request, project *catalog.Project, domain *cata
 	if err != nil {
 		return err
 	}
-	s.succeed(r.ctx, "domain deleted", []byte("null"))
+	r.succeed("domain deleted", []byte("null"))
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/valyala/fasthttp"
-
 	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
@@ -26,7 +24,7 @@ func (r *request) readDryRun() error {
 	switch {
 	case len(q.Problems) > 0:
 		return web.Invalid(q.Problems...)
-	case given && r.route.allow != catalog.MayWrite:
+	case given && r.allow != catalog.MayWrite:
 		return web.InvalidField(dryRunParam, "is not for this call: it changes no file")
 	case given && value != "1" && value != "0":
 		return web.InvalidField(dryRunParam, "must be 1 (check and show the change) or 0 (make it)")
@@ -49,7 +47,7 @@ type dryRunAnswer struct {
 }
 
 // succeedDry answers a dry run.
-func (s *Server) succeedDry(ctx *fasthttp.RequestCtx, d *dryRun) error {
+func (s *Server) succeedDry(r *request, d *dryRun) error {
 	a := dryRunAnswer{Valid: true, Diff: d.preview.Diff(), Problems: d.preview.Problems}
 	if s.o.Plan != nil {
 		a.Plan = s.o.Plan(d.preview.Was, d.preview.Is, s.projects.Defaults())
@@ -58,8 +56,8 @@ func (s *Server) succeedDry(ctx *fasthttp.RequestCtx, d *dryRun) error {
 	if err != nil {
 		return err
 	}
-	ctx.Response.ResetBody()
-	ctx.Response.SetStatusCode(http.StatusOK)
-	s.succeed(ctx, d.Error(), data)
+	r.ctx.Response.ResetBody()
+	r.ctx.Response.SetStatusCode(http.StatusOK)
+	r.succeed(d.Error(), data)
 	return nil
 }

@@ -31,27 +31,25 @@ var (
 // headerVaryPlatform is the Vary of every answer to a platform key.
 const headerVaryPlatform = "X-PLATFORM-KEY"
 
-// A clock writes the envelope's timestamp. It caches the text of the current second, so a response formats six digits.
-// Safe for concurrent use.
-type clock struct {
-	second atomic.Pointer[secondText]
-}
-
+// A secondText is the text of a second: for the envelope's timestamp, and for the header Date.
 type secondText struct {
 	unix int64
 	text [len("2026-01-31T09:30:00.")]byte
 	date [len(http.TimeFormat)]byte
 }
 
-// at returns the text of t's second.
-func (c *clock) at(t time.Time) *secondText {
+// lastSecond caches the text of the current second, so that a response formats six digits.
+var lastSecond atomic.Pointer[secondText]
+
+// secondOf returns the text of t's second. Safe for concurrent use.
+func secondOf(t time.Time) *secondText {
 	unix := t.Unix()
-	s := c.second.Load()
+	s := lastSecond.Load()
 	if s == nil || s.unix != unix {
 		s = &secondText{unix: unix}
 		t.UTC().AppendFormat(s.text[:0], "2006-01-02T15:04:05.")
 		t.UTC().AppendFormat(s.date[:0], http.TimeFormat)
-		c.second.Store(s)
+		lastSecond.Store(s)
 	}
 	return s
 }
@@ -66,9 +64,9 @@ const (
 const envelopeEnd = len(`,"timestamp":"2026-01-31T09:30:00.000000"}`)
 
 // endEnvelope appends the timestamp, in UTC with microseconds and without a zone, and closes the envelope.
-func (s *Server) endEnvelope(dst []byte, now time.Time) []byte {
+func endEnvelope(dst []byte, now time.Time) []byte {
 	dst = append(dst, `,"timestamp":"`...)
-	dst = append(dst, s.clock.at(now).text[:]...)
+	dst = append(dst, secondOf(now).text[:]...)
 	micros := uint32(now.Nanosecond() / 1000)
 	return append(dst,
 		byte('0'+micros/100000), byte('0'+micros/10000%10), byte('0'+micros/1000%10),
@@ -76,23 +74,15 @@ func (s *Server) endEnvelope(dst []byte, now time.Time) []byte {
 }
 
 // succeed answers with an envelope around data, which is JSON.
-func (s *Server) succeed(ctx *fasthttp.RequestCtx, message string, data []byte) {
-	ctx.Response.Header.SetContentTypeBytes(contentJSON)
+func (r *request) succeed(message string, data []byte) {
+	r.ctx.Response.Header.SetContentTypeBytes(contentJSON)
 	body := append(make([]byte, 0, len(data)+128), envelopeBegin...)
 	body = append(append(append(body, message...), envelopeData...), data...)
-	ctx.Response.SetBodyRaw(s.endEnvelope(body, time.Now()))
+	r.ctx.Response.SetBodyRaw(endEnvelope(body, time.Now()))
 }
 
-// fail answers with the error envelope, in the mail form if the path belongs to the mail service, and without a body if
-// it belongs to a gateway. The path is a
-// parameter because the library forgets it when it fails to read a request.
-func (s *Server) fail(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
-	s.failWith(ctx, path, web.StatusOf(e.Code), e, nil)
-}
-
-// failWith is fail with a status of the caller's choice, and with data, which is JSON or nil.
-func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *catalog.Error, data []byte) {
-	h := &ctx.Response.Header
+// failHead sets what the answers to all errors have in their heads.
+func failHead(h *fasthttp.ResponseHeader, status int, e *catalog.Error) {
 	h.SetStatusCode(status)
 	h.SetCanonical(headerCacheControl, cacheNever)
 	switch status {
@@ -105,11 +95,13 @@ func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", "5")
 	}
-	if forGateway(ctx, path) {
-		failGateway(ctx, e)
-		return
-	}
-	h.SetContentTypeBytes(contentJSON)
+}
+
+// fail answers with the error envelope, in the mail form if the path belongs to the mail service, and with data, which
+// is JSON or nil. The path is a parameter because the library forgets it when it fails to read a request.
+func fail(ctx *fasthttp.RequestCtx, path string, status int, e *catalog.Error, data []byte) {
+	failHead(&ctx.Response.Header, status, e)
+	ctx.Response.Header.SetContentTypeBytes(contentJSON)
 	body := make([]byte, 0, 512)
 	body = append(body, `{"success":false,"error":{"code":"`...)
 	body = append(body, e.Code...)
@@ -133,5 +125,5 @@ func (s *Server) failWith(ctx *fasthttp.RequestCtx, path string, status int, e *
 		body = append(body, `,"validationErrors":`...)
 		body = web.AppendProblems(body, e.Problems)
 	}
-	ctx.Response.SetBodyRaw(s.endEnvelope(body, time.Now()))
+	ctx.Response.SetBodyRaw(endEnvelope(body, time.Now()))
 }

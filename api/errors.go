@@ -8,34 +8,31 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A refusal is an error without details of the request.
-type refusal = catalog.Error
-
 var (
-	refuseLoading = &refusal{Code: catalog.CodeUnavailable, Message: "the service is loading its configuration"}
-	refuseStale   = &refusal{Code: catalog.CodeUnavailable,
+	refuseLoading = &catalog.Error{Code: catalog.CodeUnavailable, Message: "the service is loading its configuration"}
+	refuseStale   = &catalog.Error{Code: catalog.CodeUnavailable,
 		Message: "this node has not heard the authority of its cluster for too long"}
-	refusePath   = &refusal{Code: catalog.CodeNotFound, Message: "no such path"}
-	refuseMethod = &refusal{Code: web.CodeMethodNotAllowed,
+	refusePath   = &catalog.Error{Code: catalog.CodeNotFound, Message: "no such path"}
+	refuseMethod = &catalog.Error{Code: web.CodeMethodNotAllowed,
 		Message: "the method is not allowed for this path; see the Allow header"}
 	// refuseKey is the same whatever is wrong. It names the headers, for somebody who sent the key as a bearer token.
-	refuseKey = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid key is required, as X-PLATFORM-KEY, " +
+	refuseKey = &catalog.Error{Code: catalog.CodeUnauthorized, Message: "a valid key is required, as X-PLATFORM-KEY, " +
 		"or for the mail API as X-Internal-Service-Token with X-Internal-Service-Name"}
-	refuseRate = &refusal{Code: catalog.CodeRateLimited,
+	refuseRate = &catalog.Error{Code: catalog.CodeRateLimited,
 		Message: "too many failed keys from this address; try again later"}
-	refuseToken     = &refusal{Code: catalog.CodeUnauthorized, Message: "a valid token is required"}
-	refuseTokenRate = &refusal{Code: catalog.CodeRateLimited,
+	refuseToken     = &catalog.Error{Code: catalog.CodeUnauthorized, Message: "a valid token is required"}
+	refuseTokenRate = &catalog.Error{Code: catalog.CodeRateLimited,
 		Message: "too many failed tokens from this address; try again later"}
-	refuseAllow   = &refusal{Code: catalog.CodeForbidden, Message: "the key does not allow this operation"}
-	refuseProject = &refusal{Code: catalog.CodeForbidden, Message: "the key does not reach this project"}
-	refuseRename  = &refusal{Code: catalog.CodeForbidden,
+	refuseAllow   = &catalog.Error{Code: catalog.CodeForbidden, Message: "the key does not allow this operation"}
+	refuseProject = &catalog.Error{Code: catalog.CodeForbidden, Message: "the key does not reach this project"}
+	refuseRename  = &catalog.Error{Code: catalog.CodeForbidden,
 		Message: "a project gets another slug only by a key with write on every project: other keys may be prepared for " +
 			"the new slug"}
-	refuseNoDomain  = &refusal{Code: catalog.CodeNotFound, Message: "no project for this domain"}
-	refuseInactive  = &refusal{Code: catalog.CodeDomainNotVerified, Message: "the domain is declared but not active"}
-	refuseSuspended = &refusal{Code: catalog.CodeProjectSuspended,
+	refuseNoDomain  = &catalog.Error{Code: catalog.CodeNotFound, Message: "no project for this domain"}
+	refuseInactive  = &catalog.Error{Code: catalog.CodeDomainNotVerified, Message: "the domain is declared but not active"}
+	refuseSuspended = &catalog.Error{Code: catalog.CodeProjectSuspended,
 		Message: "the project that the domain belongs to is suspended"}
-	refuseInternal = &refusal{Code: catalog.CodeInternal,
+	refuseInternal = &catalog.Error{Code: catalog.CodeInternal,
 		Message: "an internal error; the log has its cause under the request id"}
 )
 

@@ -44,7 +44,7 @@ func (s *Server) streamEvents(r *request) error {
 		headChunked(r.ctx)
 		return nil
 	}
-	c, keyID, id, begun := r.conn, r.key.ID, requestID(r.ctx), r.ctx.Time() // Ended must not hold the request
+	c, keyID, id, begun := connOf(r.ctx), r.key.ID, requestID(r.ctx), r.ctx.Time() // Ended must not hold the request
 	stream := events.Stream{
 		Conn: streamConn{c}, Key: r.key, After: after, Resumes: resumes, RequestID: id,
 		Head: streamHead(r.ctx), Chunked: r.ctx.Request.Header.IsHTTP11(),

@@ -16,7 +16,7 @@ type Explainer interface {
 	Block(project catalog.UUID) (*configsrc.Block, error)
 }
 
-var refuseView = &refusal{Code: catalog.CodeUnavailable,
+var refuseView = &catalog.Error{Code: catalog.CodeUnavailable,
 	Message: "this server has no config folder, which says where values come from"}
 
 // getProject answers GET /projects/{id}, and with view=full the project with everything in it.
@@ -64,7 +64,7 @@ func (s *Server) explain(r *request, project *catalog.Project) error {
 		}
 	}
 	text := resolver.AppendExplained(nil, x)
-	s.succeedTagged(r.ctx, "project found", text, resolver.ExplainedETag(text))
+	r.succeedTagged("project found", text, resolver.ExplainedETag(text))
 	return nil
 }
 
@@ -83,6 +83,6 @@ func (s *Server) getBlock(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	s.succeed(r.ctx, "block found", data)
+	r.succeed("block found", data)
 	return nil
 }

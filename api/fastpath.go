@@ -63,7 +63,7 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 	} else {
 		response = s.appendPlainHead(c.body[:0], c, q, answer, shown, http.StatusOK, now)
 		response = append(append(response, resolveBegin...), answer.Data...)
-		response = s.endEnvelope(response, now)
+		response = endEnvelope(response, now)
 		counts.ok.observe(time.Since(now))
 	}
 	if cap(response) <= keptBody {
@@ -75,7 +75,7 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 // appendPlainHead appends the head of a 200 or 304, with the fields in the library's order.
 func (s *Server) appendPlainHead(dst []byte, c *conn, q *gate.Question, answer *resolver.Answer,
 	shown *resolver.Published, status int, now time.Time) []byte {
-	date := s.clock.at(now).date[:]
+	date := secondOf(now).date[:]
 	if status == http.StatusOK {
 		dst = append(append(dst, "HTTP/1.1 200 OK\r\nDate: "...), date...)
 		dst = append(dst, "\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: "...)
@@ -84,7 +84,7 @@ func (s *Server) appendPlainHead(dst []byte, c *conn, q *gate.Question, answer *
 		dst = append(append(dst, "HTTP/1.1 304 Not Modified\r\nDate: "...), date...)
 	}
 	dst = append(dst, "\r\nX-Request-Id: "...)
-	dst = s.ids.append(dst, q.ID, c)
+	dst = s.ids.append(dst, q.ID, &c.ids)
 	dst = append(dst, "\r\nVary: "+headerVaryPlatform+"\r\nETag: "...)
 	dst = append(dst, answer.ETag...)
 	dst = append(dst, "\r\nCache-Control: "...)

@@ -7,8 +7,8 @@ type form struct{ *web.Form }
 
 // readForm reads the body. fields are those that the call takes; readOnly are further fields of answers, next to those
 // that all have.
-func (s *Server) readForm(r *request, fields []string, readOnly ...string) (*form, error) {
-	body, problems, err := s.readBody(r, fields, append(readOnly, web.ReadOnlyFields...))
+func (r *request) readForm(fields []string, readOnly ...string) (*form, error) {
+	body, problems, err := r.readBody(fields, append(readOnly, web.ReadOnlyFields...))
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (s *Server) forward(r *request) error {
 	}
 	answer, err := s.o.Forwarder.Forward(context.Background(), request)
 	if err != nil {
-		if e, is := errors.AsType[*catalog.Error](err); is && r.route.path == edgesPath && s.o.EdgeState != nil {
+		if e, is := errors.AsType[*catalog.Error](err); is && r.path == edgesPath && s.o.EdgeState != nil {
 			told := *e
 			told.Problems = append(told.Problems, catalog.Problem{Path: "edge", Message: s.o.EdgeState()})
 			return &told
@@ -79,7 +79,7 @@ func (s *Server) wireForm(r *request) ([]byte, error) {
 	var body []byte
 	if !r.ctx.IsGet() && !r.ctx.IsHead() {
 		var err error
-		if body, err = s.bodyText(r); err != nil {
+		if body, err = r.bodyText(); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +102,7 @@ func (s *Server) wireForm(r *request) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-var refuseNoCluster = &refusal{Code: catalog.CodeNotFound, Message: "this service belongs to no cluster"}
+var refuseNoCluster = &catalog.Error{Code: catalog.CodeNotFound, Message: "this service belongs to no cluster"}
 
 // listEdges answers GET /edges. The names of edges are no project's, so the key has to read every project.
 func (s *Server) listEdges(r *request) error {
@@ -119,6 +119,6 @@ func (s *Server) listEdges(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.succeed(r.ctx, "edges found", data)
+	r.succeed("edges found", data)
 	return nil
 }

@@ -22,9 +22,9 @@ const (
 )
 
 var (
-	refusePeer = &refusal{Code: catalog.CodeForbidden,
+	refusePeer = &catalog.Error{Code: catalog.CodeForbidden,
 		Message: "this address may not ask here: serve --gate-allow CIDR lets it in"}
-	refuseAskMethod = &refusal{Code: web.CodeMethodNotAllowed, Message: "ask takes GET and HEAD"}
+	refuseAskMethod = &catalog.Error{Code: web.CodeMethodNotAllowed, Message: "ask takes GET and HEAD"}
 )
 
 // mayAsk reports whether a peer of a gateway listener gets answers: this machine, and the networks of the operator.

@@ -26,7 +26,7 @@ var (
 	varyCheck        = []byte("X-Original-URL, X-Forwarded-Host")
 	varyKeyCheck     = []byte(headerVaryPlatform + ", X-Original-URL, X-Forwarded-Host")
 
-	refuseCertificate = &refusal{Code: catalog.CodeForbidden,
+	refuseCertificate = &catalog.Error{Code: catalog.CodeForbidden,
 		Message: "only a wildcard covers the name, or its record has certificates = false: set certificates = true for " +
 			"the domain"}
 )
@@ -136,7 +136,7 @@ func (s *Server) gateAnswer(ctx *fasthttp.RequestCtx, key *resolver.Key, q *gate
 // deny answers with the status that the question wants for denied domains, or returns err.
 func (s *Server) deny(ctx *fasthttp.RequestCtx, q *gateway.Query, denied *catalog.Error, err error) error {
 	if err == nil {
-		s.failWith(ctx, checkPath, q.Denied, denied, nil)
+		failGateway(ctx, q.Denied, denied)
 	}
 	return err
 }
@@ -159,8 +159,9 @@ func forGateway(ctx *fasthttp.RequestCtx, path string) bool {
 	return connOf(ctx).services == Gateway || isGatePath(path)
 }
 
-// failGateway finishes an error's answer: it has no body, and a header has the reason.
-func failGateway(ctx *fasthttp.RequestCtx, e *catalog.Error) {
+// failGateway answers a gateway with an error: it has no body, and a header has the reason.
+func failGateway(ctx *fasthttp.RequestCtx, status int, e *catalog.Error) {
+	failHead(&ctx.Response.Header, status, e)
 	ctx.Response.ResetBody()
 	ctx.Response.Header.SetNoDefaultContentType(true)
 	ctx.Response.Header.SetCanonical(headerGateReason, catalog.AppendHeaderText(nil, web.Shortened(gateReason(e),

@@ -19,7 +19,7 @@ func (s *Server) gitHook(r *request) error {
 	if s.o.OnGitHook == nil {
 		return refusePath
 	}
-	body, err := r.conn.ReadBody(func(n int64) error { return s.bodies.take(&r.conn.charge, gitHookPath, n) })
+	body, err := r.conn.ReadBody(func(n int64) error { return r.charge.take(gitHookPath, n) })
 	if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
 		return refusedByGate(refused)
 	}
@@ -30,7 +30,7 @@ func (s *Server) gitHook(r *request) error {
 		return refuseKey
 	}
 	s.o.OnGitHook()
-	s.succeed(r.ctx, "fetching", []byte("null"))
+	r.succeed("fetching", []byte("null"))
 	return nil
 }
 

@@ -6,11 +6,11 @@ const (
 )
 
 func (s *Server) platformHealth(r *request) error {
-	s.succeed(r.ctx, "platform service is up", []byte(`{"service":"platform-service"}`))
+	r.succeed("platform service is up", []byte(`{"service":"platform-service"}`))
 	return nil
 }
 
 func (s *Server) mailHealth(r *request) error {
-	s.succeed(r.ctx, "mail service is up", []byte(`{"service":"mail-service","status":"UP"}`))
+	r.succeed("mail service is up", []byte(`{"service":"mail-service","status":"UP"}`))
 	return nil
 }

@@ -147,7 +147,7 @@ func (s *Server) readOverlap(r *request) (time.Duration, error) {
 	if !r.conn.HasBody() {
 		return defaultOverlap, nil
 	}
-	f, err := s.readForm(r, []string{"overlap"})
+	f, err := r.readForm([]string{"overlap"})
 	if err != nil {
 		return 0, err
 	}

@@ -12,7 +12,7 @@ import (
 // The rules of keys over the API (api/README.md, Keys over the API).
 
 var (
-	refuseKeys = &refusal{Code: catalog.CodeForbidden,
+	refuseKeys = &catalog.Error{Code: catalog.CodeForbidden,
 		Message: "keys are managed with a key that has write and secrets on every project"}
 	refuseLastKey = conflictName("the last key with every permission on every project cannot be revoked here",
 		"is the last such key: create another one first, or remove this one from the files")

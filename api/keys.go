@@ -47,7 +47,7 @@ func (s *Server) listKeys(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.succeedPage(r.ctx, "keys found", web.AppendRows(rows, resolver.AppendKey), page, len(keys))
+	r.succeedPage("keys found", web.AppendRows(rows, resolver.AppendKey), page, len(keys))
 	return nil
 }
 
@@ -56,7 +56,7 @@ func (s *Server) createKey(r *request) error {
 	if err := r.permitKeys(); err != nil {
 		return err
 	}
-	f, err := s.readForm(r, keyNames, "lastUsedAt")
+	f, err := r.readForm(keyNames, "lastUsedAt")
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *Server) createKey(r *request) error {
 	if err := s.write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: k.Name, Create: k, Permit: permit}}); err != nil {
 		return err
 	}
-	s.succeedCreated(r.ctx, "key created", s.newKeyRow(k, text, nil), keysPath+"/"+k.Name)
+	r.succeedCreated("key created", s.newKeyRow(k, text, nil), keysPath+"/"+k.Name)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (s *Server) rotateKey(r *request) error {
 	if good := replacedBy(s.resolver.Keys(), k.Name, time.Now()); len(good) > 0 {
 		row = resolver.AppendStillGood(append(row[:len(row)-1], ','), good)
 	}
-	s.succeed(r.ctx, "key rotated", row)
+	r.succeed("key rotated", row)
 	return nil
 }
 
@@ -175,7 +175,7 @@ func (s *Server) revokeKey(r *request) error {
 	if good := replacedBy(s.resolver.Keys(), k.Name, time.Now()); len(good) > 0 {
 		data = resolver.AppendStillGood([]byte{'{'}, good)
 	}
-	s.succeed(r.ctx, "key revoked", data)
+	r.succeed("key revoked", data)
 	return nil
 }
 

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"github.com/valyala/fasthttp"
-
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 )
@@ -23,11 +21,11 @@ func listOwned[Row any](s *Server, r *request, param string, fields []string, me
 	if err != nil {
 		return err
 	}
-	s.succeedPage(r.ctx, message, web.AppendRows(rows, appendRow), page, total)
+	r.succeedPage(message, web.AppendRows(rows, appendRow), page, total)
 	return nil
 }
 
 // succeedPage answers with a list, and with meta if the request names a page. data is the JSON of the list.
-func (s *Server) succeedPage(ctx *fasthttp.RequestCtx, message string, data []byte, p web.Paging, total int) {
-	s.succeed(ctx, message, p.AppendMeta(data, total))
+func (r *request) succeedPage(message string, data []byte, p web.Paging, total int) {
+	r.succeed(message, p.AppendMeta(data, total))
 }

@@ -43,7 +43,7 @@ func (s *Server) listMailLogs(r *request) error {
 	for i := range rows {
 		list[i] = withWait(&rows[i], stopped)
 	}
-	s.succeedPage(r.ctx, "mail log found", web.AppendRows(list, resolver.AppendMailLog), page, total)
+	r.succeedPage("mail log found", web.AppendRows(list, resolver.AppendMailLog), page, total)
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (s *Server) getMailLog(r *request) error {
 		return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such log entry"}
 	}
 	withWait(&entry, s.mailWaitsFor(project))
-	s.succeedTagged(r.ctx, "mail log entry found", resolver.AppendMailLog(nil, &entry), resolver.MailLogETag(&entry))
+	r.succeedTagged("mail log entry found", resolver.AppendMailLog(nil, &entry), resolver.MailLogETag(&entry))
 	return nil
 }
 

@@ -46,7 +46,7 @@ func (s *Server) authMe(r *request) error {
 		return s.refuseFailed(r.ctx, tokenInvalid)
 	}
 	setIdentity(h, answer, who)
-	s.succeed(r.ctx, "token verified", appendIdentity(nil, who))
+	r.succeed("token verified", appendIdentity(nil, who))
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 // previewTemplate answers POST /projects/{projectId}/templates/preview. It renders the stored template that a send
 // would take, or the parts in the body, with the body's variables.
 func (s *Server) previewTemplate(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, []string{"templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables"})
+	f, err := r.readForm([]string{"templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables"})
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (s *Server) previewTemplate(r *request, project *catalog.Project) error {
 	if err := f.Validated(problems); err != nil {
 		return err
 	}
-	s.succeed(r.ctx, "template rendered", appendPreview(nil, &preview))
+	r.succeed("template rendered", appendPreview(nil, &preview))
 	return nil
 }
 

@@ -49,7 +49,7 @@ func (s *Server) listProjects(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.succeedPage(r.ctx, "projects found", web.AppendRows(rows, resolver.AppendProject), page, total)
+	r.succeedPage("projects found", web.AppendRows(rows, resolver.AppendProject), page, total)
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (s *Server) getProjectBySlug(r *request) error {
 }
 
 func (s *Server) succeedProject(r *request, p *catalog.Project) {
-	s.succeedTagged(r.ctx, "project found", resolver.AppendProject(nil, p), resolver.ProjectETag(p))
+	r.succeedTagged("project found", resolver.AppendProject(nil, p), resolver.ProjectETag(p))
 }
 
 // projectOf checks the path's ids and the key's permission, and returns the project that a path parameter names.
@@ -138,7 +138,7 @@ func (s *Server) createProject(r *request) error {
 	if !r.key.EveryProject() {
 		return refuseProject
 	}
-	f, err := s.readForm(r, newProjectNames, "status")
+	f, err := r.readForm(newProjectNames, "status")
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (s *Server) createProject(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.succeedCreated(r.ctx, "project created", resolver.AppendProject(nil, made), projectLocation(made.ID))
+	r.succeedCreated("project created", resolver.AppendProject(nil, made), projectLocation(made.ID))
 	r.ctx.Response.Header.SetCanonical(headerETag, []byte(resolver.ProjectETag(made)))
 	return nil
 }
@@ -190,7 +190,7 @@ func (s *Server) slugFree(slug string) error {
 
 // updateProject answers PUT /projects/{id}. See write.go for the steps.
 func (s *Server) updateProject(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, projectNames)
+	f, err := r.readForm(projectNames)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (s *Server) updateProject(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	s.succeedWritten(r.ctx, "project updated", resolver.AppendProject(nil, now), resolver.ProjectETag(now))
+	r.succeedWritten("project updated", resolver.AppendProject(nil, now), resolver.ProjectETag(now))
 	return nil
 }
 
@@ -244,6 +244,6 @@ func (s *Server) deleteProject(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	s.succeed(r.ctx, "project deleted", []byte("null"))
+	r.succeed("project deleted", []byte("null"))
 	return nil
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/proposals"
@@ -30,9 +28,9 @@ const proposeTime = 3 * writeTime
 
 var (
 	proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-	refuseNoGit  = &refusal{Code: catalog.CodeGitOff,
+	refuseNoGit  = &catalog.Error{Code: catalog.CodeGitOff,
 		Message: "this server keeps no git history (serve --git), so nothing can be proposed"}
-	refuseProposal = &refusal{Code: catalog.CodeForbidden,
+	refuseProposal = &catalog.Error{Code: catalog.CodeForbidden,
 		Message: "a proposal is dropped by a key with write, or by the key that made it"}
 )
 
@@ -58,18 +56,18 @@ var proposedReads = map[string]bool{
 }
 
 // readPropose reads the name of the proposal that a call is for.
-func (r *request) readPropose() error {
+func (r *request) readPropose(rt *route) error {
 	values := r.ctx.Request.Header.PeekAll(headerPropose)
 	switch {
 	case len(values) == 0:
 		return nil
 	case len(values) > 1:
 		return web.InvalidField(headerPropose, "must be given once")
-	case r.route.method == http.MethodGet && !proposedReads[r.route.path]:
+	case rt.method == http.MethodGet && !proposedReads[r.path]:
 		return web.InvalidField(headerPropose, "is not for this call: what it shows is always live")
-	case r.route.method != http.MethodGet && r.route.allow != catalog.MayWrite:
+	case rt.method != http.MethodGet && r.allow != catalog.MayWrite:
 		return web.InvalidField(headerPropose, "is not for this call: it changes no file")
-	case strings.HasPrefix(r.route.path, proposalsPath), strings.HasPrefix(r.route.path, keysPath):
+	case strings.HasPrefix(r.path, proposalsPath), strings.HasPrefix(r.path, keysPath):
 		return web.InvalidField(headerPropose, "is not for this call")
 	}
 	name := string(values[0])
@@ -92,7 +90,7 @@ func (*proposed) Error() string { return "proposed: nothing is live yet" }
 
 // inProposal runs a call on the state of a proposal: the same handlers on other projects and other files. So
 // preconditions, ids and conflicts are those of the proposal.
-func (s *Server) inProposal(r *request) error {
+func (s *Server) inProposal(rt *route, r *request) error {
 	if s.o.Proposals == nil {
 		return refuseNoGit
 	}
@@ -100,7 +98,7 @@ func (s *Server) inProposal(r *request) error {
 	defer cancel()
 	run := func(objects *resolver.Overlay, files *configsrc.Overlay) error {
 		broken := files.Broken()
-		err := r.route.run(s.on(objects, files), r)
+		err := rt.run(s.on(objects, files), r)
 		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(broken) > 0 &&
 			r.key.EveryProject() {
 			return &catalog.Error{Code: e.Code, Message: e.Message + "; files of the proposal's branch that do not load: " +
@@ -108,13 +106,13 @@ func (s *Server) inProposal(r *request) error {
 		}
 		return err
 	}
-	if r.route.method == http.MethodGet {
+	if rt.method == http.MethodGet {
 		return s.o.Proposals.View(ctx, r.propose, seenBy(r.key, noProposal(r.propose)), run)
 	}
 	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that
 	// may not write is refused before its body is read.
 	if r.permit() == nil {
-		if _, err := s.bodyText(r); err != nil {
+		if _, err := r.bodyText(); err != nil {
 			return err
 		}
 	}
@@ -185,14 +183,14 @@ type proposedAnswer struct {
 	Diff string `json:"diff"`
 }
 
-func (s *Server) succeedProposed(ctx *fasthttp.RequestCtx, p *proposed) error {
+func (s *Server) succeedProposed(r *request, p *proposed) error {
 	data, err := json.Marshal(proposedAnswer{s.answerOf(p.p, p.key), p.p.Weight().Diff(coverageOf(p.key))})
 	if err != nil {
 		return err
 	}
-	ctx.Response.ResetBody()
-	s.succeed(ctx, p.Error(), data)
-	ctx.Response.SetStatusCode(http.StatusAccepted)
+	r.ctx.Response.ResetBody()
+	r.succeed(p.Error(), data)
+	r.ctx.Response.SetStatusCode(http.StatusAccepted)
 	return nil
 }
 
@@ -244,7 +242,7 @@ func (s *Server) listProposals(r *request) error {
 	}
 	data, err := json.Marshal(answers)
 	if err == nil {
-		s.succeed(r.ctx, "proposals found", data)
+		r.succeed("proposals found", data)
 	}
 	return err
 }
@@ -286,7 +284,7 @@ func (s *Server) applyProposal(r *request) error {
 	r.ctx.Response.Header.Set(headerCommit, commit)
 	data, err := json.Marshal(map[string]string{"name": name, "commit": commit})
 	if err == nil {
-		s.succeed(r.ctx, "proposal applied", data)
+		r.succeed("proposal applied", data)
 	}
 	return err
 }
@@ -345,6 +343,6 @@ func (s *Server) dropProposal(r *request) error {
 		return err
 	}
 	s.resolver.Note(catalog.AuditDrop, r.author(), catalog.FieldChange{Field: "proposal", After: name})
-	s.succeed(r.ctx, "proposal dropped", []byte("null"))
+	r.succeed("proposal dropped", []byte("null"))
 	return nil
 }

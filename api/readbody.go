@@ -16,12 +16,12 @@ const headerIgnored = "X-Ignored-Fields"
 // request. fields are those that the call takes, and readOnly others that an answer may have. All fields but the former
 // are ignored, and named in the answer's X-Ignored-Fields. With "Prefer: handling=strict" a field that is neither is a
 // problem.
-func (s *Server) readBody(r *request, fields, readOnly []string) (body *web.Object, problems catalog.Problems, err error) {
+func (r *request) readBody(fields, readOnly []string) (body *web.Object, problems catalog.Problems, err error) {
 	h := &r.ctx.Request.Header
 	if err := web.CheckMediaType(h); err != nil {
 		return nil, nil, err
 	}
-	text, err := s.bodyText(r)
+	text, err := r.bodyText()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,11 +46,11 @@ func (s *Server) readBody(r *request, fields, readOnly []string) (body *web.Obje
 }
 
 // bodyText reads a request's body. It may be called again.
-func (s *Server) bodyText(r *request) (text []byte, err error) {
+func (r *request) bodyText() (text []byte, err error) {
 	if r.body != nil {
 		return *r.body, nil
 	}
-	text, err = r.conn.ReadBody(func(n int64) error { return s.bodies.take(&r.conn.charge, r.key.ID, n) })
+	text, err = r.conn.ReadBody(func(n int64) error { return r.charge.take(r.key.ID, n) })
 	if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
 		return nil, refusedByGate(refused)
 	}

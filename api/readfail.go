@@ -19,8 +19,8 @@ func (s *Server) readFailed(ctx *fasthttp.RequestCtx, _ error) {
 	}
 	method, path := requestLine(c.Head())
 	ctx.Response.Reset()
-	ctx.Response.Header.SetCanonical(headerRequestID, s.ids.append(nil, headValue(c.Head(), "x-request-id"), c))
-	s.fail(ctx, string(path), refusedByGate(refused))
+	ctx.Response.Header.SetCanonical(headerRequestID, s.ids.append(nil, headValue(c.Head(), "x-request-id"), &c.ids))
+	answerError(ctx, string(path), refusedByGate(refused))
 	ctx.Response.SkipBody = string(method) == fasthttp.MethodHead
 	label := methodLabel(method)
 	s.metrics.observe("", label, ctx.Response.StatusCode(), 0)

@@ -32,12 +32,11 @@ const idsAtOnce = 256
 // An idRange is the range of ids that a connection has reserved.
 type idRange struct{ next, end uint64 }
 
-// append appends the id of a request: the client's own if it is well formed, else a new one from c's range.
-func (ids *requestIDs) append(dst, callers []byte, c *conn) []byte {
+// append appends the id of a request: the client's own if it is well formed, else a new one from the range.
+func (ids *requestIDs) append(dst, callers []byte, own *idRange) []byte {
 	if len(callers) <= maxRequestID && gate.Word(callers) {
 		return append(dst, callers...)
 	}
-	own := &c.ids
 	if own.next == own.end {
 		own.end = ids.count.Add(idsAtOnce)
 		own.next = own.end - idsAtOnce

@@ -115,7 +115,7 @@ func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver
 	}
 	h.SetContentTypeBytes(contentJSON)
 	body := append(append(c.body[:0], resolveBegin...), answer.Data...)
-	body = s.endEnvelope(body, now)
+	body = endEnvelope(body, now)
 	ctx.Response.SetBodyRaw(body)
 	if cap(body) <= keptBody {
 		c.body = body
@@ -142,7 +142,7 @@ func (s *Server) resolveBatch(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
 	}
-	body, unknown, err := s.readBody(r, []string{"domains"}, nil)
+	body, unknown, err := r.readBody([]string{"domains"}, nil)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (s *Server) resolveBatch(r *request) error {
 		data = append(data, "[,"[min(i, 1)])
 		data = s.appendBatchItem(data, r, domain, form)
 	}
-	s.succeed(r.ctx, "domains resolved", append(data, ']'))
+	r.succeed("domains resolved", append(data, ']'))
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/console"
+	"fingerpost/api/gate"
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -93,20 +95,22 @@ func routes() []route {
 // A request is what a handler works on. It is valid until the handler returns.
 type request struct {
 	ctx     *fasthttp.RequestCtx
-	conn    *conn
-	route   *route
-	key     *resolver.Key // nil if the route needs none
-	actor   string        // of a write: the X-Actor header field, or ""
-	message string        // of a write: the X-Change-Message header field, or ""
-	propose string        // the X-Propose header field: the proposal that it is about, or ""
-	dry     bool          // of a write: it only shows what it would change
-	body    *[]byte       // see bodyText; nil: not read yet
+	conn    *gate.Conn
+	charge  *bodyCharge
+	path    string             // the route's, with parameters in braces
+	allow   catalog.Permission // the route's
+	key     *resolver.Key      // nil if the route needs none
+	actor   string             // of a write: the X-Actor header field, or ""
+	message string             // of a write: the X-Change-Message header field, or ""
+	propose string             // the X-Propose header field: the proposal that it is about, or ""
+	dry     bool               // of a write: it only shows what it would change
+	body    *[]byte            // see bodyText; nil: not read yet
 }
 
 // permit returns an error if the key does not allow the operation. Handlers call it after checking path and query. Who
 // may propose a change may also see what it would change.
 func (r *request) permit() error {
-	may := r.route.allow
+	may := r.allow
 	if (r.propose != "" || r.dry) && may == catalog.MayWrite {
 		may |= catalog.MayPropose
 	}
@@ -170,7 +174,7 @@ func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
 		s.finish(ctx, "", nil, refusePath)
 		return
 	}
-	s.finish(ctx, "", nil, &refusal{Code: refusePath.Code,
+	s.finish(ctx, "", nil, &catalog.Error{Code: refusePath.Code,
 		Message: "nothing is at this path: " + strings.Join(here, ", and ")})
 }
 
@@ -215,13 +219,13 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	var id [maxRequestID]byte
 	ctx.Response.Header.SetCanonical(headerRequestID, s.ids.append(id[:0],
-		ctx.Request.Header.PeekCanonical(headerRequestID), c))
+		ctx.Request.Header.PeekCanonical(headerRequestID), &c.ids))
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.panicked(ctx, cause)
 		}
 		c.asked = asked{}
-		s.bodies.release(&c.charge)
+		c.charge.release()
 		// A gateway may pass on the Content-Length of its client without the body. What follows is then its next request.
 		if !c.SettleBody(ctx.Response.StatusCode() < 400 && c.services != Gateway) {
 			ctx.Response.SetConnectionClose()
@@ -245,7 +249,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	case string(path) == resolvePath && (ctx.IsGet() || ctx.IsHead()) && c.services&Platform != 0:
 		key, err := s.resolve(ctx, c, now)
 		if err != nil {
-			s.fail(ctx, resolvePath, s.shown(ctx, err))
+			answerError(ctx, resolvePath, s.shown(ctx, err))
 			s.showPosition(ctx, s.resolver.Published())
 		}
 		s.metrics.observeResolve(ctx, c, time.Since(now))
@@ -264,8 +268,9 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		vary = varyMail
 	}
 	return func(ctx *fasthttp.RequestCtx) {
-		r := &request{ctx: ctx, conn: connOf(ctx), route: rt}
-		if r.conn.services&rt.service == 0 {
+		c := connOf(ctx)
+		r := &request{ctx: ctx, conn: c.Conn, charge: &c.charge, path: rt.path, allow: rt.allow}
+		if c.services&rt.service == 0 {
 			s.finish(ctx, "", nil, refusePath)
 			return
 		}
@@ -278,7 +283,7 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			// The answer is only for this key. Handlers whose answers may be cached override Cache-Control.
 			ctx.Response.Header.SetCanonical(headerVary, vary)
 			ctx.Response.Header.SetCanonical(headerCacheControl, cacheNever)
-			r.key, err = s.authorize(ctx, r.conn, rt.service, ctx.Time())
+			r.key, err = s.authorize(ctx, c, rt.service, ctx.Time())
 		}
 		if err == nil && rt.allow == catalog.MayWrite {
 			if err = r.readActor(); err == nil {
@@ -289,7 +294,7 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			err = r.readDryRun()
 		}
 		if err == nil && rt.allow != 0 && rt.method != fasthttp.MethodOptions {
-			err = r.readPropose()
+			err = r.readPropose(rt)
 		}
 		if err == nil && rt.service == Platform && rt.allow != 0 {
 			err = s.awaitPosition(ctx)
@@ -305,20 +310,29 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			err = s.forward(r)
 			passed = err == nil
 		case r.propose != "":
-			err = s.inProposal(r)
+			err = s.inProposal(rt, r)
 		default:
 			err = rt.run(s, r)
 		}
 		if dry, is := errors.AsType[*dryRun](err); is {
-			err = s.succeedDry(ctx, dry)
+			err = s.succeedDry(r, dry)
 		} else if offered, is := errors.AsType[*proposed](err); is {
-			err = s.succeedProposed(ctx, offered)
+			err = s.succeedProposed(r, offered)
 		}
 		if shows && rt.method != fasthttp.MethodGet && !passed {
 			s.showPosition(ctx, s.resolver.Published()) // with what the request has changed
 		}
 		s.finish(ctx, rt.path, r.key, err)
 	}
+}
+
+// answerError answers with an error, in the form that belongs to the path.
+func answerError(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
+	if forGateway(ctx, path) {
+		failGateway(ctx, web.StatusOf(e.Code), e)
+		return
+	}
+	fail(ctx, path, web.StatusOf(e.Code), e, nil)
 }
 
 // optionsHandler answers OPTIONS for a path: it checks the key and lists the methods.
@@ -337,7 +351,7 @@ func (s *Server) optionsHandler(of *route, allow string) fasthttp.RequestHandler
 // matched.
 func (s *Server) finish(ctx *fasthttp.RequestCtx, pattern string, key *resolver.Key, err error) {
 	if err != nil {
-		s.fail(ctx, string(ctx.URI().PathOriginal()), s.shown(ctx, err))
+		answerError(ctx, string(ctx.URI().PathOriginal()), s.shown(ctx, err))
 	}
 	method, took := methodLabel(ctx.Method()), time.Since(ctx.Time())
 	s.metrics.observe(pattern, method, ctx.Response.StatusCode(), took)

@@ -127,7 +127,7 @@ func (s *Server) findProjects(r *request, by resolver.Search, page web.Paging) e
 	if err != nil {
 		return err
 	}
-	s.succeedPage(r.ctx, message, web.AppendRows(rows, resolver.AppendProject), page, total)
+	r.succeedPage(message, web.AppendRows(rows, resolver.AppendProject), page, total)
 	return nil
 }
 
@@ -154,6 +154,6 @@ func (s *Server) listAllDomains(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.succeedPage(r.ctx, message, web.AppendRows(rows, resolver.AppendDomain), page, total)
+	r.succeedPage(message, web.AppendRows(rows, resolver.AppendDomain), page, total)
 	return nil
 }

@@ -27,8 +27,8 @@ var (
 	headerReplay     = []byte("Idempotent-Replay")
 	headerRetryAfter = []byte("Retry-After")
 
-	refuseMail  = &refusal{Code: catalog.CodeUnavailable, Message: "this server has no mail service"}
-	refuseTests = &refusal{Code: catalog.CodeRateLimited,
+	refuseMail  = &catalog.Error{Code: catalog.CodeUnavailable, Message: "this server has no mail service"}
+	refuseTests = &catalog.Error{Code: catalog.CodeRateLimited,
 		Message: "too many SMTP tests run at this moment; try again later"}
 )
 
@@ -62,7 +62,7 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 	if err := r.permit(); err != nil {
 		return err
 	}
-	f, err := s.readForm(r, names)
+	f, err := r.readForm(names)
 	if err != nil {
 		return err
 	}
@@ -79,10 +79,10 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 		return refuseMail
 	}
 	if m.IdempotencyKey != "" { // the hash is only needed together with a key
-		m.Request = requestHash(r.route.path, f.Body)
+		m.Request = requestHash(r.path, f.Body)
 	}
 	f.Body = nil
-	s.bodies.release(&r.conn.charge) // a send may wait for a long time
+	r.charge.release() // a send may wait for a long time
 	ctx, done := s.waiting.begin()
 	defer done()
 	receipt, err := s.o.Mail.Send(ctx, m)
@@ -139,13 +139,13 @@ func (s *Server) answerSend(r *request, project int64, receipt *mailer.Receipt) 
 	h.SetCanonical(headerLocation, fmt.Appendf(nil, "/api/mail/projects/%d/logs/%d", project, receipt.LogID))
 	switch {
 	case receipt.Failed != nil:
-		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadGateway, receipt.Failed, nil)
+		fail(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadGateway, receipt.Failed, nil)
 	case receipt.Sent:
 		data := fmt.Appendf(nil, `{"sent":true,"logId":%d,"messageId":`, receipt.LogID)
 		data = resolver.AppendString(data, receipt.MessageID)
-		s.succeed(r.ctx, "mail sent", append(data, '}'))
+		r.succeed("mail sent", append(data, '}'))
 	default:
-		s.succeed(r.ctx, "mail queued", fmt.Appendf(nil, `{"sent":false,"queued":true,"logId":%d}`, receipt.LogID))
+		r.succeed("mail queued", fmt.Appendf(nil, `{"sent":false,"queued":true,"logId":%d}`, receipt.LogID))
 		r.ctx.Response.SetStatusCode(http.StatusAccepted)
 	}
 }

@@ -139,7 +139,6 @@ type Server struct {
 	statics  map[string]string // paths without parameters, with their Allow headers
 	keys     *keyring
 	ids      *requestIDs
-	clock    clock
 	metrics  *metrics
 	gate     *gate.Gate
 	admitted atomic.Uint64 // connections since the start

@@ -13,7 +13,7 @@ func getSingle[T any](s *Server, r *request, project *catalog.Project, message s
 	if err != nil {
 		return err
 	}
-	s.succeedTagged(r.ctx, message, appendTo(nil, project.ID, v), etag(project.ID, v))
+	r.succeedTagged(message, appendTo(nil, project.ID, v), etag(project.ID, v))
 	return nil
 }
 
@@ -35,7 +35,7 @@ var (
 
 // updateServiceSettings answers PUT /projects/{id}/service-settings.
 func (s *Server) updateServiceSettings(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, serviceNames)
+	f, err := r.readForm(serviceNames)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *Server) updateServiceSettings(r *request, project *catalog.Project) err
 	if now, err = s.projects.ServiceSettings(project.ID); err != nil {
 		return err
 	}
-	s.succeedWritten(r.ctx, "service settings updated",
+	r.succeedWritten("service settings updated",
 		resolver.AppendServiceSettings(nil, project.ID, now), resolver.ServiceSettingsETag(project.ID, now))
 	return nil
 }
@@ -72,7 +72,7 @@ func (s *Server) updateServiceSettings(r *request, project *catalog.Project) err
 // updateAuthSettings answers PUT /projects/{id}/auth-settings. If the body has registrationMode without
 // approvalRequired or inviteOnly, those two are set to fit the mode.
 func (s *Server) updateAuthSettings(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, authNames)
+	f, err := r.readForm(authNames)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *Server) updateAuthSettings(r *request, project *catalog.Project) error 
 	if now, err = s.projects.AuthSettings(project.ID); err != nil {
 		return err
 	}
-	s.succeedWritten(r.ctx, "auth settings updated",
+	r.succeedWritten("auth settings updated",
 		resolver.AppendAuthSettings(nil, project.ID, now), resolver.AuthSettingsETag(project.ID, now))
 	return nil
 }

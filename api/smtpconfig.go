@@ -25,7 +25,7 @@ func (s *Server) getSMTPConfig(r *request, project *catalog.Project) error {
 
 // saveSMTPConfig answers POST and PUT of a project's SMTP config; both create it or change it.
 func (s *Server) saveSMTPConfig(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, smtpNames)
+	f, err := r.readForm(smtpNames)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s *Server) saveSMTPConfig(r *request, project *catalog.Project) error {
 	if now, err = s.projects.SMTPConfig(project.ID); err != nil {
 		return err
 	}
-	s.succeedSaved(r.ctx, "SMTP config", created, resolver.AppendSMTPConfig(nil, project.ID, now),
+	r.succeedSaved("SMTP config", created, resolver.AppendSMTPConfig(nil, project.ID, now),
 		resolver.SMTPConfigETag(project.ID, now),
 		mailLocation(project.ID)+"/smtp-config")
 	return nil
@@ -165,7 +165,7 @@ func (s *Server) deleteSMTPConfig(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	s.succeed(r.ctx, "SMTP config deleted", []byte("null"))
+	r.succeed("SMTP config deleted", []byte("null"))
 	return nil
 }
 

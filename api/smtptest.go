@@ -22,7 +22,7 @@ func (s *Server) testSMTP(r *request) error {
 	if err := r.permit(); err != nil {
 		return err
 	}
-	f, err := s.readForm(r, smtpTestNames)
+	f, err := r.readForm(smtpTestNames)
 	if err != nil {
 		return err
 	}
@@ -40,18 +40,18 @@ func (s *Server) testSMTP(r *request) error {
 	}
 	defer done()
 	f.Body = nil
-	s.bodies.release(&r.conn.charge)
+	r.charge.release()
 	if watch, watched := s.watchedTests.Load(requestID(r.ctx)); watched {
 		t.OnStep = watch.(func(string, time.Duration))
 	}
 	report, err := s.o.Mail.TestSMTP(s.waiting.ctx, t)
 	if err == nil {
-		s.succeed(r.ctx, "connected, and a mail was sent", appendSMTPTest(nil, &report))
+		r.succeed("connected, and a mail was sent", appendSMTPTest(nil, &report))
 		return nil
 	}
 	// the client chose the settings: 400, not 502
 	if e, _ := visible(err); strings.HasPrefix(string(e.Code), web.SMTPCodes) {
-		s.failWith(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendSMTPTest(nil, &report))
+		fail(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendSMTPTest(nil, &report))
 		return nil
 	}
 	return err

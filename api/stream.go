@@ -81,7 +81,7 @@ func (p *listStream) fill() error {
 	}
 	if len(p.rows) == 0 {
 		p.ended = true
-		p.buf = p.server.endEnvelope(append(p.buf, ']'), time.Now())
+		p.buf = endEnvelope(append(p.buf, ']'), time.Now())
 	}
 	return nil
 }

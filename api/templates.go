@@ -22,7 +22,7 @@ var (
 	// templateNames are the fields of a template in a request.
 	templateNames = catalog.RequestNames(new(catalog.Template).AuditFields())
 
-	refuseDefault = &refusal{Code: catalog.CodeForbidden,
+	refuseDefault = &catalog.Error{Code: catalog.CodeForbidden,
 		Message: "this is a default template, which belongs to no project: " +
 			"it cannot be deleted through one; an own template of the same code goes before it"}
 )
@@ -34,14 +34,14 @@ func (s *Server) listTemplates(r *request) error {
 
 // getTemplate answers with a template of the project, or with a default one.
 func (s *Server) getTemplate(r *request, _ *catalog.Project, t *catalog.Template) error {
-	s.succeedTagged(r.ctx, "template found", resolver.AppendTemplate(nil, t), resolver.TemplateETag(t))
+	r.succeedTagged("template found", resolver.AppendTemplate(nil, t), resolver.TemplateETag(t))
 	return nil
 }
 
 // saveTemplate answers POST and PUT of a project's templates; both create or change the one with the body's code. A
 // default template of the same code stays as it is.
 func (s *Server) saveTemplate(r *request, project *catalog.Project) error {
-	f, err := s.readForm(r, templateNames, "defaultTemplate")
+	f, err := r.readForm(templateNames, "defaultTemplate")
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (s *Server) saveTemplate(r *request, project *catalog.Project) error {
 	if now, err = s.projects.OwnTemplate(project.ID, code); err != nil {
 		return err
 	}
-	s.succeedSaved(r.ctx, "template", created, resolver.AppendTemplate(nil, now), resolver.TemplateETag(now),
+	r.succeedSaved("template", created, resolver.AppendTemplate(nil, now), resolver.TemplateETag(now),
 		mailLocation(project.ID)+"/templates/"+strconv.FormatInt(now.ID, 10))
 	return nil
 }
@@ -171,6 +171,6 @@ func (s *Server) deleteTemplate(r *request, project *catalog.Project, t *catalog
 	if err != nil {
 		return err
 	}
-	s.succeed(r.ctx, "template deleted", []byte("null"))
+	r.succeed("template deleted", []byte("null"))
 	return nil
 }

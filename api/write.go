@@ -37,11 +37,11 @@ const writeTime = 10 * time.Second
 var (
 	headerLocation = []byte(fasthttp.HeaderLocation)
 
-	refuseMatch = &refusal{Code: catalog.CodePrecondition,
+	refuseMatch = &catalog.Error{Code: catalog.CodePrecondition,
 		Message: "the resource is not what If-Match names; read it again"}
-	refuseNoneMatch = &refusal{Code: catalog.CodePrecondition, Message: "there is what If-None-Match rules out"}
-	refuseWriting   = &refusal{Code: catalog.CodeReadOnly, Message: "this server has no config folder to write into"}
-	refuseDegraded  = &refusal{Code: catalog.CodeUnavailable,
+	refuseNoneMatch = &catalog.Error{Code: catalog.CodePrecondition, Message: "there is what If-None-Match rules out"}
+	refuseWriting   = &catalog.Error{Code: catalog.CodeReadOnly, Message: "this server has no config folder to write into"}
+	refuseDegraded  = &catalog.Error{Code: catalog.CodeUnavailable,
 		Message: "the store has failed; writes are refused until it is back"}
 )
 
@@ -146,26 +146,26 @@ func (r *request) matchesNone() error {
 }
 
 // succeedSaved answers a call that has created or changed a resource of a kind.
-func (s *Server) succeedSaved(ctx *fasthttp.RequestCtx, kind string, created bool, data []byte, etag, location string) {
+func (r *request) succeedSaved(kind string, created bool, data []byte, etag, location string) {
 	if !created {
-		s.succeedWritten(ctx, kind+" updated", data, etag)
+		r.succeedWritten(kind+" updated", data, etag)
 		return
 	}
-	s.succeedCreated(ctx, kind+" created", data, location)
-	ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
+	r.succeedCreated(kind+" created", data, location)
+	r.ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
 }
 
 // succeedCreated answers 201 with the location of the new resource.
-func (s *Server) succeedCreated(ctx *fasthttp.RequestCtx, message string, data []byte, location string) {
-	s.succeed(ctx, message, data)
-	ctx.Response.SetStatusCode(http.StatusCreated)
-	ctx.Response.Header.SetCanonical(headerLocation, []byte(location))
+func (r *request) succeedCreated(message string, data []byte, location string) {
+	r.succeed(message, data)
+	r.ctx.Response.SetStatusCode(http.StatusCreated)
+	r.ctx.Response.Header.SetCanonical(headerLocation, []byte(location))
 }
 
 // succeedWritten answers a PUT with the resource and its ETag.
-func (s *Server) succeedWritten(ctx *fasthttp.RequestCtx, message string, data []byte, etag string) {
-	ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
-	s.succeed(ctx, message, data)
+func (r *request) succeedWritten(message string, data []byte, etag string) {
+	r.ctx.Response.Header.SetCanonical(headerETag, []byte(etag))
+	r.succeed(message, data)
 }
 
 func projectLocation(id int64) string { return "/api/platform/projects/" + strconv.FormatInt(id, 10) }
