@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -23,11 +24,11 @@ func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method, pattern string, key
 		slog.String("path", pattern),
 		slog.Int("status", ctx.Response.StatusCode()),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000), // text and JSON alike
-		slog.String("request_id", requestID(ctx)),
+		slog.String("request_id", web.RequestID(ctx)),
 	}
 	if key != nil {
 		attrs = append(attrs, slog.String("key", key.ID))
-		if isMailPath(pattern) { // the key was good, so the name is well formed
+		if web.IsMailPath(pattern) { // the key was good, so the name is well formed
 			attrs = append(attrs, slog.String("service", serviceName(ctx)))
 		}
 	}
@@ -46,20 +47,20 @@ func methodLabel(name []byte) string {
 
 // shown returns the error that the client gets for err. It logs a cause that the client must not see.
 func (s *Server) shown(ctx *fasthttp.RequestCtx, err error) *catalog.Error {
-	e, hidden := visible(err)
+	e, hidden := web.Visible(err)
 	if hidden {
-		s.log.Error("request failed", "request_id", requestID(ctx), "error", err)
+		s.log.Error("request failed", "request_id", web.RequestID(ctx), "error", err)
 	}
 	return e
 }
 
 // panicked logs a handler's panic and answers 500.
 func (s *Server) panicked(ctx *fasthttp.RequestCtx, cause any) {
-	id := requestID(ctx)
+	id := web.RequestID(ctx)
 	s.log.Error("handler panicked", "request_id", id, "cause", cause, "stack", string(debug.Stack()))
 	ctx.Response.Reset()
-	ctx.Response.Header.SetCanonical(headerRequestID, []byte(id))
+	ctx.Response.Header.SetCanonical(web.HeaderRequestID, []byte(id))
 	ctx.Response.SetConnectionClose()
-	answerError(ctx, string(ctx.URI().PathOriginal()), refuseInternal)
+	answerError(ctx, string(ctx.URI().PathOriginal()), web.RefuseInternal)
 	s.finish(ctx, "", nil, nil)
 }

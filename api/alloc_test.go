@@ -2,7 +2,11 @@
 
 package api
 
-import "testing"
+import (
+	"testing"
+
+	"fingerpost/api/web"
+)
 
 // Under the race detector sync.Pool forgets at random, so allocations are counted without it only.
 
@@ -11,7 +15,7 @@ func TestResolveAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() { s.serveOnce(ctx) }); n != 0 {
 		t.Errorf("a hit allocates %v times", n)
 	}
-	ctx.Request.Header.Set("If-None-Match", string(ctx.Response.Header.PeekCanonical(headerETag)))
+	ctx.Request.Header.Set("If-None-Match", string(ctx.Response.Header.PeekCanonical(web.HeaderETag)))
 	if n := testing.AllocsPerRun(1000, func() { s.serveOnce(ctx) }); n != 0 {
 		t.Errorf("a 304 allocates %v times", n)
 	}

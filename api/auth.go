@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -171,9 +172,9 @@ func serviceName(ctx *fasthttp.RequestCtx) string {
 // Requests without a key, or with two, guess nothing and are not throttled.
 func (s *Server) refuseFailed(ctx *fasthttp.RequestCtx, failure keyFailure) *catalog.Error {
 	s.keys.failures[failure].Add(1)
-	refused, throttled := refuseKey, refuseRate
+	refused, throttled := web.RefuseKey, refuseRate
 	if failure >= tokenMissing {
-		refused, throttled = refuseToken, refuseTokenRate
+		refused, throttled = web.RefuseToken, refuseTokenRate
 	}
 	switch failure {
 	case keyMissing, keyRepeated, keyNameless, tokenMissing, tokenRepeated:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -78,7 +79,7 @@ func BenchmarkResolveHit(b *testing.B) {
 
 func BenchmarkResolveNotModified(b *testing.B) {
 	s, ctx := hotServer(b)
-	ctx.Request.Header.Set("If-None-Match", string(ctx.Response.Header.PeekCanonical(headerETag)))
+	ctx.Request.Header.Set("If-None-Match", string(ctx.Response.Header.PeekCanonical(web.HeaderETag)))
 	b.ReportAllocs()
 	for b.Loop() {
 		s.serveOnce(ctx)

@@ -18,12 +18,12 @@ var (
 )
 
 // getCommit answers GET /commits/{commit}: a position that has what the commit brought, once it is live.
-func (s *Server) getCommit(r *request) error {
-	commit, _ := r.ctx.UserValue("commit").(string)
+func (s *Server) getCommit(r *web.Request) error {
+	commit, _ := r.Ctx.UserValue("commit").(string)
 	if !commitID.MatchString(commit) {
 		return web.InvalidField("commit", "must be the full id of a commit: 40 or 64 hexadecimal digits in lower case")
 	}
-	if err := r.permit(); err != nil {
+	if err := r.Permit(); err != nil {
 		return err
 	}
 	if s.o.Git == nil {
@@ -37,7 +37,7 @@ func (s *Server) getCommit(r *request) error {
 		return refuseCommit
 	}
 	at := s.resolver.Published() // only now: before, it might have been the position without the commit
-	r.succeed("commit found", fmt.Appendf(nil, `{"commit":"%s","position":"%s","generation":%d}`, commit, at.Text,
+	r.Succeed("commit found", fmt.Appendf(nil, `{"commit":"%s","position":"%s","generation":%d}`, commit, at.Text,
 		at.Generation))
 	return nil
 }

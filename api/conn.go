@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 )
 
@@ -19,10 +20,10 @@ type conn struct {
 	services Services
 	outside  bool   // the peer of a gateway listener that may not ask
 	body     []byte // of the last resolve: it is written out before the next request is read
-	ids      idRange
+	ids      web.IDRange
 	shard    int // the metrics shard that the connection counts in
 	asked    asked
-	charge   bodyCharge // of the current request
+	charge   web.BodyCharge // of the current request
 }
 
 // asked is the resolver's answer that the fast path found for the current message before it left the message to the
@@ -37,7 +38,7 @@ type asked struct {
 func (s *Server) attach(services Services) func(*gate.Conn) any {
 	return func(c *gate.Conn) any {
 		return &conn{Conn: c, services: services, outside: services == Gateway && !s.mayAsk(c.RemoteAddr()),
-			charge: bodyCharge{budget: s.bodies}, shard: int(s.admitted.Add(1) % shards)}
+			charge: s.bodies.Charge(), shard: int(s.admitted.Add(1) % shards)}
 	}
 }
 

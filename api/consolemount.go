@@ -70,7 +70,7 @@ func (s *Server) opensConsole(ctx *fasthttp.RequestCtx, c *conn, path []byte) bo
 // leadToConsole answers with a redirect to the console, by its path alone: the Host is the client's word.
 func (s *Server) leadToConsole(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.Set(fasthttp.HeaderLocation, console.Prefix)
-	ctx.Response.Header.SetCanonical(headerVary, []byte(fasthttp.HeaderAccept))
+	ctx.Response.Header.SetCanonical(web.HeaderVary, []byte(fasthttp.HeaderAccept))
 	ctx.Response.Header.SetNoDefaultContentType(true)
 	ctx.Response.SetStatusCode(http.StatusFound)
 	s.finish(ctx, "", nil, nil)
@@ -85,10 +85,10 @@ func (s *Server) answerConsole(ctx *fasthttp.RequestCtx, c *conn) {
 			if read += n; read > most {
 				return refuseSignInBody
 			}
-			return c.charge.take("console", n)
+			return c.charge.Take("console", n)
 		})
 		if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
-			err = refusedByGate(refused)
+			err = web.RefusedByGate(refused)
 		}
 		if err != nil {
 			s.finish(ctx, console.Prefix, nil, err)

@@ -3,16 +3,16 @@
 //
 // What it promises. Bad input gets an error that names every problem, and never a panic or a repaired meaning. Slow and
 // hostile peers are bounded in connections, memory and time (Limits). A resolve hit allocates nothing. No error shows a
-// path of the machine, a key or a password to a client; only errors.go knows HTTP status codes.
+// path of the machine, a key or a password to a client; only package web knows HTTP status codes.
 //
 // A request goes through three layers. Package gate admits connections within the caps, lets only strictly framed
 // messages through, one at a time, and hands plain resolve requests to Server.AnswerPlain (fastpath.go). fasthttp
 // parses the heads of all others. Server.handle (routes.go) gives each its request id, checks the key, runs the handler
-// and records it; the handler reads the body when all that does not need it is good (body.go). resolve.go has a shorter
-// way that allocates nothing.
+// and records it; the handler reads the body when all that does not need it is good. resolve.go has a shorter way that
+// allocates nothing.
 //
-// A route's handler checks key, path, query and permission in this order, and reads the body last (body.go, object.go,
-// form.go). write.go lists the steps of a write, send.go has those of a send, resolve.go those of a resolve. events.go
+// A route's handler checks key, path, query and permission in this order, and reads the body last (package web).
+// write.go lists the steps of a write, send.go has those of a send, resolve.go those of a resolve. events.go
 // hands the connection of an event stream to package events.
 //
 // Gateways ask on a listener of their own, or with a key on the main one: gateway.go and gatelistener.go. Their answers

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -12,12 +13,12 @@ import (
 // domainFields are the fields that sort a list of domains.
 var domainFields = []string{"id", "projectId", "domain", "primary", "active", "createdAt", "updatedAt"}
 
-func (s *Server) listDomains(r *request) error {
+func (s *Server) listDomains(r *web.Request) error {
 	return listOwned(s, r, "id", domainFields, "domains found", s.projects.Domains, resolver.AppendDomain)
 }
 
-func (s *Server) getDomain(r *request, _ *catalog.Project, d *catalog.Domain) error {
-	r.succeedTagged("domain found", resolver.AppendDomainRecord(nil, d), resolver.DomainETag(d))
+func (s *Server) getDomain(r *web.Request, _ *catalog.Project, d *catalog.Domain) error {
+	r.SucceedTagged("domain found", resolver.AppendDomainRecord(nil, d), resolver.DomainETag(d))
 	return nil
 }
 
@@ -66,8 +67,8 @@ func domainTaken() error {
 }
 
 // createDomain answers POST /projects/{id}/domains.
-func (s *Server) createDomain(r *request, project *catalog.Project) error {
-	f, err := r.readForm(domainNames)
+func (s *Server) createDomain(r *web.Request, project *catalog.Project) error {
+	f, err := readForm(r, domainNames)
 	if err != nil {
 		return err
 	}
@@ -92,24 +93,24 @@ func (s *Server) createDomain(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	r.succeedCreated("domain created", resolver.AppendDomainRecord(nil, made),
+	r.SucceedCreated("domain created", resolver.AppendDomainRecord(nil, made),
 		projectLocation(project.ID)+"/domains/"+strconv.FormatInt(made.ID, 10))
-	r.ctx.Response.Header.SetCanonical(headerETag, []byte(resolver.DomainETag(made)))
+	r.Ctx.Response.Header.SetCanonical(web.HeaderETag, []byte(resolver.DomainETag(made)))
 	return nil
 }
 
 // presentDomain returns a domain as the file declares it now, and checks If-Match against it.
-func (r *request) presentDomain(p *catalog.ProjectConfig, uuid catalog.UUID) (*catalog.Domain, error) {
+func presentDomain(r *web.Request, p *catalog.ProjectConfig, uuid catalog.UUID) (*catalog.Domain, error) {
 	at := slices.IndexFunc(p.Domains, func(d catalog.Domain) bool { return d.UUID == uuid })
 	if at < 0 {
 		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such domain"}
 	}
-	return &p.Domains[at], r.matches(resolver.DomainETag(&p.Domains[at]))
+	return &p.Domains[at], r.Matches(resolver.DomainETag(&p.Domains[at]))
 }
 
 // updateDomain answers PUT /projects/{projectId}/domains/{domainId}.
-func (s *Server) updateDomain(r *request, project *catalog.Project, domain *catalog.Domain) error {
-	f, err := r.readForm(domainNames)
+func (s *Server) updateDomain(r *web.Request, project *catalog.Project, domain *catalog.Domain) error {
+	f, err := readForm(r, domainNames)
 	if err != nil {
 		return err
 	}
@@ -118,16 +119,16 @@ func (s *Server) updateDomain(r *request, project *catalog.Project, domain *cata
 		return err
 	}
 	// A missing permission is reported before a failed If-Match. The commit checks it again.
-	if !r.key.EveryProject() {
-		if err := configsrc.MayClaim(s.projects, r.key.Covers, project.ID, trial.Name); err != nil {
+	if !r.Key.EveryProject() {
+		if err := configsrc.MayClaim(s.projects, r.Key.Covers, project.ID, trial.Name); err != nil {
 			return err
 		}
 	}
-	if err := r.matches(resolver.DomainETag(domain)); err != nil {
+	if err := r.Matches(resolver.DomainETag(domain)); err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
-		now, err := r.presentDomain(p, domain.UUID)
+		now, err := presentDomain(r, p, domain.UUID)
 		if err != nil {
 			return err
 		}
@@ -144,17 +145,17 @@ func (s *Server) updateDomain(r *request, project *catalog.Project, domain *cata
 	if err != nil {
 		return err
 	}
-	r.succeedWritten("domain updated", resolver.AppendDomainRecord(nil, now), resolver.DomainETag(now))
+	r.SucceedWritten("domain updated", resolver.AppendDomainRecord(nil, now), resolver.DomainETag(now))
 	return nil
 }
 
 // deleteDomain answers DELETE /projects/{projectId}/domains/{domainId}.
-func (s *Server) deleteDomain(r *request, project *catalog.Project, domain *catalog.Domain) error {
-	if err := r.matches(resolver.DomainETag(domain)); err != nil {
+func (s *Server) deleteDomain(r *web.Request, project *catalog.Project, domain *catalog.Domain) error {
+	if err := r.Matches(resolver.DomainETag(domain)); err != nil {
 		return err
 	}
 	err := s.update(r, project, func(p *catalog.ProjectConfig) error {
-		if _, err := r.presentDomain(p, domain.UUID); err != nil {
+		if _, err := presentDomain(r, p, domain.UUID); err != nil {
 			return err
 		}
 		p.Domains = slices.DeleteFunc(p.Domains, func(d catalog.Domain) bool { return d.UUID == domain.UUID })
@@ -163,6 +164,6 @@ func (s *Server) deleteDomain(r *request, project *catalog.Project, domain *cata
 	if err != nil {
 		return err
 	}
-	r.succeed("domain deleted", []byte("null"))
+	r.Succeed("domain deleted", []byte("null"))
 	return nil
 }

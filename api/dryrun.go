@@ -13,26 +13,6 @@ import (
 // whose JSON is that of "fingerpost plan --json". It owns the declarations. defaults are those in force.
 type Planner func(was, is []*catalog.Declared, defaults *catalog.Defaults) any
 
-// dryRunParam is the query parameter that makes a write a dry run (api/README.md, Dry run).
-const dryRunParam = "dryRun"
-
-// readDryRun reads the parameter. A call that changes no file has no dry run: somebody who asks for one must not get
-// the real thing, such as a mail that is sent.
-func (r *request) readDryRun() error {
-	q := web.ParseQuery(r.ctx.URI().QueryString(), dryRunParam)
-	value, given := q.Values[dryRunParam]
-	switch {
-	case len(q.Problems) > 0:
-		return web.Invalid(q.Problems...)
-	case given && r.allow != catalog.MayWrite:
-		return web.InvalidField(dryRunParam, "is not for this call: it changes no file")
-	case given && value != "1" && value != "0":
-		return web.InvalidField(dryRunParam, "must be 1 (check and show the change) or 0 (make it)")
-	}
-	r.dry = value == "1"
-	return nil
-}
-
 // A dryRun ends a handler at the point where a write would have been made. The caller of the handler answers with it.
 type dryRun struct{ preview *configsrc.Preview }
 
@@ -47,7 +27,7 @@ type dryRunAnswer struct {
 }
 
 // succeedDry answers a dry run.
-func (s *Server) succeedDry(r *request, d *dryRun) error {
+func (s *Server) succeedDry(r *web.Request, d *dryRun) error {
 	a := dryRunAnswer{Valid: true, Diff: d.preview.Diff(), Problems: d.preview.Problems}
 	if s.o.Plan != nil {
 		a.Plan = s.o.Plan(d.preview.Was, d.preview.Is, s.projects.Defaults())
@@ -56,8 +36,8 @@ func (s *Server) succeedDry(r *request, d *dryRun) error {
 	if err != nil {
 		return err
 	}
-	r.ctx.Response.ResetBody()
-	r.ctx.Response.SetStatusCode(http.StatusOK)
-	r.succeed(d.Error(), data)
+	r.Ctx.Response.ResetBody()
+	r.Ctx.Response.SetStatusCode(http.StatusOK)
+	r.Succeed(d.Error(), data)
 	return nil
 }

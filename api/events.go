@@ -26,32 +26,32 @@ const (
 
 // streamEvents answers GET /events with Server-Sent Events. It takes the connection out of the HTTP library's hands and
 // gives it to package events.
-func (s *Server) streamEvents(r *request) error {
-	after, resumes, err := s.lastEventID(&r.ctx.Request.Header)
+func (s *Server) streamEvents(r *web.Request) error {
+	after, resumes, err := s.lastEventID(&r.Ctx.Request.Header)
 	if err != nil {
 		return err
 	}
-	if err := r.permit(); err != nil {
+	if err := r.Permit(); err != nil {
 		return err
 	}
-	if err := s.streams.Room(r.key.ID); err != nil {
+	if err := s.streams.Room(r.Key.ID); err != nil {
 		return err
 	}
-	h := &r.ctx.Response.Header
+	h := &r.Ctx.Response.Header
 	h.SetContentType(contentEvents)
 	h.Set("X-Accel-Buffering", "no") // otherwise nginx holds events until it has 4 KiB of them
-	if r.ctx.IsHead() {
-		headChunked(r.ctx)
+	if r.Ctx.IsHead() {
+		headChunked(r.Ctx)
 		return nil
 	}
-	c, keyID, id, begun := connOf(r.ctx), r.key.ID, requestID(r.ctx), r.ctx.Time() // Ended must not hold the request
+	c, keyID, id, begun := connOf(r.Ctx), r.Key.ID, web.RequestID(r.Ctx), r.Ctx.Time() // Ended must not hold the request
 	stream := events.Stream{
-		Conn: streamConn{c}, Key: r.key, After: after, Resumes: resumes, RequestID: id,
-		Head: streamHead(r.ctx), Chunked: r.ctx.Request.Header.IsHTTP11(),
+		Conn: streamConn{c}, Key: r.Key, After: after, Resumes: resumes, RequestID: id,
+		Head: streamHead(r.Ctx), Chunked: r.Ctx.Request.Header.IsHTTP11(),
 		Ended: func(why events.Ending, sent int64) { s.logStream(keyID, id, begun, why, sent) },
 	}
-	r.ctx.HijackSetNoResponse(true)
-	r.ctx.Hijack(func(net.Conn) {
+	r.Ctx.HijackSetNoResponse(true)
+	r.Ctx.Hijack(func(net.Conn) {
 		c.body = nil // there are no more requests
 		c.BeginStream(streamSendBuffer, max(3*s.o.Limits.Heartbeat, leastUnacked))
 		s.streams.Start(stream)

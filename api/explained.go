@@ -20,8 +20,8 @@ var refuseView = &catalog.Error{Code: catalog.CodeUnavailable,
 	Message: "this server has no config folder, which says where values come from"}
 
 // getProject answers GET /projects/{id}, and with view=full the project with everything in it.
-func (s *Server) getProject(r *request) error {
-	q := web.ParseQuery(r.ctx.URI().QueryString(), "view")
+func (s *Server) getProject(r *web.Request) error {
+	q := web.ParseQuery(r.Ctx.URI().QueryString(), "view")
 	view, given := q.Values["view"]
 	if given && view != "full" && len(q.Problems) == 0 {
 		q.Problems.Addf("view", `must be "full", or left out for the project alone`)
@@ -39,7 +39,7 @@ func (s *Server) getProject(r *request) error {
 
 // explain answers with a project in full. The values and their origins are those of the files; the times are the
 // store's.
-func (s *Server) explain(r *request, project *catalog.Project) error {
+func (s *Server) explain(r *web.Request, project *catalog.Project) error {
 	if s.o.Explainer == nil {
 		return refuseView
 	}
@@ -64,14 +64,14 @@ func (s *Server) explain(r *request, project *catalog.Project) error {
 		}
 	}
 	text := resolver.AppendExplained(nil, x)
-	r.succeedTagged("project found", text, resolver.ExplainedETag(text))
+	r.SucceedTagged("project found", text, resolver.ExplainedETag(text))
 	return nil
 }
 
 const blockPath = "/api/platform/projects/{id}/block"
 
 // getBlock answers GET /projects/{id}/block: the project's block as it stands in the file, without its secrets.
-func (s *Server) getBlock(r *request, project *catalog.Project) error {
+func (s *Server) getBlock(r *web.Request, project *catalog.Project) error {
 	if s.o.Explainer == nil {
 		return refuseView
 	}
@@ -83,6 +83,6 @@ func (s *Server) getBlock(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	r.succeed("block found", data)
+	r.Succeed("block found", data)
 	return nil
 }

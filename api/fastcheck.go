@@ -7,6 +7,7 @@ import (
 
 	"fingerpost/api/gate"
 	"fingerpost/api/gateway"
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 )
 
@@ -34,9 +35,9 @@ func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 		c.asked = asked{answer: answer, at: now}
 		return nil
 	}
-	response = append(append(c.body[:0], "HTTP/1.1 200 OK\r\nDate: "...), secondOf(now).date[:]...)
+	response = append(append(c.body[:0], "HTTP/1.1 200 OK\r\nDate: "...), web.SecondOf(now).Date[:]...)
 	response = append(response, "\r\nContent-Length: 0\r\nX-Request-Id: "...)
-	response = s.ids.append(response, q.ID, &c.ids)
+	response = s.ids.Append(response, q.ID, &c.ids)
 	response = append(append(append(response, "\r\nVary: "...), varyCheck...), "\r\n"...)
 	response = append(append(response, answer.Data...), "X-Auth: none\r\n"...)
 	if query.Rule == gateway.Optional {

@@ -52,7 +52,7 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 	if err != nil {
 		return nil
 	}
-	if refusedAnswer(key, answer) != nil || !s.fast() {
+	if web.RefusedAnswer(key, answer) != nil || !s.fast() {
 		c.asked = asked{answer, shown, now}
 		return nil
 	}
@@ -63,7 +63,7 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 	} else {
 		response = s.appendPlainHead(c.body[:0], c, q, answer, shown, http.StatusOK, now)
 		response = append(append(response, resolveBegin...), answer.Data...)
-		response = endEnvelope(response, now)
+		response = web.EndEnvelope(response, now)
 		counts.ok.observe(time.Since(now))
 	}
 	if cap(response) <= keptBody {
@@ -75,17 +75,17 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 // appendPlainHead appends the head of a 200 or 304, with the fields in the library's order.
 func (s *Server) appendPlainHead(dst []byte, c *conn, q *gate.Question, answer *resolver.Answer,
 	shown *resolver.Published, status int, now time.Time) []byte {
-	date := secondOf(now).date[:]
+	date := web.SecondOf(now).Date[:]
 	if status == http.StatusOK {
 		dst = append(append(dst, "HTTP/1.1 200 OK\r\nDate: "...), date...)
 		dst = append(dst, "\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: "...)
-		dst = strconv.AppendInt(dst, int64(len(resolveBegin)+len(answer.Data)+envelopeEnd), 10)
+		dst = strconv.AppendInt(dst, int64(len(resolveBegin)+len(answer.Data)+web.EnvelopeEnd), 10)
 	} else {
 		dst = append(append(dst, "HTTP/1.1 304 Not Modified\r\nDate: "...), date...)
 	}
 	dst = append(dst, "\r\nX-Request-Id: "...)
-	dst = s.ids.append(dst, q.ID, &c.ids)
-	dst = append(dst, "\r\nVary: "+headerVaryPlatform+"\r\nETag: "...)
+	dst = s.ids.Append(dst, q.ID, &c.ids)
+	dst = append(dst, "\r\nVary: "+web.VaryPlatformText+"\r\nETag: "...)
 	dst = append(dst, answer.ETag...)
 	dst = append(dst, "\r\nCache-Control: "...)
 	dst = append(dst, s.cacheControl...)

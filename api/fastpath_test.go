@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 )
 
@@ -132,7 +133,7 @@ func steady(response []byte) string {
 // fastServer is a server with a cached answer, and a function that fills its key and ETag into a request.
 func fastServer(tb testing.TB) (s *Server, fill func(request string) []byte) {
 	s, ctx := hotServer(tb)
-	r := strings.NewReplacer("{key}", string(ctx.Request.Header.Peek(headerPlatformKey)), "{tag}", string(ctx.Response.Header.PeekCanonical(headerETag)))
+	r := strings.NewReplacer("{key}", string(ctx.Request.Header.Peek(headerPlatformKey)), "{tag}", string(ctx.Response.Header.PeekCanonical(web.HeaderETag)))
 	return s, func(request string) []byte { return []byte(r.Replace(request)) }
 }
 

@@ -5,14 +5,13 @@ import "fingerpost/api/web"
 // A form is a web.Form with the readings that only handlers need.
 type form struct{ *web.Form }
 
-// readForm reads the body. fields are those that the call takes; readOnly are further fields of answers, next to those
-// that all have.
-func (r *request) readForm(fields []string, readOnly ...string) (*form, error) {
-	body, problems, err := r.readBody(fields, append(readOnly, web.ReadOnlyFields...))
+// readForm reads the body of a request, as web.Request.ReadForm does.
+func readForm(r *web.Request, fields []string, readOnly ...string) (*form, error) {
+	f, err := r.ReadForm(fields, readOnly...)
 	if err != nil {
 		return nil, err
 	}
-	return &form{web.NewForm(body, problems)}, nil
+	return &form{f}, nil
 }
 
 // again returns a copy for reading the body into another noun, with the problems found so far.

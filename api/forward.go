@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver/catalog"
 )
 
@@ -40,26 +41,26 @@ func (rt *route) forwarded() bool {
 }
 
 // forward has the authority answer a request whose key is good here. The authority checks everything again.
-func (s *Server) forward(r *request) error {
+func (s *Server) forward(r *web.Request) error {
 	request, err := s.wireForm(r)
 	if err != nil {
 		return err
 	}
 	answer, err := s.o.Forwarder.Forward(context.Background(), request)
 	if err != nil {
-		if e, is := errors.AsType[*catalog.Error](err); is && r.path == edgesPath && s.o.EdgeState != nil {
+		if e, is := errors.AsType[*catalog.Error](err); is && r.Path == edgesPath && s.o.EdgeState != nil {
 			told := *e
 			told.Problems = append(told.Problems, catalog.Problem{Path: "edge", Message: s.o.EdgeState()})
 			return &told
 		}
 		return err
 	}
-	response, id := &r.ctx.Response, requestID(r.ctx)
+	response, id := &r.Ctx.Response, web.RequestID(r.Ctx)
 	response.Reset()
-	response.SkipBody = r.ctx.IsHead()
+	response.SkipBody = r.Ctx.IsHead()
 	if err := response.Read(bufio.NewReader(bytes.NewReader(answer))); err != nil {
 		response.Reset()
-		response.Header.SetCanonical(headerRequestID, []byte(id))
+		response.Header.SetCanonical(web.HeaderRequestID, []byte(id))
 		return fmt.Errorf("read the authority's answer: %w", err)
 	}
 	response.Header.ResetConnectionClose()
@@ -75,20 +76,20 @@ var hopByHop = []string{
 }
 
 // wireForm is the request as it goes to the authority, with this node's request id.
-func (s *Server) wireForm(r *request) ([]byte, error) {
+func (s *Server) wireForm(r *web.Request) ([]byte, error) {
 	var body []byte
-	if !r.ctx.IsGet() && !r.ctx.IsHead() {
+	if !r.Ctx.IsGet() && !r.Ctx.IsHead() {
 		var err error
-		if body, err = r.bodyText(); err != nil {
+		if body, err = r.BodyText(); err != nil {
 			return nil, err
 		}
 	}
 	var to fasthttp.Request
-	r.ctx.Request.Header.CopyTo(&to.Header)
+	r.Ctx.Request.Header.CopyTo(&to.Header)
 	for _, name := range hopByHop {
 		to.Header.Del(name)
 	}
-	to.Header.SetCanonical(headerRequestID, []byte(requestID(r.ctx)))
+	to.Header.SetCanonical(web.HeaderRequestID, []byte(web.RequestID(r.Ctx)))
 	to.SetBodyRaw(body)
 	to.SetConnectionClose()
 	var b bytes.Buffer
@@ -105,13 +106,13 @@ func (s *Server) wireForm(r *request) ([]byte, error) {
 var refuseNoCluster = &catalog.Error{Code: catalog.CodeNotFound, Message: "this service belongs to no cluster"}
 
 // listEdges answers GET /edges. The names of edges are no project's, so the key has to read every project.
-func (s *Server) listEdges(r *request) error {
-	if err := r.permit(); err != nil {
+func (s *Server) listEdges(r *web.Request) error {
+	if err := r.Permit(); err != nil {
 		return err
 	}
 	switch {
-	case !r.key.EveryProject():
-		return refuseAllow
+	case !r.Key.EveryProject():
+		return web.RefuseAllow
 	case s.o.Edges == nil:
 		return refuseNoCluster
 	}
@@ -119,6 +120,6 @@ func (s *Server) listEdges(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.succeed("edges found", data)
+	r.Succeed("edges found", data)
 	return nil
 }

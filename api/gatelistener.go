@@ -47,7 +47,7 @@ func (s *Server) mayAsk(peer net.Addr) bool {
 func (s *Server) answerGateway(ctx *fasthttp.RequestCtx, c *conn, now time.Time) {
 	path := ctx.URI().PathOriginal()
 	rest, isCheck := bytes.CutPrefix(path, []byte(listenerCheckPath))
-	pattern, err := "", error(refusePath)
+	pattern, err := "", error(web.RefusePath)
 	switch {
 	case c.outside:
 		ctx.Response.SetConnectionClose()
@@ -77,7 +77,7 @@ func (s *Server) listenerCheck(ctx *fasthttp.RequestCtx, rest []byte) error {
 	if err != nil {
 		return err
 	}
-	ctx.Response.Header.SetCanonical(headerVary, varyCheck)
+	ctx.Response.Header.SetCanonical(web.HeaderVary, varyCheck)
 	return s.check(ctx, nil, q)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/gateway"
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -58,7 +59,7 @@ func (s *Server) identify(ctx *fasthttp.RequestCtx, answer *resolver.Answer, tok
 
 func (s *Server) failedToken(failure keyFailure) *catalog.Error {
 	s.keys.failures[failure].Add(1)
-	return refuseToken
+	return web.RefuseToken
 }
 
 // bearerText returns the credentials of the Authorization header (RFC 6750, 2.1), or the failure: no such header, more

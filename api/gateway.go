@@ -24,7 +24,7 @@ const (
 var (
 	headerGateReason = []byte("X-Gate-Reason")
 	varyCheck        = []byte("X-Original-URL, X-Forwarded-Host")
-	varyKeyCheck     = []byte(headerVaryPlatform + ", X-Original-URL, X-Forwarded-Host")
+	varyKeyCheck     = []byte(web.VaryPlatformText + ", X-Original-URL, X-Forwarded-Host")
 
 	refuseCertificate = &catalog.Error{Code: catalog.CodeForbidden,
 		Message: "only a wildcard covers the name, or its record has certificates = false: set certificates = true for " +
@@ -32,28 +32,28 @@ var (
 )
 
 // gateCheck answers GET /api/gate/check.
-func (s *Server) gateCheck(r *request) error {
-	q, err := gateway.CheckQuery(r.ctx)
+func (s *Server) gateCheck(r *web.Request) error {
+	q, err := gateway.CheckQuery(r.Ctx)
 	if err == nil {
-		err = r.permit()
+		err = r.Permit()
 	}
 	if err != nil {
 		return err
 	}
-	r.ctx.Response.Header.SetCanonical(headerVary, varyKeyCheck)
-	return s.check(r.ctx, r.key, q)
+	r.Ctx.Response.Header.SetCanonical(web.HeaderVary, varyKeyCheck)
+	return s.check(r.Ctx, r.Key, q)
 }
 
 // gateAsk answers GET /api/gate/ask.
-func (s *Server) gateAsk(r *request) error {
-	q, err := gateway.AskQuery(r.ctx)
+func (s *Server) gateAsk(r *web.Request) error {
+	q, err := gateway.AskQuery(r.Ctx)
 	if err == nil {
-		err = r.permit()
+		err = r.Permit()
 	}
 	if err != nil {
 		return err
 	}
-	return s.askCertificate(r.ctx, r.key, q)
+	return s.askCertificate(r.Ctx, r.Key, q)
 }
 
 // check answers whether a request for the domain may pass, with the headers that the gateway adds to it. A nil key
@@ -84,12 +84,12 @@ func (s *Server) check(ctx *fasthttp.RequestCtx, key *resolver.Key, q gateway.Qu
 	eachLine(answer.Data, h.SetCanonical)
 	setVerified(h, user)
 	if q.Rule != gateway.Ignored {
-		h.SetCanonical(headerCacheControl, cacheNever)
+		h.SetCanonical(web.HeaderCacheControl, web.CacheNever)
 		return nil
 	}
 	var tag [64]byte
-	h.SetCanonical(headerETag, append(tag[:0], answer.ETag...))
-	h.SetCanonical(headerCacheControl, s.cacheControl)
+	h.SetCanonical(web.HeaderETag, append(tag[:0], answer.ETag...))
+	h.SetCanonical(web.HeaderCacheControl, s.cacheControl)
 	return nil
 }
 
@@ -103,7 +103,7 @@ func (s *Server) askCertificate(ctx *fasthttp.RequestCtx, key *resolver.Key, q g
 		return s.deny(ctx, &q, denied, err)
 	}
 	ctx.Response.Header.SetNoDefaultContentType(true)
-	ctx.Response.Header.SetCanonical(headerCacheControl, cacheNever)
+	ctx.Response.Header.SetCanonical(web.HeaderCacheControl, web.CacheNever)
 	return nil
 }
 
@@ -125,10 +125,10 @@ func (s *Server) gateAnswer(ctx *fasthttp.RequestCtx, key *resolver.Key, q *gate
 		return nil, nil, err
 	}
 	if key != nil && a.ProjectID != 0 && !key.Covers(a.ProjectID) {
-		return nil, nil, refuseProject
+		return nil, nil, web.RefuseProject
 	}
 	if a.Code != "" {
-		return nil, refusedCode(a.Code), nil
+		return nil, web.RefusedCode(a.Code), nil
 	}
 	return a, nil, nil
 }
@@ -161,7 +161,7 @@ func forGateway(ctx *fasthttp.RequestCtx, path string) bool {
 
 // failGateway answers a gateway with an error: it has no body, and a header has the reason.
 func failGateway(ctx *fasthttp.RequestCtx, status int, e *catalog.Error) {
-	failHead(&ctx.Response.Header, status, e)
+	web.FailHead(&ctx.Response.Header, status, e)
 	ctx.Response.ResetBody()
 	ctx.Response.Header.SetNoDefaultContentType(true)
 	ctx.Response.Header.SetCanonical(headerGateReason, catalog.AppendHeaderText(nil, web.Shortened(gateReason(e),

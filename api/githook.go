@@ -9,28 +9,29 @@ import (
 	"strings"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/web"
 )
 
 const gitHookPath = "/hooks/git"
 
 // gitHook answers POST /hooks/git: the next fetch of the git repository begins at once. The signature is the
 // credential; the body is read for it alone, since the fetch asks the remote what is new.
-func (s *Server) gitHook(r *request) error {
+func (s *Server) gitHook(r *web.Request) error {
 	if s.o.OnGitHook == nil {
-		return refusePath
+		return web.RefusePath
 	}
-	body, err := r.conn.ReadBody(func(n int64) error { return r.charge.take(gitHookPath, n) })
+	body, err := r.Conn.ReadBody(func(n int64) error { return r.Charge.Take(gitHookPath, n) })
 	if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
-		return refusedByGate(refused)
+		return web.RefusedByGate(refused)
 	}
 	if err != nil {
 		return err
 	}
-	if !signed(func(name string) string { return string(r.ctx.Request.Header.Peek(name)) }, body, s.o.GitHookSecret) {
-		return refuseKey
+	if !signed(func(name string) string { return string(r.Ctx.Request.Header.Peek(name)) }, body, s.o.GitHookSecret) {
+		return web.RefuseKey
 	}
 	s.o.OnGitHook()
-	r.succeed("fetching", []byte("null"))
+	r.Succeed("fetching", []byte("null"))
 	return nil
 }
 

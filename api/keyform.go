@@ -143,11 +143,11 @@ func (f *form) readExpiry(k *catalog.Key, now time.Time) (field string) {
 }
 
 // readOverlap reads the body of a rotation, which may be left out.
-func (s *Server) readOverlap(r *request) (time.Duration, error) {
-	if !r.conn.HasBody() {
+func (s *Server) readOverlap(r *web.Request) (time.Duration, error) {
+	if !r.Conn.HasBody() {
 		return defaultOverlap, nil
 	}
-	f, err := r.readForm([]string{"overlap"})
+	f, err := readForm(r, []string{"overlap"})
 	if err != nil {
 		return 0, err
 	}

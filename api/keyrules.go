@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -95,14 +96,14 @@ func replacedBy(set *resolver.KeySet, name string, now time.Time) (old []*catalo
 
 // permitted is what a change of keys checks directly before the files change: the request's key as it is by then, and
 // what then says of it.
-func (s *Server) permitted(r *request, then func(key *resolver.Key, set *resolver.KeySet) error) func() error {
-	was := r.key
+func (s *Server) permitted(r *web.Request, then func(key *resolver.Key, set *resolver.KeySet) error) func() error {
+	was := r.Key
 	return func() error {
 		set := s.resolver.Keys()
 		key := set.Lookup([]byte(was.ID))
 		switch {
 		case key == nil || key.Hash != was.Hash || key.Expired(time.Now()):
-			return refuseKey
+			return web.RefuseKey
 		case !managesKeys(key):
 			return refuseKeys
 		}

@@ -19,23 +19,23 @@ const (
 var keyFields = []string{"name", "id", "expiresAt", "createdAt", "lastUsedAt"}
 
 // permitKeys returns an error if the request's key may not manage keys.
-func (r *request) permitKeys() error {
-	if err := r.permit(); err != nil {
+func permitKeys(r *web.Request) error {
+	if err := r.Permit(); err != nil {
 		return err
 	}
-	if !managesKeys(r.key) {
+	if !managesKeys(r.Key) {
 		return refuseKeys
 	}
 	return nil
 }
 
 // listKeys answers GET /keys.
-func (s *Server) listKeys(r *request) error {
-	page, err := web.ParsePaging(r.ctx.URI().QueryString(), keyFields, nil)
+func (s *Server) listKeys(r *web.Request) error {
+	page, err := web.ParsePaging(r.Ctx.URI().QueryString(), keyFields, nil)
 	if err != nil {
 		return err
 	}
-	if err := r.permitKeys(); err != nil {
+	if err := permitKeys(r); err != nil {
 		return err
 	}
 	q := page.Query(nil)
@@ -43,20 +43,20 @@ func (s *Server) listKeys(r *request) error {
 		q.Sort = "name"
 	}
 	keys := s.resolver.Keys().All()
-	rows, err := resolver.ArrangeKeys(s.keys.uses.rows(s.resolver, keys, r.ctx.Time()), q)
+	rows, err := resolver.ArrangeKeys(s.keys.uses.rows(s.resolver, keys, r.Ctx.Time()), q)
 	if err != nil {
 		return err
 	}
-	r.succeedPage("keys found", web.AppendRows(rows, resolver.AppendKey), page, len(keys))
+	r.SucceedPage("keys found", web.AppendRows(rows, resolver.AppendKey), page, len(keys))
 	return nil
 }
 
 // createKey answers POST /keys. See write.go for the steps.
-func (s *Server) createKey(r *request) error {
-	if err := r.permitKeys(); err != nil {
+func (s *Server) createKey(r *web.Request) error {
+	if err := permitKeys(r); err != nil {
 		return err
 	}
-	f, err := r.readForm(keyNames, "lastUsedAt")
+	f, err := readForm(r, keyNames, "lastUsedAt")
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (s *Server) createKey(r *request) error {
 	if err != nil {
 		return err
 	}
-	if err := beyond(r.key, k, expiry); err != nil {
+	if err := beyond(r.Key, k, expiry); err != nil {
 		return err
 	}
 	text := k.Renew()
@@ -72,7 +72,7 @@ func (s *Server) createKey(r *request) error {
 	if err := s.write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: k.Name, Create: k, Permit: permit}}); err != nil {
 		return err
 	}
-	r.succeedCreated("key created", s.newKeyRow(k, text, nil), keysPath+"/"+k.Name)
+	r.SucceedCreated("key created", s.newKeyRow(k, text, nil), keysPath+"/"+k.Name)
 	return nil
 }
 
@@ -84,12 +84,12 @@ func (s *Server) newKeyRow(k *catalog.Key, text string, replaced *catalog.Key) [
 }
 
 // keyOf checks the name in the path and the key's permission, and returns the key with that name.
-func (s *Server) keyOf(r *request) (*resolver.Key, error) {
-	name, _ := r.ctx.UserValue("name").(string) // not unescaped: a name has nothing to escape
+func (s *Server) keyOf(r *web.Request) (*resolver.Key, error) {
+	name, _ := r.Ctx.UserValue("name").(string) // not unescaped: a name has nothing to escape
 	if msg := catalog.CheckKeyName(name); msg != "" {
 		return nil, web.InvalidField("name", msg)
 	}
-	if err := r.permitKeys(); err != nil {
+	if err := permitKeys(r); err != nil {
 		return nil, err
 	}
 	k := s.resolver.Keys().Named(name)
@@ -100,12 +100,12 @@ func (s *Server) keyOf(r *request) (*resolver.Key, error) {
 }
 
 // rotateKey answers POST /keys/{name}/rotate. A key may rotate itself.
-func (s *Server) rotateKey(r *request) error {
+func (s *Server) rotateKey(r *web.Request) error {
 	k, err := s.keyOf(r)
 	if err != nil {
 		return err
 	}
-	if err := beyond(r.key, &k.Key, "expiresAt"); err != nil {
+	if err := beyond(r.Key, &k.Key, "expiresAt"); err != nil {
 		return err
 	}
 	overlap, err := s.readOverlap(r)
@@ -131,22 +131,22 @@ func (s *Server) rotateKey(r *request) error {
 	if good := replacedBy(s.resolver.Keys(), k.Name, time.Now()); len(good) > 0 {
 		row = resolver.AppendStillGood(append(row[:len(row)-1], ','), good)
 	}
-	r.succeed("key rotated", row)
+	r.Succeed("key rotated", row)
 	return nil
 }
 
 // revokeKey answers DELETE /keys/{name}: with all=1 it ends the old keys of its rotations, too, else the answer names
 // those that are still good.
-func (s *Server) revokeKey(r *request) error {
+func (s *Server) revokeKey(r *web.Request) error {
 	k, err := s.keyOf(r)
 	if err != nil {
 		return err
 	}
-	all, err := r.readAll()
+	all, err := readAll(r)
 	if err != nil {
 		return err
 	}
-	if err := r.matches(""); err != nil { // a key has no ETag: only * names it
+	if err := r.Matches(""); err != nil { // a key has no ETag: only * names it
 		return err
 	}
 	names := []string{k.Name}
@@ -155,8 +155,8 @@ func (s *Server) revokeKey(r *request) error {
 			names = append(names, old.Name)
 		}
 		slices.Reverse(names) // the one that was asked for last: as long as it is there, the call can be made again
-		if i := slices.Index(names, r.key.Name); i >= 0 {
-			names = append(slices.Delete(names, i, i+1), r.key.Name) // else the others would be refused
+		if i := slices.Index(names, r.Key.Name); i >= 0 {
+			names = append(slices.Delete(names, i, i+1), r.Key.Name) // else the others would be refused
 		}
 	}
 	for _, name := range names {
@@ -175,21 +175,21 @@ func (s *Server) revokeKey(r *request) error {
 	if good := replacedBy(s.resolver.Keys(), k.Name, time.Now()); len(good) > 0 {
 		data = resolver.AppendStillGood([]byte{'{'}, good)
 	}
-	r.succeed("key revoked", data)
+	r.Succeed("key revoked", data)
 	return nil
 }
 
 // readAll reads the parameter all.
-func (r *request) readAll() (bool, error) {
-	q := web.ParseQuery(r.ctx.URI().QueryString(), "all")
+func readAll(r *web.Request) (bool, error) {
+	q := web.ParseQuery(r.Ctx.URI().QueryString(), "all")
 	value, given := q.Values["all"]
 	switch {
 	case len(q.Problems) > 0:
 		return false, web.Invalid(q.Problems...)
 	case given && value != "1" && value != "0":
 		return false, web.InvalidField("all", "must be 1 (the old keys of its rotations, too) or 0 (this key alone)")
-	case value == "1" && r.dry:
-		return false, web.InvalidField(dryRunParam, "is not for all=1, which makes one change after the other")
+	case value == "1" && r.Dry:
+		return false, web.InvalidField(web.DryRunParam, "is not for all=1, which makes one change after the other")
 	}
 	return value == "1", nil
 }

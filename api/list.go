@@ -6,10 +6,10 @@ import (
 )
 
 // listOwned answers with a list of what belongs to the project that the path parameter names. fields sort the list.
-func listOwned[Row any](s *Server, r *request, param string, fields []string, message string,
+func listOwned[Row any](s *Server, r *web.Request, param string, fields []string, message string,
 	read func(project int64, q resolver.Query) ([]*Row, int, error), appendRow func([]byte, *Row) []byte) error {
-	_, bad := r.id(param)
-	page, err := web.ParsePaging(r.ctx.URI().QueryString(), fields, bad)
+	_, bad := r.ID(param)
+	page, err := web.ParsePaging(r.Ctx.URI().QueryString(), fields, bad)
 	if err != nil {
 		return err
 	}
@@ -21,11 +21,6 @@ func listOwned[Row any](s *Server, r *request, param string, fields []string, me
 	if err != nil {
 		return err
 	}
-	r.succeedPage(message, web.AppendRows(rows, appendRow), page, total)
+	r.SucceedPage(message, web.AppendRows(rows, appendRow), page, total)
 	return nil
-}
-
-// succeedPage answers with a list, and with meta if the request names a page. data is the JSON of the list.
-func (r *request) succeedPage(message string, data []byte, p web.Paging, total int) {
-	r.succeed(message, p.AppendMeta(data, total))
 }

@@ -16,9 +16,9 @@ var mailLogFields = []string{"id", "projectId", "providerType", "toEmail", "subj
 	"createdAt", "sentAt", "attempts", "nextAttemptAt", "errorCode", "smtpCode", "messageId", "uncertain", "serviceName"}
 
 // listMailLogs answers GET /projects/{projectId}/logs: always paginated, and latest first by default.
-func (s *Server) listMailLogs(r *request) error {
-	raw := r.ctx.URI().QueryString()
-	_, problems := r.id("projectId")
+func (s *Server) listMailLogs(r *web.Request) error {
+	raw := r.Ctx.URI().QueryString()
+	_, problems := r.ID("projectId")
 	filter, more := parseMailFilter(raw)
 	page, err := web.ParsePaging(raw, mailLogFields, append(problems, more...))
 	if err != nil {
@@ -43,21 +43,21 @@ func (s *Server) listMailLogs(r *request) error {
 	for i := range rows {
 		list[i] = withWait(&rows[i], stopped)
 	}
-	r.succeedPage("mail log found", web.AppendRows(list, resolver.AppendMailLog), page, total)
+	r.SucceedPage("mail log found", web.AppendRows(list, resolver.AppendMailLog), page, total)
 	return nil
 }
 
 // loggedProject is projectOf for the log, which outlives its project: a key that reaches every project may read the log
 // of a deleted one.
-func (s *Server) loggedProject(r *request, others ...catalog.Problem) (int64, error) {
+func (s *Server) loggedProject(r *web.Request, others ...catalog.Problem) (int64, error) {
 	project, err := s.projectOf(r, "projectId", others...)
 	if err == nil {
 		return project.ID, nil
 	}
-	if !web.IsNotFound(err) || !r.key.EveryProject() {
+	if !web.IsNotFound(err) || !r.Key.EveryProject() {
 		return 0, err
 	}
-	id, _ := r.id("projectId")
+	id, _ := r.ID("projectId")
 	_, total, logErr := s.resolver.MailLogs(id, catalog.MailQuery{Page: 1, Limit: 1})
 	if logErr != nil {
 		return 0, logErr
@@ -84,8 +84,8 @@ func parseMailFilter(raw []byte) (f catalog.MailQuery, _ catalog.Problems) {
 }
 
 // getMailLog answers GET /projects/{projectId}/logs/{logId}.
-func (s *Server) getMailLog(r *request) error {
-	id, problems := r.id("logId")
+func (s *Server) getMailLog(r *web.Request) error {
+	id, problems := r.ID("logId")
 	project, err := s.loggedProject(r, problems...)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (s *Server) getMailLog(r *request) error {
 		return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such log entry"}
 	}
 	withWait(&entry, s.mailWaitsFor(project))
-	r.succeedTagged("mail log entry found", resolver.AppendMailLog(nil, &entry), resolver.MailLogETag(&entry))
+	r.SucceedTagged("mail log entry found", resolver.AppendMailLog(nil, &entry), resolver.MailLogETag(&entry))
 	return nil
 }
 

@@ -24,29 +24,29 @@ var (
 )
 
 // authMe answers GET /api/auth/me: whether the bearer token is valid for the domain, and for which user.
-func (s *Server) authMe(r *request) error {
-	h := &r.ctx.Response.Header
-	h.SetCanonical(headerCacheControl, cacheNever)
-	token, failure := bearerText(&r.ctx.Request.Header)
+func (s *Server) authMe(r *web.Request) error {
+	h := &r.Ctx.Response.Header
+	h.SetCanonical(web.HeaderCacheControl, web.CacheNever)
+	token, failure := bearerText(&r.Ctx.Request.Header)
 	if failure != keyGood {
-		return s.refuseFailed(r.ctx, failure)
+		return s.refuseFailed(r.Ctx, failure)
 	}
-	answer, secret, err := s.tokenTarget(r.ctx)
+	answer, secret, err := s.tokenTarget(r.Ctx)
 	if err != nil {
 		if !gateway.IsToken(token) { // goes first; verifying a good token reads its form anyway
-			return s.refuseFailed(r.ctx, tokenMalformed)
+			return s.refuseFailed(r.Ctx, tokenMalformed)
 		}
 		return err
 	}
-	who, err := gateway.Verify(token, secret, answer.ProjectID, s.o.AuthIssuer, r.ctx.Time())
+	who, err := gateway.Verify(token, secret, answer.ProjectID, s.o.AuthIssuer, r.Ctx.Time())
 	switch {
 	case errors.Is(err, gateway.ErrMalformed):
-		return s.refuseFailed(r.ctx, tokenMalformed)
+		return s.refuseFailed(r.Ctx, tokenMalformed)
 	case err != nil:
-		return s.refuseFailed(r.ctx, tokenInvalid)
+		return s.refuseFailed(r.Ctx, tokenInvalid)
 	}
 	setIdentity(h, answer, who)
-	r.succeed("token verified", appendIdentity(nil, who))
+	r.Succeed("token verified", appendIdentity(nil, who))
 	return nil
 }
 
@@ -60,7 +60,7 @@ func (s *Server) tokenTarget(ctx *fasthttp.RequestCtx) (answer *resolver.Answer,
 		return nil, nil, err
 	}
 	if answer.Code != "" {
-		return nil, nil, refusedCode(answer.Code)
+		return nil, nil, web.RefusedCode(answer.Code)
 	}
 	secret, err = s.resolver.TokenSecret(answer)
 	return answer, secret, err

@@ -4,6 +4,8 @@ import (
 	_ "embed"
 
 	"github.com/valyala/fasthttp"
+
+	"fingerpost/api/web"
 )
 
 // openAPIPath serves the description of the API, without a key.
@@ -13,9 +15,9 @@ const openAPIPath = "/api/openapi.yaml"
 var openAPI []byte
 
 // describe answers GET /api/openapi.yaml.
-func (s *Server) describe(r *request) error {
-	r.ctx.Response.Header.SetContentType("application/yaml")
-	r.ctx.Response.SetStatusCode(fasthttp.StatusOK)
-	r.ctx.Response.SetBodyRaw(openAPI)
+func (s *Server) describe(r *web.Request) error {
+	r.Ctx.Response.Header.SetContentType("application/yaml")
+	r.Ctx.Response.SetStatusCode(fasthttp.StatusOK)
+	r.Ctx.Response.SetBodyRaw(openAPI)
 	return nil
 }

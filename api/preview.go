@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fingerpost/api/web"
 	"fingerpost/mailer/template"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -8,8 +9,8 @@ import (
 
 // previewTemplate answers POST /projects/{projectId}/templates/preview. It renders the stored template that a send
 // would take, or the parts in the body, with the body's variables.
-func (s *Server) previewTemplate(r *request, project *catalog.Project) error {
-	f, err := r.readForm([]string{"templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables"})
+func (s *Server) previewTemplate(r *web.Request, project *catalog.Project) error {
+	f, err := readForm(r, []string{"templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables"})
 	if err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func (s *Server) previewTemplate(r *request, project *catalog.Project) error {
 	if err := f.Validated(problems); err != nil {
 		return err
 	}
-	r.succeed("template rendered", appendPreview(nil, &preview))
+	r.Succeed("template rendered", appendPreview(nil, &preview))
 	return nil
 }
 

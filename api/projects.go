@@ -29,76 +29,76 @@ type ProjectReader interface {
 var projectFields = []string{"id", "uuid", "name", "slug", "description", "status", "createdAt", "updatedAt"}
 
 // listProjects answers GET /projects. A key that is bound to some projects sees those only.
-func (s *Server) listProjects(r *request) error {
-	raw := r.ctx.URI().QueryString()
+func (s *Server) listProjects(r *web.Request) error {
+	raw := r.Ctx.URI().QueryString()
 	f, problems := parseProjectFilter(raw)
 	page, err := web.ParsePaging(raw, projectFields, problems)
 	if err != nil {
 		return err
 	}
-	if err := r.permit(); err != nil {
+	if err := r.Permit(); err != nil {
 		return err
 	}
 	if f.given {
 		return s.findProjects(r, f.Search, page)
 	}
-	if !page.Paged && (page.Sort == "" || page.Sort == "id") && r.key.EveryProject() {
+	if !page.Paged && (page.Sort == "" || page.Sort == "id") && r.Key.EveryProject() {
 		return s.streamProjects(r, page.Order == "desc")
 	}
-	rows, total, err := s.resolver.Projects(page.Query(r.key.ProjectIDs()))
+	rows, total, err := s.resolver.Projects(page.Query(r.Key.ProjectIDs()))
 	if err != nil {
 		return err
 	}
-	r.succeedPage("projects found", web.AppendRows(rows, resolver.AppendProject), page, total)
+	r.SucceedPage("projects found", web.AppendRows(rows, resolver.AppendProject), page, total)
 	return nil
 }
 
-func (s *Server) getProjectBySlug(r *request) error {
-	if err := r.permit(); err != nil {
+func (s *Server) getProjectBySlug(r *web.Request) error {
+	if err := r.Permit(); err != nil {
 		return err
 	}
-	slug, _ := r.ctx.UserValue("slug").(string) // not unescaped: a slug has nothing to escape
-	if !r.key.Names(slug) {
-		return refuseProject
+	slug, _ := r.Ctx.UserValue("slug").(string) // not unescaped: a slug has nothing to escape
+	if !r.Key.Names(slug) {
+		return web.RefuseProject
 	}
 	project, err := s.projects.ProjectBySlug(slug)
 	if err != nil {
 		return err
 	}
-	if !r.key.Covers(project.ID) {
-		return refuseProject
+	if !r.Key.Covers(project.ID) {
+		return web.RefuseProject
 	}
 	s.succeedProject(r, project)
 	return nil
 }
 
-func (s *Server) succeedProject(r *request, p *catalog.Project) {
-	r.succeedTagged("project found", resolver.AppendProject(nil, p), resolver.ProjectETag(p))
+func (s *Server) succeedProject(r *web.Request, p *catalog.Project) {
+	r.SucceedTagged("project found", resolver.AppendProject(nil, p), resolver.ProjectETag(p))
 }
 
 // projectOf checks the path's ids and the key's permission, and returns the project that a path parameter names.
 // others are the problems of the path's other ids.
-func (s *Server) projectOf(r *request, param string, others ...catalog.Problem) (*catalog.Project, error) {
-	id, problems := r.id(param)
+func (s *Server) projectOf(r *web.Request, param string, others ...catalog.Problem) (*catalog.Project, error) {
+	id, problems := r.ID(param)
 	if problems = append(problems, others...); len(problems) > 0 {
 		return nil, web.Invalid(problems...)
 	}
-	if err := r.permit(); err != nil {
+	if err := r.Permit(); err != nil {
 		return nil, err
 	}
 	project, err := s.projects.ProjectByID(id)
 	if err != nil {
 		return nil, err
 	}
-	if !r.key.Covers(project.ID) {
-		return nil, refuseProject
+	if !r.Key.Covers(project.ID) {
+		return nil, web.RefuseProject
 	}
 	return project, nil
 }
 
 // onProject makes a route's run from a handler of calls on one project.
-func onProject(param string, handler func(*Server, *request, *catalog.Project) error) func(*Server, *request) error {
-	return func(s *Server, r *request) error {
+func onProject(param string, handler func(*Server, *web.Request, *catalog.Project) error) func(*Server, *web.Request) error {
+	return func(s *Server, r *web.Request) error {
 		project, err := s.projectOf(r, param)
 		if err != nil {
 			return err
@@ -109,9 +109,9 @@ func onProject(param string, handler func(*Server, *request, *catalog.Project) e
 
 // onPart is onProject for calls on a domain or a template of the project.
 func onPart[T any](param string, find func(from ProjectReader, project, id int64) (*T, error),
-	handler func(*Server, *request, *catalog.Project, *T) error) func(*Server, *request) error {
-	return func(s *Server, r *request) error {
-		id, problems := r.id(param)
+	handler func(*Server, *web.Request, *catalog.Project, *T) error) func(*Server, *web.Request) error {
+	return func(s *Server, r *web.Request) error {
+		id, problems := r.ID(param)
 		project, err := s.projectOf(r, "projectId", problems...)
 		if err != nil {
 			return err
@@ -131,14 +131,14 @@ var projectNames = catalog.RequestNames(new(catalog.Project).AuditFields())
 var newProjectNames = []string{"name", "slug", "description", "labels"}
 
 // createProject answers POST /projects.
-func (s *Server) createProject(r *request) error {
-	if err := r.permit(); err != nil {
+func (s *Server) createProject(r *web.Request) error {
+	if err := r.Permit(); err != nil {
 		return err
 	}
-	if !r.key.EveryProject() {
-		return refuseProject
+	if !r.Key.EveryProject() {
+		return web.RefuseProject
 	}
-	f, err := r.readForm(newProjectNames, "status")
+	f, err := readForm(r, newProjectNames, "status")
 	if err != nil {
 		return err
 	}
@@ -169,8 +169,8 @@ func (s *Server) createProject(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.succeedCreated("project created", resolver.AppendProject(nil, made), projectLocation(made.ID))
-	r.ctx.Response.Header.SetCanonical(headerETag, []byte(resolver.ProjectETag(made)))
+	r.SucceedCreated("project created", resolver.AppendProject(nil, made), projectLocation(made.ID))
+	r.Ctx.Response.Header.SetCanonical(web.HeaderETag, []byte(resolver.ProjectETag(made)))
 	return nil
 }
 
@@ -189,8 +189,8 @@ func (s *Server) slugFree(slug string) error {
 }
 
 // updateProject answers PUT /projects/{id}. See write.go for the steps.
-func (s *Server) updateProject(r *request, project *catalog.Project) error {
-	f, err := r.readForm(projectNames)
+func (s *Server) updateProject(r *web.Request, project *catalog.Project) error {
+	f, err := readForm(r, projectNames)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (s *Server) updateProject(r *request, project *catalog.Project) error {
 		if err := f.Validated(p.Validate()); err != nil {
 			return err
 		}
-		if p.Slug != slug && !r.key.EveryProject() {
+		if p.Slug != slug && !r.Key.EveryProject() {
 			return refuseRename
 		}
 		return nil
@@ -209,7 +209,7 @@ func (s *Server) updateProject(r *request, project *catalog.Project) error {
 	if err := apply(&trial); err != nil {
 		return err
 	}
-	if err := r.matches(resolver.ProjectETag(project)); err != nil {
+	if err := r.Matches(resolver.ProjectETag(project)); err != nil {
 		return err
 	}
 	if trial.Slug != project.Slug {
@@ -218,7 +218,7 @@ func (s *Server) updateProject(r *request, project *catalog.Project) error {
 		}
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
-		if err := r.matches(resolver.ProjectETag(&p.Project)); err != nil {
+		if err := r.Matches(resolver.ProjectETag(&p.Project)); err != nil {
 			return err
 		}
 		return apply(&p.Project)
@@ -230,20 +230,20 @@ func (s *Server) updateProject(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	r.succeedWritten("project updated", resolver.AppendProject(nil, now), resolver.ProjectETag(now))
+	r.SucceedWritten("project updated", resolver.AppendProject(nil, now), resolver.ProjectETag(now))
 	return nil
 }
 
 // deleteProject answers DELETE /projects/{id}.
-func (s *Server) deleteProject(r *request, project *catalog.Project) error {
-	if err := r.matches(resolver.ProjectETag(project)); err != nil {
+func (s *Server) deleteProject(r *web.Request, project *catalog.Project) error {
+	if err := r.Matches(resolver.ProjectETag(project)); err != nil {
 		return err
 	}
-	unchanged := func(p *catalog.ProjectConfig) error { return r.matches(resolver.ProjectETag(&p.Project)) }
+	unchanged := func(p *catalog.ProjectConfig) error { return r.Matches(resolver.ProjectETag(&p.Project)) }
 	err := s.write(r, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: project.UUID, Change: unchanged, Remove: true}})
 	if err != nil {
 		return err
 	}
-	r.succeed("project deleted", []byte("null"))
+	r.Succeed("project deleted", []byte("null"))
 	return nil
 }

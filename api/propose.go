@@ -56,18 +56,18 @@ var proposedReads = map[string]bool{
 }
 
 // readPropose reads the name of the proposal that a call is for.
-func (r *request) readPropose(rt *route) error {
-	values := r.ctx.Request.Header.PeekAll(headerPropose)
+func readPropose(r *web.Request, rt *route) error {
+	values := r.Ctx.Request.Header.PeekAll(headerPropose)
 	switch {
 	case len(values) == 0:
 		return nil
 	case len(values) > 1:
 		return web.InvalidField(headerPropose, "must be given once")
-	case rt.method == http.MethodGet && !proposedReads[r.path]:
+	case rt.method == http.MethodGet && !proposedReads[r.Path]:
 		return web.InvalidField(headerPropose, "is not for this call: what it shows is always live")
-	case rt.method != http.MethodGet && r.allow != catalog.MayWrite:
+	case rt.method != http.MethodGet && r.Allow != catalog.MayWrite:
 		return web.InvalidField(headerPropose, "is not for this call: it changes no file")
-	case strings.HasPrefix(r.path, proposalsPath), strings.HasPrefix(r.path, keysPath):
+	case strings.HasPrefix(r.Path, proposalsPath), strings.HasPrefix(r.Path, keysPath):
 		return web.InvalidField(headerPropose, "is not for this call")
 	}
 	name := string(values[0])
@@ -76,7 +76,7 @@ func (r *request) readPropose(rt *route) error {
 		return web.InvalidField(headerPropose,
 			"must be 1 to 63 of a-z, 0-9, '.', '_' and '-', begin with a letter or digit, and be no name that git refuses")
 	}
-	r.propose = name
+	r.Propose = name
 	return nil
 }
 
@@ -90,7 +90,7 @@ func (*proposed) Error() string { return "proposed: nothing is live yet" }
 
 // inProposal runs a call on the state of a proposal: the same handlers on other projects and other files. So
 // preconditions, ids and conflicts are those of the proposal.
-func (s *Server) inProposal(rt *route, r *request) error {
+func (s *Server) inProposal(rt *route, r *web.Request) error {
 	if s.o.Proposals == nil {
 		return refuseNoGit
 	}
@@ -100,31 +100,31 @@ func (s *Server) inProposal(rt *route, r *request) error {
 		broken := files.Broken()
 		err := rt.run(s.on(objects, files), r)
 		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(broken) > 0 &&
-			r.key.EveryProject() {
+			r.Key.EveryProject() {
 			return &catalog.Error{Code: e.Code, Message: e.Message + "; files of the proposal's branch that do not load: " +
 				strings.Join(broken, ", ")}
 		}
 		return err
 	}
 	if rt.method == http.MethodGet {
-		return s.o.Proposals.View(ctx, r.propose, seenBy(r.key, noProposal(r.propose)), run)
+		return s.o.Proposals.View(ctx, r.Propose, seenBy(r.Key, noProposal(r.Propose)), run)
 	}
 	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that
 	// may not write is refused before its body is read.
-	if r.permit() == nil {
-		if _, err := r.bodyText(); err != nil {
+	if r.Permit() == nil {
+		if _, err := r.BodyText(); err != nil {
 			return err
 		}
 	}
-	by := proposals.Key{Name: r.key.Name, Limited: !r.key.EveryProject()}
-	p, err := s.o.Proposals.Propose(ctx, r.propose, by, seenBy(r.key, nameTaken(r.propose)), run)
+	by := proposals.Key{Name: r.Key.Name, Limited: !r.Key.EveryProject()}
+	p, err := s.o.Proposals.Propose(ctx, r.Propose, by, seenBy(r.Key, nameTaken(r.Propose)), run)
 	if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeRateLimited {
-		r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("3600"))
+		r.Ctx.Response.Header.SetCanonical(web.HeaderRetryAfter, []byte("3600"))
 	}
 	if err != nil {
 		return err
 	}
-	return &proposed{p, r.key}
+	return &proposed{p, r.Key}
 }
 
 // on returns a Server whose handlers work on the state of a proposal, for one call. It serves no listener.
@@ -183,14 +183,14 @@ type proposedAnswer struct {
 	Diff string `json:"diff"`
 }
 
-func (s *Server) succeedProposed(r *request, p *proposed) error {
+func (s *Server) succeedProposed(r *web.Request, p *proposed) error {
 	data, err := json.Marshal(proposedAnswer{s.answerOf(p.p, p.key), p.p.Weight().Diff(coverageOf(p.key))})
 	if err != nil {
 		return err
 	}
-	r.ctx.Response.ResetBody()
-	r.succeed(p.Error(), data)
-	r.ctx.Response.SetStatusCode(http.StatusAccepted)
+	r.Ctx.Response.ResetBody()
+	r.Succeed(p.Error(), data)
+	r.Ctx.Response.SetStatusCode(http.StatusAccepted)
 	return nil
 }
 
@@ -223,8 +223,8 @@ func seenBy(k *resolver.Key, refusal error) proposals.Check {
 }
 
 // listProposals answers GET /api/platform/proposals.
-func (s *Server) listProposals(r *request) error {
-	if err := r.permit(); err != nil {
+func (s *Server) listProposals(r *web.Request) error {
+	if err := r.Permit(); err != nil {
 		return err
 	}
 	if s.o.Proposals == nil {
@@ -232,33 +232,34 @@ func (s *Server) listProposals(r *request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
 	defer cancel()
-	list, err := s.o.Proposals.List(ctx, sees(r.key))
+	list, err := s.o.Proposals.List(ctx, sees(r.Key))
 	if err != nil {
 		return err
 	}
 	answers := []*proposalAnswer{}
 	for _, p := range list {
-		answers = append(answers, s.answerOf(p, r.key))
+		answers = append(answers, s.answerOf(p, r.Key))
 	}
 	data, err := json.Marshal(answers)
 	if err == nil {
-		r.succeed("proposals found", data)
+		r.Succeed("proposals found", data)
 	}
 	return err
 }
 
 // onProposal checks what calls on one proposal have in common. The key needs one of the permissions.
-func (s *Server) onProposal(r *request, may catalog.Permission) (name string, ctx context.Context, cancel func(),
+func (s *Server) onProposal(r *web.Request, may catalog.Permission) (name string, ctx context.Context, cancel func(),
 	err error) {
-	name, _ = r.ctx.UserValue("name").(string)
+	name, _ = r.Ctx.UserValue("name").(string)
 	if !proposalName.MatchString(name) {
 		return "", nil, nil, web.InvalidField("name", "is no name of a proposal")
 	}
-	if r.dry {
-		return "", nil, nil, web.InvalidField(dryRunParam, "is not for this call: the proposal's plan shows what it changes")
+	if r.Dry {
+		return "", nil, nil, web.InvalidField(web.DryRunParam,
+			"is not for this call: the proposal's plan shows what it changes")
 	}
-	if r.key.Allow&may == 0 {
-		return "", nil, nil, refuseAllow
+	if r.Key.Allow&may == 0 {
+		return "", nil, nil, web.RefuseAllow
 	}
 	if s.o.Proposals == nil {
 		return "", nil, nil, refuseNoGit
@@ -268,38 +269,38 @@ func (s *Server) onProposal(r *request, may catalog.Permission) (name string, ct
 }
 
 // applyProposal answers POST /api/platform/proposals/{name}/apply.
-func (s *Server) applyProposal(r *request) error {
+func (s *Server) applyProposal(r *web.Request) error {
 	name, ctx, cancel, err := s.onProposal(r, catalog.MayWrite)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	by := r.author()
-	commit, err := s.o.Proposals.Apply(ctx, name, by, seenBy(r.key, noProposal(name)), s.mayApply(r))
+	by := r.Author()
+	commit, err := s.o.Proposals.Apply(ctx, name, by, seenBy(r.Key, noProposal(name)), s.mayApply(r))
 	if err != nil {
 		return err
 	}
 	by.Commit = commit
 	s.resolver.Note(catalog.AuditApply, by, catalog.FieldChange{Field: "proposal", After: name})
-	r.ctx.Response.Header.Set(headerCommit, commit)
+	r.Ctx.Response.Header.Set(headerCommit, commit)
 	data, err := json.Marshal(map[string]string{"name": name, "commit": commit})
 	if err == nil {
-		r.succeed("proposal applied", data)
+		r.Succeed("proposal applied", data)
 	}
 	return err
 }
 
 // mayApply returns what applying a proposal checks in the turn in which it goes live: the request's key as it is by
 // then, and the keys that have made the proposal.
-func (s *Server) mayApply(r *request) func(p *proposals.Proposal, w *configsrc.Weight) ([]catalog.Coverage, error) {
+func (s *Server) mayApply(r *web.Request) func(p *proposals.Proposal, w *configsrc.Weight) ([]catalog.Coverage, error) {
 	return func(p *proposals.Proposal, w *configsrc.Weight) ([]catalog.Coverage, error) {
 		set, now := s.resolver.Keys(), time.Now()
-		key := set.Lookup([]byte(r.key.ID))
+		key := set.Lookup([]byte(r.Key.ID))
 		switch {
-		case key == nil || key.Hash != r.key.Hash || key.Expired(now):
-			return nil, refuseKey
+		case key == nil || key.Hash != r.Key.Hash || key.Expired(now):
+			return nil, web.RefuseKey
 		case key.Allow&catalog.MayWrite == 0:
-			return nil, refuseAllow
+			return nil, web.RefuseAllow
 		case !sees(key)(p) || !w.Within(coverageOf(key)):
 			return nil, noProposal(p.Name)
 		}
@@ -322,7 +323,7 @@ func (s *Server) mayApply(r *request) func(p *proposals.Proposal, w *configsrc.W
 
 // dropProposal answers DELETE /api/platform/proposals/{name}: for a key with write that sees it, and for the key that
 // made it.
-func (s *Server) dropProposal(r *request) error {
+func (s *Server) dropProposal(r *web.Request) error {
 	name, ctx, cancel, err := s.onProposal(r, catalog.MayWrite|catalog.MayPropose)
 	if err != nil {
 		return err
@@ -330,11 +331,11 @@ func (s *Server) dropProposal(r *request) error {
 	defer cancel()
 	err = s.o.Proposals.Drop(ctx, name, func(p *proposals.Proposal) error {
 		switch {
-		case len(p.Keys) > 0 && p.Keys[0].Name == r.key.Name:
+		case len(p.Keys) > 0 && p.Keys[0].Name == r.Key.Name:
 			return nil
-		case !sees(r.key)(p):
+		case !sees(r.Key)(p):
 			return noProposal(name)
-		case r.key.Allow&catalog.MayWrite == 0:
+		case r.Key.Allow&catalog.MayWrite == 0:
 			return refuseProposal
 		}
 		return nil
@@ -342,7 +343,7 @@ func (s *Server) dropProposal(r *request) error {
 	if err != nil {
 		return err
 	}
-	s.resolver.Note(catalog.AuditDrop, r.author(), catalog.FieldChange{Field: "proposal", After: name})
-	r.succeed("proposal dropped", []byte("null"))
+	s.resolver.Note(catalog.AuditDrop, r.Author(), catalog.FieldChange{Field: "proposal", After: name})
+	r.Succeed("proposal dropped", []byte("null"))
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/web"
 )
 
 // readFailed answers a request that the gate refused or the library could not read. The library has dropped what it had
@@ -19,8 +20,8 @@ func (s *Server) readFailed(ctx *fasthttp.RequestCtx, _ error) {
 	}
 	method, path := requestLine(c.Head())
 	ctx.Response.Reset()
-	ctx.Response.Header.SetCanonical(headerRequestID, s.ids.append(nil, headValue(c.Head(), "x-request-id"), &c.ids))
-	answerError(ctx, string(path), refusedByGate(refused))
+	ctx.Response.Header.SetCanonical(web.HeaderRequestID, s.ids.Append(nil, headValue(c.Head(), "x-request-id"), &c.ids))
+	answerError(ctx, string(path), web.RefusedByGate(refused))
 	ctx.Response.SkipBody = string(method) == fasthttp.MethodHead
 	label := methodLabel(method)
 	s.metrics.observe("", label, ctx.Response.StatusCode(), 0)

@@ -16,16 +16,14 @@ import (
 const resolvePath = gate.ResolvePath
 
 var (
-	headerCacheControl = []byte("Cache-Control")
-
-	resolveBegin = []byte(envelopeBegin + "domain resolved" + envelopeData)
+	resolveBegin = []byte(web.EnvelopeBegin + "domain resolved" + web.EnvelopeData)
 )
 
 // resolve answers GET /projects/resolve (api/README.md, Resolve). A hit and a 304 allocate nothing; the fast path
 // answers most of them before they reach this function (fastpath.go). It returns the request's key, nil if there is no
 // good one.
 func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) (*resolver.Key, error) {
-	ctx.Response.Header.SetCanonical(headerVary, varyPlatform)
+	ctx.Response.Header.SetCanonical(web.HeaderVary, web.VaryPlatform)
 	key, err := s.authorize(ctx, c, Platform, now)
 	if err != nil {
 		return nil, err
@@ -41,9 +39,9 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) (*res
 		}
 	}
 	if key.Allow&resolvePermissions == 0 {
-		return key, refuseAllow
+		return key, web.RefuseAllow
 	}
-	if refused := refusedAnswer(key, answer); refused != nil {
+	if refused := web.RefusedAnswer(key, answer); refused != nil {
 		return key, refused
 	}
 	s.writeAnswer(ctx, c, answer, shown, now)
@@ -76,46 +74,21 @@ func flatForm(key *resolver.Key) resolver.Form {
 	return resolver.Flat
 }
 
-// refusedAnswer returns the error that the key gets instead of the answer, or nil. A domain of a project that the key
-// does not reach is always FORBIDDEN, so that the domain's state does not show.
-func refusedAnswer(key *resolver.Key, answer *resolver.Answer) *catalog.Error {
-	if answer.ProjectID != 0 && !key.Covers(answer.ProjectID) {
-		return refuseProject
-	}
-	if answer.Code != "" {
-		return refusedCode(answer.Code)
-	}
-	return nil
-}
-
-// refusedCode returns the error that an answer's Code stands for. The code is not "".
-func refusedCode(code catalog.Code) *catalog.Error {
-	switch code {
-	case catalog.CodeNotFound:
-		return refuseNoDomain
-	case catalog.CodeDomainNotVerified:
-		return refuseInactive
-	case catalog.CodeProjectSuspended:
-		return refuseSuspended
-	}
-	return refuseInternal
-}
-
 // writeAnswer answers 200, or 304 if the client has the answer already.
 func (s *Server) writeAnswer(ctx *fasthttp.RequestCtx, c *conn, answer *resolver.Answer, shown *resolver.Published,
 	now time.Time) {
 	h := &ctx.Response.Header
 	var buf [64]byte
-	h.SetCanonical(headerETag, append(buf[:0], answer.ETag...))
-	h.SetCanonical(headerCacheControl, s.cacheControl)
+	h.SetCanonical(web.HeaderETag, append(buf[:0], answer.ETag...))
+	h.SetCanonical(web.HeaderCacheControl, s.cacheControl)
 	s.showPosition(ctx, shown)
 	if web.NotModified(&ctx.Request.Header, answer.ETag) {
-		writeNotModified(ctx)
+		web.WriteNotModified(ctx)
 		return
 	}
-	h.SetContentTypeBytes(contentJSON)
+	h.SetContentTypeBytes(web.ContentJSON)
 	body := append(append(c.body[:0], resolveBegin...), answer.Data...)
-	body = endEnvelope(body, now)
+	body = web.EndEnvelope(body, now)
 	ctx.Response.SetBodyRaw(body)
 	if cap(body) <= keptBody {
 		c.body = body
@@ -127,22 +100,22 @@ const maxBatch = 1000
 
 // resolveBatch answers POST /projects/resolve, with which a gateway warms up in one round trip. Each domain has a
 // status of its own; the batch as a whole fails only if it is malformed.
-func (s *Server) resolveBatch(r *request) error {
+func (s *Server) resolveBatch(r *web.Request) error {
 	form := resolver.Nested
-	q := parseResolveQuery(r.ctx.URI().QueryString())
+	q := parseResolveQuery(r.Ctx.URI().QueryString())
 	if problems := q.formProblems(); len(problems) > 0 {
 		return web.Invalid(problems...)
 	}
 	if q.forms > 0 {
-		form = flatForm(r.key)
+		form = flatForm(r.Key)
 	}
 	if q.labels > 0 {
 		form = form.WithLabels()
 	}
-	if err := r.permit(); err != nil {
+	if err := r.Permit(); err != nil {
 		return err
 	}
-	body, unknown, err := r.readBody([]string{"domains"}, nil)
+	body, unknown, err := r.ReadBody([]string{"domains"}, nil)
 	if err != nil {
 		return err
 	}
@@ -155,7 +128,7 @@ func (s *Server) resolveBatch(r *request) error {
 		data = append(data, "[,"[min(i, 1)])
 		data = s.appendBatchItem(data, r, domain, form)
 	}
-	r.succeed("domains resolved", append(data, ']'))
+	r.Succeed("domains resolved", append(data, ']'))
 	return nil
 }
 
@@ -176,15 +149,15 @@ func batchDomains(body *web.Object) (domains []string, problems catalog.Problems
 	return domains, problems
 }
 
-func (s *Server) appendBatchItem(dst []byte, r *request, domain string, form resolver.Form) []byte {
+func (s *Server) appendBatchItem(dst []byte, r *web.Request, domain string, form resolver.Form) []byte {
 	dst = append(dst, `{"domain":`...)
 	dst = resolver.AppendString(dst, domain)
 	answer, err := s.resolver.Resolve([]byte(domain), form)
 	var refused *catalog.Error
 	if err == nil {
-		refused = refusedAnswer(r.key, answer)
+		refused = web.RefusedAnswer(r.Key, answer)
 	} else {
-		refused = s.shown(r.ctx, err)
+		refused = s.shown(r.Ctx, err)
 	}
 	status := http.StatusOK
 	if refused != nil {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/console"
-	"fingerpost/api/gate"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -23,7 +21,7 @@ type route struct {
 	path    string // parameters in braces; those whose name ends in "id" are numbers
 	service Services
 	allow   catalog.Permission // one of these is needed; 0: no key is needed
-	run     func(*Server, *request) error
+	run     func(*Server, *web.Request) error
 }
 
 // routes lists every call. A GET route also serves HEAD, and every path answers OPTIONS.
@@ -92,47 +90,6 @@ func routes() []route {
 	}
 }
 
-// A request is what a handler works on. It is valid until the handler returns.
-type request struct {
-	ctx     *fasthttp.RequestCtx
-	conn    *gate.Conn
-	charge  *bodyCharge
-	path    string             // the route's, with parameters in braces
-	allow   catalog.Permission // the route's
-	key     *resolver.Key      // nil if the route needs none
-	actor   string             // of a write: the X-Actor header field, or ""
-	message string             // of a write: the X-Change-Message header field, or ""
-	propose string             // the X-Propose header field: the proposal that it is about, or ""
-	dry     bool               // of a write: it only shows what it would change
-	body    *[]byte            // see bodyText; nil: not read yet
-}
-
-// permit returns an error if the key does not allow the operation. Handlers call it after checking path and query. Who
-// may propose a change may also see what it would change.
-func (r *request) permit() error {
-	may := r.allow
-	if (r.propose != "" || r.dry) && may == catalog.MayWrite {
-		may |= catalog.MayPropose
-	}
-	if r.key.Allow&may == 0 {
-		return refuseAllow
-	}
-	return nil
-}
-
-// idBits is the size of ids (api/README.md, Answers).
-const idBits = 53
-
-// id reads a path parameter that is a positive decimal integer below 2^53 (api/README.md, Requests).
-func (r *request) id(name string) (id int64, problems catalog.Problems) {
-	text, _ := r.ctx.UserValue(name).(string)
-	n, err := strconv.ParseUint(text, 10, idBits)
-	if err != nil || n == 0 {
-		problems.Addf(name, "must be a positive decimal integer")
-	}
-	return int64(n), problems
-}
-
 // newRouter makes the router. The library's redirects are off: it would build them from the client's Host header.
 func (s *Server) newRouter() *router.Router {
 	r := router.New()
@@ -171,10 +128,10 @@ func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
 		here = append(here, "the description of the API is at "+openAPIPath)
 	}
 	if len(here) == 0 || string(ctx.URI().PathOriginal()) != "/" {
-		s.finish(ctx, "", nil, refusePath)
+		s.finish(ctx, "", nil, web.RefusePath)
 		return
 	}
-	s.finish(ctx, "", nil, &catalog.Error{Code: refusePath.Code,
+	s.finish(ctx, "", nil, &catalog.Error{Code: web.RefusePath.Code,
 		Message: "nothing is at this path: " + strings.Join(here, ", and ")})
 }
 
@@ -182,12 +139,12 @@ func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
 // "/*" too, and does not know which services the listener offers.
 func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 	path, service := string(ctx.URI().PathOriginal()), Platform
-	if isMailPath(path) {
+	if web.IsMailPath(path) {
 		service = Mail
 	}
 	if path == "*" || path == "/*" || connOf(ctx).services&service == 0 {
 		ctx.Response.Header.Del("Allow")
-		s.finish(ctx, "", nil, refusePath)
+		s.finish(ctx, "", nil, web.RefusePath)
 		return
 	}
 	// for a static path the library also counts routes whose parameter would match it
@@ -217,15 +174,15 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	if c.asked.answer != nil {
 		now = c.asked.at
 	}
-	var id [maxRequestID]byte
-	ctx.Response.Header.SetCanonical(headerRequestID, s.ids.append(id[:0],
-		ctx.Request.Header.PeekCanonical(headerRequestID), &c.ids))
+	var id [web.MaxRequestID]byte
+	ctx.Response.Header.SetCanonical(web.HeaderRequestID, s.ids.Append(id[:0],
+		ctx.Request.Header.PeekCanonical(web.HeaderRequestID), &c.ids))
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.panicked(ctx, cause)
 		}
 		c.asked = asked{}
-		c.charge.release()
+		c.charge.Release()
 		// A gateway may pass on the Content-Length of its client without the body. What follows is then its next request.
 		if !c.SettleBody(ctx.Response.StatusCode() < 400 && c.services != Gateway) {
 			ctx.Response.SetConnectionClose()
@@ -263,15 +220,15 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 
 // handler wraps a route in the steps that all routes have in common.
 func (s *Server) handler(rt *route) fasthttp.RequestHandler {
-	vary := varyPlatform
+	vary := web.VaryPlatform
 	if rt.service == Mail {
-		vary = varyMail
+		vary = web.VaryMail
 	}
 	return func(ctx *fasthttp.RequestCtx) {
 		c := connOf(ctx)
-		r := &request{ctx: ctx, conn: c.Conn, charge: &c.charge, path: rt.path, allow: rt.allow}
+		r := &web.Request{Ctx: ctx, Conn: c.Conn, Charge: &c.charge, Path: rt.path, Allow: rt.allow}
 		if c.services&rt.service == 0 {
-			s.finish(ctx, "", nil, refusePath)
+			s.finish(ctx, "", nil, web.RefusePath)
 			return
 		}
 		if path := string(ctx.URI().PathOriginal()); path != rt.path && s.statics[path] != "" {
@@ -281,20 +238,20 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		var err error
 		if rt.allow != 0 {
 			// The answer is only for this key. Handlers whose answers may be cached override Cache-Control.
-			ctx.Response.Header.SetCanonical(headerVary, vary)
-			ctx.Response.Header.SetCanonical(headerCacheControl, cacheNever)
-			r.key, err = s.authorize(ctx, c, rt.service, ctx.Time())
+			ctx.Response.Header.SetCanonical(web.HeaderVary, vary)
+			ctx.Response.Header.SetCanonical(web.HeaderCacheControl, web.CacheNever)
+			r.Key, err = s.authorize(ctx, c, rt.service, ctx.Time())
 		}
 		if err == nil && rt.allow == catalog.MayWrite {
-			if err = r.readActor(); err == nil {
-				err = r.readMessage()
+			if err = r.ReadActor(); err == nil {
+				err = r.ReadMessage()
 			}
 		}
 		if err == nil && rt.method != fasthttp.MethodGet {
-			err = r.readDryRun()
+			err = r.ReadDryRun()
 		}
 		if err == nil && rt.allow != 0 && rt.method != fasthttp.MethodOptions {
-			err = r.readPropose(rt)
+			err = readPropose(r, rt)
 		}
 		if err == nil && rt.service == Platform && rt.allow != 0 {
 			err = s.awaitPosition(ctx)
@@ -306,10 +263,10 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		passed := false // it is the authority's answer, with the authority's position: this node may not be there yet
 		switch {
 		case err != nil:
-		case s.o.Forwarder != nil && (rt.forwarded() || r.propose != ""): // an edge has no branches
+		case s.o.Forwarder != nil && (rt.forwarded() || r.Propose != ""): // an edge has no branches
 			err = s.forward(r)
 			passed = err == nil
-		case r.propose != "":
+		case r.Propose != "":
 			err = s.inProposal(rt, r)
 		default:
 			err = rt.run(s, r)
@@ -322,7 +279,7 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		if shows && rt.method != fasthttp.MethodGet && !passed {
 			s.showPosition(ctx, s.resolver.Published()) // with what the request has changed
 		}
-		s.finish(ctx, rt.path, r.key, err)
+		s.finish(ctx, rt.path, r.Key, err)
 	}
 }
 
@@ -332,16 +289,16 @@ func answerError(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
 		failGateway(ctx, web.StatusOf(e.Code), e)
 		return
 	}
-	fail(ctx, path, web.StatusOf(e.Code), e, nil)
+	web.Fail(ctx, path, web.StatusOf(e.Code), e, nil)
 }
 
 // optionsHandler answers OPTIONS for a path: it checks the key and lists the methods.
 func (s *Server) optionsHandler(of *route, allow string) fasthttp.RequestHandler {
 	rt := &route{method: fasthttp.MethodOptions, path: of.path, service: of.service, allow: ^catalog.Permission(0)}
-	rt.run = func(_ *Server, r *request) error {
-		r.ctx.Response.Header.Set("Allow", allow)
-		r.ctx.Response.SetStatusCode(fasthttp.StatusNoContent)
-		r.ctx.Response.Header.SetNoDefaultContentType(true)
+	rt.run = func(_ *Server, r *web.Request) error {
+		r.Ctx.Response.Header.Set("Allow", allow)
+		r.Ctx.Response.SetStatusCode(fasthttp.StatusNoContent)
+		r.Ctx.Response.Header.SetNoDefaultContentType(true)
 		return nil
 	}
 	return s.handler(rt)
@@ -359,10 +316,4 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, pattern string, key *resolver.
 	if !ctx.Hijacked() && (s.o.AccessLogResolve || !forGateway(ctx, pattern)) {
 		s.logAccess(ctx, method, pattern, key, took)
 	}
-}
-
-// isMailPath reports whether errors on the path have the mail service's form.
-func isMailPath(path string) bool {
-	rest, ok := strings.CutPrefix(path, "/api/mail")
-	return ok && (rest == "" || rest[0] == '/')
 }

@@ -114,46 +114,46 @@ func searchQuery(p web.Paging, projects []int64) resolver.Query {
 func streamed(p web.Paging) bool { return !p.Paged && p.Sort == "" && p.Order == "" }
 
 // findProjects answers GET /projects with a filter.
-func (s *Server) findProjects(r *request, by resolver.Search, page web.Paging) error {
+func (s *Server) findProjects(r *web.Request, by resolver.Search, page web.Paging) error {
 	const message = "projects found"
 	if streamed(page) {
-		rows, err := s.resolver.FoundProjects(by, r.key.ProjectIDs())
+		rows, err := s.resolver.FoundProjects(by, r.Key.ProjectIDs())
 		if err != nil {
 			return err
 		}
 		return s.stream(r, message, rows, appendProject)
 	}
-	rows, total, err := s.resolver.FindProjects(by, searchQuery(page, r.key.ProjectIDs()))
+	rows, total, err := s.resolver.FindProjects(by, searchQuery(page, r.Key.ProjectIDs()))
 	if err != nil {
 		return err
 	}
-	r.succeedPage(message, web.AppendRows(rows, resolver.AppendProject), page, total)
+	r.SucceedPage(message, web.AppendRows(rows, resolver.AppendProject), page, total)
 	return nil
 }
 
 // listAllDomains answers GET /domains: those of all projects that the key covers.
-func (s *Server) listAllDomains(r *request) error {
-	raw := r.ctx.URI().QueryString()
+func (s *Server) listAllDomains(r *web.Request) error {
+	raw := r.Ctx.URI().QueryString()
 	f, problems := parseDomainFilter(raw)
 	page, err := web.ParsePaging(raw, domainFields, problems)
 	if err != nil {
 		return err
 	}
-	if err := r.permit(); err != nil {
+	if err := r.Permit(); err != nil {
 		return err
 	}
 	const message = "domains found"
 	if streamed(page) {
-		rows, err := s.resolver.FoundDomains(f.Search, r.key.ProjectIDs())
+		rows, err := s.resolver.FoundDomains(f.Search, r.Key.ProjectIDs())
 		if err != nil {
 			return err
 		}
 		return s.stream(r, message, rows, appendDomain)
 	}
-	rows, total, err := s.resolver.FindDomains(f.Search, searchQuery(page, r.key.ProjectIDs()))
+	rows, total, err := s.resolver.FindDomains(f.Search, searchQuery(page, r.Key.ProjectIDs()))
 	if err != nil {
 		return err
 	}
-	r.succeedPage(message, web.AppendRows(rows, resolver.AppendDomain), page, total)
+	r.SucceedPage(message, web.AppendRows(rows, resolver.AppendDomain), page, total)
 	return nil
 }

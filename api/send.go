@@ -24,8 +24,7 @@ type Mailer interface {
 }
 
 var (
-	headerReplay     = []byte("Idempotent-Replay")
-	headerRetryAfter = []byte("Retry-After")
+	headerReplay = []byte("Idempotent-Replay")
 
 	refuseMail  = &catalog.Error{Code: catalog.CodeUnavailable, Message: "this server has no mail service"}
 	refuseTests = &catalog.Error{Code: catalog.CodeRateLimited,
@@ -33,7 +32,7 @@ var (
 )
 
 // sendTemplate answers POST /send/template.
-func (s *Server) sendTemplate(r *request) error {
+func (s *Server) sendTemplate(r *web.Request) error {
 	return s.send(r, []string{"domain", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
 		f.domain(m)
 		f.templated(m)
@@ -41,7 +40,7 @@ func (s *Server) sendTemplate(r *request) error {
 }
 
 // sendTestTemplate answers POST /send/test-template.
-func (s *Server) sendTestTemplate(r *request) error {
+func (s *Server) sendTestTemplate(r *web.Request) error {
 	return s.send(r, []string{"projectId", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
 		m.Rehearsal = true
 		f.project(m)
@@ -50,7 +49,7 @@ func (s *Server) sendTestTemplate(r *request) error {
 }
 
 // sendRaw answers POST /send/raw.
-func (s *Server) sendRaw(r *request) error {
+func (s *Server) sendRaw(r *web.Request) error {
 	return s.send(r, []string{"domain", "toEmail", "subject", "bodyHtml", "bodyText"}, func(f *form, m *mailer.Send) {
 		f.domain(m)
 		f.rawParts(m)
@@ -58,15 +57,15 @@ func (s *Server) sendRaw(r *request) error {
 }
 
 // send is the common part of the three calls. names are the fields of the body, and read reads them into the mail.
-func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)) error {
-	if err := r.permit(); err != nil {
+func (s *Server) send(r *web.Request, names []string, read func(*form, *mailer.Send)) error {
+	if err := r.Permit(); err != nil {
 		return err
 	}
-	f, err := r.readForm(names)
+	f, err := readForm(r, names)
 	if err != nil {
 		return err
 	}
-	m := mailer.Send{ServiceName: serviceName(r.ctx)}
+	m := mailer.Send{ServiceName: serviceName(r.Ctx)}
 	f.idempotencyKey(r, &m)
 	read(f, &m)
 	if err := f.Validated(nil); err != nil {
@@ -79,27 +78,27 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 		return refuseMail
 	}
 	if m.IdempotencyKey != "" { // the hash is only needed together with a key
-		m.Request = requestHash(r.path, f.Body)
+		m.Request = requestHash(r.Path, f.Body)
 	}
 	f.Body = nil
-	r.charge.release() // a send may wait for a long time
+	r.Charge.Release() // a send may wait for a long time
 	ctx, done := s.waiting.begin()
 	defer done()
 	receipt, err := s.o.Mail.Send(ctx, m)
 	if err != nil {
-		e, _ := visible(err)
+		e, _ := web.Visible(err)
 		switch e.Code {
 		case catalog.CodeUnavailable:
-			if r.key.Allow&catalog.MayRead != 0 { // who may read the config may know what is wrong with it
+			if r.Key.Allow&catalog.MayRead != 0 { // who may read the config may know what is wrong with it
 				if p := s.o.Mail.SecretProblem(m.ProjectID); p != nil {
 					err = &catalog.Error{Code: e.Code, Message: fmt.Sprintf("the %s of project %s cannot be opened: %s",
 						p.Field, p.Slug, p.Message)}
 				}
 			}
 		case catalog.CodeConflict:
-			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("1")) // the first request with this key still runs
+			r.Ctx.Response.Header.SetCanonical(web.HeaderRetryAfter, []byte("1")) // the first request with this key still runs
 		case catalog.CodeRateLimited:
-			r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("30")) // the queue or its disk is full
+			r.Ctx.Response.Header.SetCanonical(web.HeaderRetryAfter, []byte("30")) // the queue or its disk is full
 		}
 		return err
 	}
@@ -108,14 +107,14 @@ func (s *Server) send(r *request, names []string, read func(*form, *mailer.Send)
 }
 
 // reach finds the mail's project and checks that the key reaches it.
-func (s *Server) reach(r *request, m *mailer.Send) error {
+func (s *Server) reach(r *web.Request, m *mailer.Send) error {
 	if m.Domain == "" {
 		project, err := s.resolver.ProjectByID(m.ProjectID)
 		switch {
 		case err != nil:
 			return err
-		case !r.key.Covers(project.ID):
-			return refuseProject
+		case !r.Key.Covers(project.ID):
+			return web.RefuseProject
 		}
 		return nil
 	}
@@ -123,7 +122,7 @@ func (s *Server) reach(r *request, m *mailer.Send) error {
 	if err != nil {
 		return err
 	}
-	if refused := refusedAnswer(r.key, answer); refused != nil {
+	if refused := web.RefusedAnswer(r.Key, answer); refused != nil {
 		return refused
 	}
 	m.ProjectID, m.Domain = answer.ProjectID, ""
@@ -131,22 +130,22 @@ func (s *Server) reach(r *request, m *mailer.Send) error {
 }
 
 // answerSend answers with the result of a send.
-func (s *Server) answerSend(r *request, project int64, receipt *mailer.Receipt) {
-	h := &r.ctx.Response.Header
+func (s *Server) answerSend(r *web.Request, project int64, receipt *mailer.Receipt) {
+	h := &r.Ctx.Response.Header
 	if receipt.Replayed {
 		h.SetCanonical(headerReplay, []byte("true"))
 	}
-	h.SetCanonical(headerLocation, fmt.Appendf(nil, "/api/mail/projects/%d/logs/%d", project, receipt.LogID))
+	h.SetCanonical(web.HeaderLocation, fmt.Appendf(nil, "/api/mail/projects/%d/logs/%d", project, receipt.LogID))
 	switch {
 	case receipt.Failed != nil:
-		fail(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadGateway, receipt.Failed, nil)
+		web.Fail(r.Ctx, string(r.Ctx.URI().PathOriginal()), http.StatusBadGateway, receipt.Failed, nil)
 	case receipt.Sent:
 		data := fmt.Appendf(nil, `{"sent":true,"logId":%d,"messageId":`, receipt.LogID)
 		data = resolver.AppendString(data, receipt.MessageID)
-		r.succeed("mail sent", append(data, '}'))
+		r.Succeed("mail sent", append(data, '}'))
 	default:
-		r.succeed("mail queued", fmt.Appendf(nil, `{"sent":false,"queued":true,"logId":%d}`, receipt.LogID))
-		r.ctx.Response.SetStatusCode(http.StatusAccepted)
+		r.Succeed("mail queued", fmt.Appendf(nil, `{"sent":false,"queued":true,"logId":%d}`, receipt.LogID))
+		r.Ctx.Response.SetStatusCode(http.StatusAccepted)
 	}
 }
 

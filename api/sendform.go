@@ -16,8 +16,8 @@ const (
 )
 
 // idempotencyKey reads the header Idempotency-Key: 1 to 255 printable ASCII characters.
-func (f *form) idempotencyKey(r *request, m *mailer.Send) {
-	values := r.ctx.Request.Header.PeekAll(headerIdempotencyKey)
+func (f *form) idempotencyKey(r *web.Request, m *mailer.Send) {
+	values := r.Ctx.Request.Header.PeekAll(headerIdempotencyKey)
 	if len(values) == 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func (f *form) project(m *mailer.Send) {
 		return
 	}
 	number, _ := value.(json.Number)
-	id, err := strconv.ParseUint(string(number), 10, idBits)
+	id, err := strconv.ParseUint(string(number), 10, web.IDBits)
 	if err != nil || id == 0 {
 		f.Fail("projectId", "must be a positive whole number")
 	}

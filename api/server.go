@@ -20,6 +20,7 @@ import (
 	"fingerpost/api/console"
 	"fingerpost/api/events"
 	"fingerpost/api/gate"
+	"fingerpost/api/web"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
 )
@@ -138,13 +139,13 @@ type Server struct {
 	router   *router.Router
 	statics  map[string]string // paths without parameters, with their Allow headers
 	keys     *keyring
-	ids      *requestIDs
+	ids      *web.RequestIDs
 	metrics  *metrics
 	gate     *gate.Gate
 	admitted atomic.Uint64 // connections since the start
 	streams  *events.Streams
 	waiting  *waiting
-	bodies   *bodyBudget
+	bodies   *web.BodyBudget
 
 	anonymous logLimit // of the access log
 
@@ -172,7 +173,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		o: o, resolver: o.Resolver, projects: o.Resolver, log: o.Logger,
 		keys: &keyring{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
-		ids:  newRequestIDs(), metrics: new(metrics),
+		ids:  web.NewRequestIDs(), metrics: new(metrics),
 	}
 	s.gate = gate.New(gate.Limits{
 		HeaderBytes: s.o.Limits.HeaderBytes, BodyBytes: s.o.Limits.BodyBytes,
@@ -181,7 +182,7 @@ func New(o Options) (*Server, error) {
 	})
 	s.anonymous.log = o.Logger
 	s.waiting = newWaiting(s.o.Limits)
-	s.bodies = &bodyBudget{total: s.o.Limits.Bodies, perKey: s.o.Limits.BodiesPerKey, keys: map[string]int64{}}
+	s.bodies = web.NewBodyBudget(s.o.Limits.Bodies, s.o.Limits.BodiesPerKey)
 	s.streams = events.New(events.Options{
 		Feed: o.Resolver.Events(), Renew: s.renewKey, Logger: o.Logger,
 		Limit: s.o.Limits.Streams, PerKey: s.o.Limits.StreamsPerKey, Heartbeat: s.o.Limits.Heartbeat, Write: s.o.Limits.Write,
@@ -198,7 +199,7 @@ func New(o Options) (*Server, error) {
 	s.http = &fasthttp.Server{
 		Handler:        s.handle,
 		ErrorHandler:   s.readFailed,
-		HeaderReceived: s.headerReceived,
+		HeaderReceived: web.HideBody,
 		ReadBufferSize: s.o.Limits.HeaderBytes,
 		// The gate's cap comes first. Twice as many, because the goroutine of an evicted connection may still run for a
 		// moment.

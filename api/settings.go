@@ -1,28 +1,29 @@
 package api
 
 import (
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
 // getSingle answers with a resource that a project has once: settings or the SMTP config.
-func getSingle[T any](s *Server, r *request, project *catalog.Project, message string, read func(project int64) (*T,
+func getSingle[T any](s *Server, r *web.Request, project *catalog.Project, message string, read func(project int64) (*T,
 	error),
 	appendTo func([]byte, int64, *T) []byte, etag func(int64, *T) string) error {
 	v, err := read(project.ID)
 	if err != nil {
 		return err
 	}
-	r.succeedTagged(message, appendTo(nil, project.ID, v), etag(project.ID, v))
+	r.SucceedTagged(message, appendTo(nil, project.ID, v), etag(project.ID, v))
 	return nil
 }
 
-func (s *Server) getServiceSettings(r *request, project *catalog.Project) error {
+func (s *Server) getServiceSettings(r *web.Request, project *catalog.Project) error {
 	return getSingle(s, r, project, "service settings found",
 		s.projects.ServiceSettings, resolver.AppendServiceSettings, resolver.ServiceSettingsETag)
 }
 
-func (s *Server) getAuthSettings(r *request, project *catalog.Project) error {
+func (s *Server) getAuthSettings(r *web.Request, project *catalog.Project) error {
 	return getSingle(s, r, project, "auth settings found",
 		s.projects.AuthSettings, resolver.AppendAuthSettings, resolver.AuthSettingsETag)
 }
@@ -34,8 +35,8 @@ var (
 )
 
 // updateServiceSettings answers PUT /projects/{id}/service-settings.
-func (s *Server) updateServiceSettings(r *request, project *catalog.Project) error {
-	f, err := r.readForm(serviceNames)
+func (s *Server) updateServiceSettings(r *web.Request, project *catalog.Project) error {
+	f, err := readForm(r, serviceNames)
 	if err != nil {
 		return err
 	}
@@ -46,13 +47,13 @@ func (s *Server) updateServiceSettings(r *request, project *catalog.Project) err
 	}
 	now, err := s.projects.ServiceSettings(project.ID)
 	if err == nil {
-		err = r.matches(resolver.ServiceSettingsETag(project.ID, now))
+		err = r.Matches(resolver.ServiceSettingsETag(project.ID, now))
 	}
 	if err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
-		if err := r.matches(resolver.ServiceSettingsETag(p.Project.ID, &p.Service)); err != nil {
+		if err := r.Matches(resolver.ServiceSettingsETag(p.Project.ID, &p.Service)); err != nil {
 			return err
 		}
 		f.Fill(p.Service.Fields(), serviceNames...)
@@ -64,15 +65,15 @@ func (s *Server) updateServiceSettings(r *request, project *catalog.Project) err
 	if now, err = s.projects.ServiceSettings(project.ID); err != nil {
 		return err
 	}
-	r.succeedWritten("service settings updated",
+	r.SucceedWritten("service settings updated",
 		resolver.AppendServiceSettings(nil, project.ID, now), resolver.ServiceSettingsETag(project.ID, now))
 	return nil
 }
 
 // updateAuthSettings answers PUT /projects/{id}/auth-settings. If the body has registrationMode without
 // approvalRequired or inviteOnly, those two are set to fit the mode.
-func (s *Server) updateAuthSettings(r *request, project *catalog.Project) error {
-	f, err := r.readForm(authNames)
+func (s *Server) updateAuthSettings(r *web.Request, project *catalog.Project) error {
+	f, err := readForm(r, authNames)
 	if err != nil {
 		return err
 	}
@@ -83,13 +84,13 @@ func (s *Server) updateAuthSettings(r *request, project *catalog.Project) error 
 	}
 	now, err := s.projects.AuthSettings(project.ID)
 	if err == nil {
-		err = r.matches(resolver.AuthSettingsETag(project.ID, now))
+		err = r.Matches(resolver.AuthSettingsETag(project.ID, now))
 	}
 	if err != nil {
 		return err
 	}
 	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
-		if err := r.matches(resolver.AuthSettingsETag(p.Project.ID, &p.Auth)); err != nil {
+		if err := r.Matches(resolver.AuthSettingsETag(p.Project.ID, &p.Auth)); err != nil {
 			return err
 		}
 		if f.Has("registrationMode") {
@@ -105,7 +106,7 @@ func (s *Server) updateAuthSettings(r *request, project *catalog.Project) error 
 	if now, err = s.projects.AuthSettings(project.ID); err != nil {
 		return err
 	}
-	r.succeedWritten("auth settings updated",
+	r.SucceedWritten("auth settings updated",
 		resolver.AppendAuthSettings(nil, project.ID, now), resolver.AuthSettingsETag(project.ID, now))
 	return nil
 }

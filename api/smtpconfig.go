@@ -18,14 +18,14 @@ var smtpNames = catalog.RequestNames(new(catalog.SMTPConfig).Fields())
 // maxPasswordBytes is the longest password that a request may set.
 const maxPasswordBytes = 1024
 
-func (s *Server) getSMTPConfig(r *request, project *catalog.Project) error {
+func (s *Server) getSMTPConfig(r *web.Request, project *catalog.Project) error {
 	return getSingle(s, r, project, "SMTP config found",
 		s.projects.SMTPConfig, resolver.AppendSMTPConfig, resolver.SMTPConfigETag)
 }
 
 // saveSMTPConfig answers POST and PUT of a project's SMTP config; both create it or change it.
-func (s *Server) saveSMTPConfig(r *request, project *catalog.Project) error {
-	f, err := r.readForm(smtpNames)
+func (s *Server) saveSMTPConfig(r *web.Request, project *catalog.Project) error {
+	f, err := readForm(r, smtpNames)
 	if err != nil {
 		return err
 	}
@@ -38,9 +38,9 @@ func (s *Server) saveSMTPConfig(r *request, project *catalog.Project) error {
 	}
 	present := func(c *catalog.SMTPConfig) error {
 		if !c.HasServer() {
-			return r.matchesNone()
+			return r.MatchesNone()
 		}
-		return r.matchesSaved(resolver.SMTPConfigETag(project.ID, c))
+		return r.MatchesSaved(resolver.SMTPConfigETag(project.ID, c))
 	}
 	if err := present(now); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *Server) saveSMTPConfig(r *request, project *catalog.Project) error {
 	if now, err = s.projects.SMTPConfig(project.ID); err != nil {
 		return err
 	}
-	r.succeedSaved("SMTP config", created, resolver.AppendSMTPConfig(nil, project.ID, now),
+	r.SucceedSaved("SMTP config", created, resolver.AppendSMTPConfig(nil, project.ID, now),
 		resolver.SMTPConfigETag(project.ID, now),
 		mailLocation(project.ID)+"/smtp-config")
 	return nil
@@ -144,10 +144,10 @@ func destination(c *catalog.SMTPConfig) mailDestination {
 }
 
 // deleteSMTPConfig answers DELETE of a project's SMTP config.
-func (s *Server) deleteSMTPConfig(r *request, project *catalog.Project) error {
+func (s *Server) deleteSMTPConfig(r *web.Request, project *catalog.Project) error {
 	c, err := s.projects.SMTPConfig(project.ID)
 	if err == nil {
-		err = r.matches(resolver.SMTPConfigETag(project.ID, c))
+		err = r.Matches(resolver.SMTPConfigETag(project.ID, c))
 	}
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *Server) deleteSMTPConfig(r *request, project *catalog.Project) error {
 		if !p.SMTP.HasServer() {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such SMTP config"}
 		}
-		if err := r.matches(resolver.SMTPConfigETag(p.Project.ID, p.SMTP)); err != nil {
+		if err := r.Matches(resolver.SMTPConfigETag(p.Project.ID, p.SMTP)); err != nil {
 			return err
 		}
 		p.SMTP = nil
@@ -165,7 +165,7 @@ func (s *Server) deleteSMTPConfig(r *request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	r.succeed("SMTP config deleted", []byte("null"))
+	r.Succeed("SMTP config deleted", []byte("null"))
 	return nil
 }
 

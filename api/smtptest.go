@@ -18,11 +18,11 @@ var smtpTestNames = []string{"host", "port", "username", "password", "fromEmail"
 
 // testSMTP answers POST /projects/smtp-config/test. It tries the settings of the body, stores none of them and uses
 // nothing stored. It concerns no project, so a key that is bound to some projects may call it.
-func (s *Server) testSMTP(r *request) error {
-	if err := r.permit(); err != nil {
+func (s *Server) testSMTP(r *web.Request) error {
+	if err := r.Permit(); err != nil {
 		return err
 	}
-	f, err := r.readForm(smtpTestNames)
+	f, err := readForm(r, smtpTestNames)
 	if err != nil {
 		return err
 	}
@@ -35,23 +35,23 @@ func (s *Server) testSMTP(r *request) error {
 	}
 	done, ok := take(s.waiting.tests)
 	if !ok {
-		r.ctx.Response.Header.SetCanonical(headerRetryAfter, []byte("5"))
+		r.Ctx.Response.Header.SetCanonical(web.HeaderRetryAfter, []byte("5"))
 		return refuseTests
 	}
 	defer done()
 	f.Body = nil
-	r.charge.release()
-	if watch, watched := s.watchedTests.Load(requestID(r.ctx)); watched {
+	r.Charge.Release()
+	if watch, watched := s.watchedTests.Load(web.RequestID(r.Ctx)); watched {
 		t.OnStep = watch.(func(string, time.Duration))
 	}
 	report, err := s.o.Mail.TestSMTP(s.waiting.ctx, t)
 	if err == nil {
-		r.succeed("connected, and a mail was sent", appendSMTPTest(nil, &report))
+		r.Succeed("connected, and a mail was sent", appendSMTPTest(nil, &report))
 		return nil
 	}
 	// the client chose the settings: 400, not 502
-	if e, _ := visible(err); strings.HasPrefix(string(e.Code), web.SMTPCodes) {
-		fail(r.ctx, string(r.ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendSMTPTest(nil, &report))
+	if e, _ := web.Visible(err); strings.HasPrefix(string(e.Code), web.SMTPCodes) {
+		web.Fail(r.Ctx, string(r.Ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendSMTPTest(nil, &report))
 		return nil
 	}
 	return err

@@ -60,7 +60,7 @@ func (p *listStream) fill() error {
 	p.buf = p.buf[:0]
 	if !p.begun {
 		p.begun = true
-		p.buf = append(p.buf, envelopeBegin+p.message+envelopeData+"["...)
+		p.buf = append(p.buf, web.EnvelopeBegin+p.message+web.EnvelopeData+"["...)
 	}
 	for len(p.buf) < streamChunk && len(p.rows) > 0 {
 		row := p.rows[0]
@@ -81,7 +81,7 @@ func (p *listStream) fill() error {
 	}
 	if len(p.rows) == 0 {
 		p.ended = true
-		p.buf = endEnvelope(append(p.buf, ']'), time.Now())
+		p.buf = web.EndEnvelope(append(p.buf, ']'), time.Now())
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func headChunked(ctx *fasthttp.RequestCtx) {
 }
 
 // streamProjects answers with all projects in the order of their ids.
-func (s *Server) streamProjects(r *request, descending bool) error {
+func (s *Server) streamProjects(r *web.Request, descending bool) error {
 	var rows []resolver.Found
 	err := s.resolver.EachProject(func(p *catalog.Project) bool {
 		rows = append(rows, resolver.Found{Project: p.ID, ID: p.ID})
@@ -127,22 +127,22 @@ func appendDomain(dst []byte, from *resolver.Resolver, row resolver.Found) ([]by
 }
 
 // stream answers with a list whose rows are read while it is sent.
-func (s *Server) stream(r *request, message string, rows []resolver.Found, appendRow rowAppender) error {
+func (s *Server) stream(r *web.Request, message string, rows []resolver.Found, appendRow rowAppender) error {
 	stream := &listStream{server: s, message: message, rows: rows, appendRow: appendRow}
-	r.ctx.Response.Header.SetContentTypeBytes(contentJSON)
-	if r.ctx.IsHead() {
-		headChunked(r.ctx)
+	r.Ctx.Response.Header.SetContentTypeBytes(web.ContentJSON)
+	if r.Ctx.IsHead() {
+		headChunked(r.Ctx)
 		return nil
 	}
-	if !r.ctx.Request.Header.IsHTTP11() {
+	if !r.Ctx.Request.Header.IsHTTP11() {
 		// HTTP/1.0 knows no chunked bodies.
 		body, err := io.ReadAll(stream)
 		if err != nil {
 			return err
 		}
-		r.ctx.Response.SetBodyRaw(body)
+		r.Ctx.Response.SetBodyRaw(body)
 		return nil
 	}
-	r.ctx.Response.SetBodyStream(stream, -1)
+	r.Ctx.Response.SetBodyStream(stream, -1)
 	return nil
 }

@@ -27,21 +27,21 @@ var (
 			"it cannot be deleted through one; an own template of the same code goes before it"}
 )
 
-func (s *Server) listTemplates(r *request) error {
+func (s *Server) listTemplates(r *web.Request) error {
 	return listOwned(s, r, "projectId", templateFields, "templates found", s.projects.Templates,
 		resolver.AppendTemplateRow)
 }
 
 // getTemplate answers with a template of the project, or with a default one.
-func (s *Server) getTemplate(r *request, _ *catalog.Project, t *catalog.Template) error {
-	r.succeedTagged("template found", resolver.AppendTemplate(nil, t), resolver.TemplateETag(t))
+func (s *Server) getTemplate(r *web.Request, _ *catalog.Project, t *catalog.Template) error {
+	r.SucceedTagged("template found", resolver.AppendTemplate(nil, t), resolver.TemplateETag(t))
 	return nil
 }
 
 // saveTemplate answers POST and PUT of a project's templates; both create or change the one with the body's code. A
 // default template of the same code stays as it is.
-func (s *Server) saveTemplate(r *request, project *catalog.Project) error {
-	f, err := r.readForm(templateNames, "defaultTemplate")
+func (s *Server) saveTemplate(r *web.Request, project *catalog.Project) error {
+	f, err := readForm(r, templateNames, "defaultTemplate")
 	if err != nil {
 		return err
 	}
@@ -55,9 +55,9 @@ func (s *Server) saveTemplate(r *request, project *catalog.Project) error {
 	}
 	present := func(t *catalog.Template) error {
 		if t == nil {
-			return r.matchesNone()
+			return r.MatchesNone()
 		}
-		return r.matchesSaved(resolver.TemplateETag(t))
+		return r.MatchesSaved(resolver.TemplateETag(t))
 	}
 	if err := present(now); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s *Server) saveTemplate(r *request, project *catalog.Project) error {
 	if now, err = s.projects.OwnTemplate(project.ID, code); err != nil {
 		return err
 	}
-	r.succeedSaved("template", created, resolver.AppendTemplate(nil, now), resolver.TemplateETag(now),
+	r.SucceedSaved("template", created, resolver.AppendTemplate(nil, now), resolver.TemplateETag(now),
 		mailLocation(project.ID)+"/templates/"+strconv.FormatInt(now.ID, 10))
 	return nil
 }
@@ -150,11 +150,11 @@ func (f *form) maxAge(t *catalog.Template) {
 }
 
 // deleteTemplate answers DELETE of one of a project's templates.
-func (s *Server) deleteTemplate(r *request, project *catalog.Project, t *catalog.Template) error {
+func (s *Server) deleteTemplate(r *web.Request, project *catalog.Project, t *catalog.Template) error {
 	if t.ProjectID == 0 {
 		return refuseDefault
 	}
-	if err := r.matches(resolver.TemplateETag(t)); err != nil {
+	if err := r.Matches(resolver.TemplateETag(t)); err != nil {
 		return err
 	}
 	err := s.update(r, project, func(p *catalog.ProjectConfig) error {
@@ -162,7 +162,7 @@ func (s *Server) deleteTemplate(r *request, project *catalog.Project, t *catalog
 		if at < 0 {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such template"}
 		}
-		if err := r.matches(resolver.TemplateETag(&p.Templates[at])); err != nil {
+		if err := r.Matches(resolver.TemplateETag(&p.Templates[at])); err != nil {
 			return err
 		}
 		p.Templates = slices.Delete(p.Templates, at, at+1)
@@ -171,6 +171,6 @@ func (s *Server) deleteTemplate(r *request, project *catalog.Project, t *catalog
 	if err != nil {
 		return err
 	}
-	r.succeed("template deleted", []byte("null"))
+	r.Succeed("template deleted", []byte("null"))
 	return nil
 }

@@ -2,8 +2,11 @@ package web
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/valyala/fasthttp"
+
+	"fingerpost/resolver/catalog"
 )
 
 var ifNoneMatch = []byte(fasthttp.HeaderIfNoneMatch)
@@ -52,4 +55,58 @@ func NotModified(h *fasthttp.RequestHeader, etag string) bool {
 		}
 	}
 	return false
+}
+
+var (
+	refuseMatch = &catalog.Error{Code: catalog.CodePrecondition,
+		Message: "the resource is not what If-Match names; read it again"}
+	refuseNoneMatch = &catalog.Error{Code: catalog.CodePrecondition, Message: "there is what If-None-Match rules out"}
+)
+
+// Matches returns an error if the request has an If-Match that does not name etag, the resource's (RFC 9110, 13.1.1).
+func (r *Request) Matches(etag string) error {
+	lists := r.Ctx.Request.Header.PeekAll(fasthttp.HeaderIfMatch)
+	if len(lists) == 0 || slices.ContainsFunc(lists, func(list []byte) bool { return StrongMatch(list, etag) }) {
+		return nil
+	}
+	return refuseMatch
+}
+
+// MatchesSaved is Matches for a call that creates or changes a resource that exists: If-None-Match may demand that it
+// does not exist, or differs (RFC 9110, 13.1.2).
+func (r *Request) MatchesSaved(etag string) error {
+	if err := r.Matches(etag); err != nil {
+		return err
+	}
+	if NotModified(&r.Ctx.Request.Header, etag) {
+		return refuseNoneMatch
+	}
+	return nil
+}
+
+// MatchesNone is MatchesSaved for a resource that does not exist: any If-Match fails.
+func (r *Request) MatchesNone() error {
+	if len(r.Ctx.Request.Header.PeekAll(fasthttp.HeaderIfMatch)) > 0 {
+		return refuseMatch
+	}
+	return nil
+}
+
+// SucceedTagged is Succeed for a single resource: it adds an ETag, and answers 304 if the client has the resource
+// already.
+func (r *Request) SucceedTagged(message string, data []byte, etag string) {
+	r.Ctx.Response.Header.SetCanonical(HeaderETag, []byte(etag))
+	r.Ctx.Response.Header.SetCanonical(HeaderCacheControl, cacheChecked)
+	if NotModified(&r.Ctx.Request.Header, etag) {
+		WriteNotModified(r.Ctx)
+		return
+	}
+	r.Succeed(message, data)
+}
+
+// WriteNotModified makes the answer a 304, which has neither a body nor a Content-Type.
+func WriteNotModified(ctx *fasthttp.RequestCtx) {
+	ctx.Response.ResetBody()
+	ctx.Response.Header.SetNoDefaultContentType(true)
+	ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
 }

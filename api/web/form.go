@@ -24,6 +24,16 @@ func NewForm(body *Object, problems catalog.Problems) *Form {
 	return &Form{Body: body, Problems: problems, Bad: map[string]bool{}}
 }
 
+// ReadForm reads the body. fields are those that the call takes; readOnly are further fields of answers, next to those
+// that all have.
+func (r *Request) ReadForm(fields []string, readOnly ...string) (*Form, error) {
+	body, problems, err := r.ReadBody(fields, append(readOnly, ReadOnlyFields...))
+	if err != nil {
+		return nil, err
+	}
+	return NewForm(body, problems), nil
+}
+
 // Has reports whether the body has a field.
 func (f *Form) Has(name string) bool {
 	_, given := f.Body.Values[name]

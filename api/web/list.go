@@ -84,3 +84,8 @@ func (p Paging) AppendMeta(data []byte, total int) []byte {
 	return fmt.Appendf(data, `,"meta":{"total":%d,"page":%d,"limit":%d,"totalPages":%d}`, total, p.Page, p.Limit,
 		(total+p.Limit-1)/p.Limit)
 }
+
+// SucceedPage answers with a list, and with meta if the request names a page. data is the JSON of the list.
+func (r *Request) SucceedPage(message string, data []byte, p Paging, total int) {
+	r.Succeed(message, p.AppendMeta(data, total))
+}

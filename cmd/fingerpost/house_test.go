@@ -83,7 +83,7 @@ var plan = map[string][]string{
 	"fingerpost/api/console": {"fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
 	"fingerpost/api/gateway": {"fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog",
 		"github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
-	"fingerpost/api/web": {"fingerpost/resolver/catalog", "fingerpost/resolver", "github.com/valyala/fasthttp"},
+	"fingerpost/api/web": {"fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "github.com/valyala/fasthttp"},
 	"fingerpost/api": {"fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/proposals",
 		"fingerpost/mailer", "fingerpost/mailer/template", "fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},

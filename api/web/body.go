@@ -1,35 +1,34 @@
-package api
+package web
 
 import (
 	"errors"
 	"slices"
 
 	"fingerpost/api/gate"
-	"fingerpost/api/web"
 	"fingerpost/resolver/catalog"
 )
 
 const headerIgnored = "X-Ignored-Fields"
 
-// readBody reads and decodes a request's body, which must be a JSON object. Call it last: everything that can be
+// ReadBody reads and decodes a request's body, which must be a JSON object. Call it last: everything that can be
 // checked without the body is checked first, and the body stays unread until then. The object holds no memory of the
 // request. fields are those that the call takes, and readOnly others that an answer may have. All fields but the former
 // are ignored, and named in the answer's X-Ignored-Fields. With "Prefer: handling=strict" a field that is neither is a
 // problem.
-func (r *request) readBody(fields, readOnly []string) (body *web.Object, problems catalog.Problems, err error) {
-	h := &r.ctx.Request.Header
-	if err := web.CheckMediaType(h); err != nil {
+func (r *Request) ReadBody(fields, readOnly []string) (body *Object, problems catalog.Problems, err error) {
+	h := &r.Ctx.Request.Header
+	if err := CheckMediaType(h); err != nil {
 		return nil, nil, err
 	}
-	text, err := r.bodyText()
+	text, err := r.BodyText()
 	if err != nil {
 		return nil, nil, err
 	}
-	if body, err = web.DecodeBody(text); err != nil {
+	if body, err = DecodeBody(text); err != nil {
 		return nil, nil, err
 	}
 	var ignored []string
-	strict := web.PrefersStrict(h)
+	strict := PrefersStrict(h)
 	for _, name := range body.Names {
 		switch {
 		case slices.Contains(fields, name):
@@ -40,19 +39,19 @@ func (r *request) readBody(fields, readOnly []string) (body *web.Object, problem
 		}
 	}
 	if len(ignored) > 0 {
-		r.ctx.Response.Header.Set(headerIgnored, web.IgnoredText(ignored))
+		r.Ctx.Response.Header.Set(headerIgnored, IgnoredText(ignored))
 	}
 	return body, problems, nil
 }
 
-// bodyText reads a request's body. It may be called again.
-func (r *request) bodyText() (text []byte, err error) {
+// BodyText reads a request's body. It may be called again.
+func (r *Request) BodyText() (text []byte, err error) {
 	if r.body != nil {
 		return *r.body, nil
 	}
-	text, err = r.conn.ReadBody(func(n int64) error { return r.charge.take(r.key.ID, n) })
+	text, err = r.Conn.ReadBody(func(n int64) error { return r.Charge.Take(r.Key.ID, n) })
 	if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
-		return nil, refusedByGate(refused)
+		return nil, RefusedByGate(refused)
 	}
 	if err == nil {
 		r.body = &text

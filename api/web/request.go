@@ -1,0 +1,86 @@
+package web
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/api/gate"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// A Request is what a handler works on. It is valid until the handler returns.
+type Request struct {
+	Ctx     *fasthttp.RequestCtx
+	Conn    *gate.Conn
+	Charge  *BodyCharge
+	Path    string             // the route's, with parameters in braces
+	Allow   catalog.Permission // the route's
+	Key     *resolver.Key      // nil if the route needs none
+	Actor   string             // of a write: the X-Actor header field, or ""
+	Message string             // of a write: the X-Change-Message header field, or ""
+	Propose string             // the X-Propose header field: the proposal that it is about, or ""
+	Dry     bool               // of a write: it only shows what it would change
+	body    *[]byte            // see BodyText; nil: not read yet
+}
+
+// Permit returns an error if the key does not allow the operation. Handlers call it after checking path and query. Who
+// may propose a change may also see what it would change.
+func (r *Request) Permit() error {
+	may := r.Allow
+	if (r.Propose != "" || r.Dry) && may == catalog.MayWrite {
+		may |= catalog.MayPropose
+	}
+	if r.Key.Allow&may == 0 {
+		return RefuseAllow
+	}
+	return nil
+}
+
+// IDBits is the size of ids (api/README.md, Answers).
+const IDBits = 53
+
+// ID reads a path parameter that is a positive decimal integer below 2^53 (api/README.md, Requests).
+func (r *Request) ID(name string) (id int64, problems catalog.Problems) {
+	text, _ := r.Ctx.UserValue(name).(string)
+	n, err := strconv.ParseUint(text, 10, IDBits)
+	if err != nil || n == 0 {
+		problems.Addf(name, "must be a positive decimal integer")
+	}
+	return int64(n), problems
+}
+
+// Author names the request's key, and whom it acts for, as the author of a change.
+func (r *Request) Author() catalog.Author {
+	return catalog.Author{Door: catalog.DoorAPI, Actor: cmp.Or(r.Actor, r.Key.Name), Key: r.Key.Name,
+		RequestID: RequestID(r.Ctx)}
+}
+
+// DryRunParam is the query parameter that makes a write a dry run (api/README.md, Dry run).
+const DryRunParam = "dryRun"
+
+// ReadDryRun reads the parameter. A call that changes no file has no dry run: somebody who asks for one must not get
+// the real thing, such as a mail that is sent.
+func (r *Request) ReadDryRun() error {
+	q := ParseQuery(r.Ctx.URI().QueryString(), DryRunParam)
+	value, given := q.Values[DryRunParam]
+	switch {
+	case len(q.Problems) > 0:
+		return Invalid(q.Problems...)
+	case given && r.Allow != catalog.MayWrite:
+		return InvalidField(DryRunParam, "is not for this call: it changes no file")
+	case given && value != "1" && value != "0":
+		return InvalidField(DryRunParam, "must be 1 (check and show the change) or 0 (make it)")
+	}
+	r.Dry = value == "1"
+	return nil
+}
+
+// IsMailPath reports whether errors on the path have the mail service's form.
+func IsMailPath(path string) bool {
+	rest, ok := strings.CutPrefix(path, "/api/mail")
+	return ok && (rest == "" || rest[0] == '/')
+}
