@@ -17,6 +17,13 @@ var (
 	refuseHistory = &catalog.Error{Code: catalog.CodeGitOff, Message: "this server keeps no git history (serve --git)"}
 )
 
+// A Git knows the git history; *gitrepo.Repo is behind it.
+type Git interface {
+	web.Git
+	// Has reports whether the branch has a commit, by its full id, whose files are live.
+	Has(commit string) (bool, error)
+}
+
 // getCommit answers GET /commits/{commit}: a position that has what the commit brought, once it is live.
 func (s *Server) getCommit(r *web.Request) error {
 	commit, _ := r.Ctx.UserValue("commit").(string)

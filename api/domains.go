@@ -14,7 +14,7 @@ import (
 var domainFields = []string{"id", "projectId", "domain", "primary", "active", "createdAt", "updatedAt"}
 
 func (s *Server) listDomains(r *web.Request) error {
-	return listOwned(s, r, "id", domainFields, "domains found", s.projects.Domains, resolver.AppendDomain)
+	return web.ListOwned(r, s.projects, "id", domainFields, "domains found", s.projects.Domains, resolver.AppendDomain)
 }
 
 func (s *Server) getDomain(r *web.Request, _ *catalog.Project, d *catalog.Domain) error {
@@ -77,7 +77,7 @@ func (s *Server) createDomain(r *web.Request, project *catalog.Project) error {
 	if err := f.readDomain(&d); err != nil {
 		return err
 	}
-	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
 		if slices.ContainsFunc(p.Domains, func(o catalog.Domain) bool { return o.UUID == d.UUID && o.Name != d.Name }) {
 			d.UUID = catalog.NewUUID() // the derived UUID belongs to a domain that was renamed
@@ -127,7 +127,7 @@ func (s *Server) updateDomain(r *web.Request, project *catalog.Project, domain *
 	if err := r.Matches(resolver.DomainETag(domain)); err != nil {
 		return err
 	}
-	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		now, err := presentDomain(r, p, domain.UUID)
 		if err != nil {
 			return err
@@ -154,7 +154,7 @@ func (s *Server) deleteDomain(r *web.Request, project *catalog.Project, domain *
 	if err := r.Matches(resolver.DomainETag(domain)); err != nil {
 		return err
 	}
-	err := s.update(r, project, func(p *catalog.ProjectConfig) error {
+	err := s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if _, err := presentDomain(r, p, domain.UUID); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ func (s *Server) getProject(r *web.Request) error {
 	if given && view != "full" && len(q.Problems) == 0 {
 		q.Problems.Addf("view", `must be "full", or left out for the project alone`)
 	}
-	project, err := s.projectOf(r, "id", q.Problems...)
+	project, err := r.Project(s.projects, "id", q.Problems...)
 	switch {
 	case err != nil:
 		return err

@@ -51,7 +51,7 @@ func (s *Server) listKeys(r *web.Request) error {
 	return nil
 }
 
-// createKey answers POST /keys. See write.go for the steps.
+// createKey answers POST /keys. See web/write.go for the steps.
 func (s *Server) createKey(r *web.Request) error {
 	if err := permitKeys(r); err != nil {
 		return err
@@ -69,7 +69,8 @@ func (s *Server) createKey(r *web.Request) error {
 	}
 	text := k.Renew()
 	permit := s.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error { return beyond(key, k, expiry) })
-	if err := s.write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: k.Name, Create: k, Permit: permit}}); err != nil {
+	err = s.writer.Write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: k.Name, Create: k, Permit: permit}})
+	if err != nil {
 		return err
 	}
 	r.SucceedCreated("key created", s.newKeyRow(k, text, nil), keysPath+"/"+k.Name)
@@ -124,7 +125,8 @@ func (s *Server) rotateKey(r *web.Request) error {
 	permit := s.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error {
 		return beyond(key, &made.New, "expiresAt")
 	})
-	if err := s.write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: k.Name, Rotate: rotate, Permit: permit}}); err != nil {
+	err = s.writer.Write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: k.Name, Rotate: rotate, Permit: permit}})
+	if err != nil {
 		return err
 	}
 	row := s.newKeyRow(&made.New, made.Text, &made.Old)
@@ -166,7 +168,7 @@ func (s *Server) revokeKey(r *web.Request) error {
 			}
 			return nil
 		})
-		err := s.write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: name, Permit: permit}})
+		err := s.writer.Write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: name, Permit: permit}})
 		if err != nil && !(all && web.IsNotFound(err)) {
 			return err
 		}

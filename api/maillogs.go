@@ -50,7 +50,7 @@ func (s *Server) listMailLogs(r *web.Request) error {
 // loggedProject is projectOf for the log, which outlives its project: a key that reaches every project may read the log
 // of a deleted one.
 func (s *Server) loggedProject(r *web.Request, others ...catalog.Problem) (int64, error) {
-	project, err := s.projectOf(r, "projectId", others...)
+	project, err := r.Project(s.projects, "projectId", others...)
 	if err == nil {
 		return project.ID, nil
 	}

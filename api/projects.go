@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strconv"
 	"strings"
 
 	"fingerpost/api/web"
@@ -76,54 +77,6 @@ func (s *Server) succeedProject(r *web.Request, p *catalog.Project) {
 	r.SucceedTagged("project found", resolver.AppendProject(nil, p), resolver.ProjectETag(p))
 }
 
-// projectOf checks the path's ids and the key's permission, and returns the project that a path parameter names.
-// others are the problems of the path's other ids.
-func (s *Server) projectOf(r *web.Request, param string, others ...catalog.Problem) (*catalog.Project, error) {
-	id, problems := r.ID(param)
-	if problems = append(problems, others...); len(problems) > 0 {
-		return nil, web.Invalid(problems...)
-	}
-	if err := r.Permit(); err != nil {
-		return nil, err
-	}
-	project, err := s.projects.ProjectByID(id)
-	if err != nil {
-		return nil, err
-	}
-	if !r.Key.Covers(project.ID) {
-		return nil, web.RefuseProject
-	}
-	return project, nil
-}
-
-// onProject makes a route's run from a handler of calls on one project.
-func onProject(param string, handler func(*Server, *web.Request, *catalog.Project) error) func(*Server, *web.Request) error {
-	return func(s *Server, r *web.Request) error {
-		project, err := s.projectOf(r, param)
-		if err != nil {
-			return err
-		}
-		return handler(s, r, project)
-	}
-}
-
-// onPart is onProject for calls on a domain or a template of the project.
-func onPart[T any](param string, find func(from ProjectReader, project, id int64) (*T, error),
-	handler func(*Server, *web.Request, *catalog.Project, *T) error) func(*Server, *web.Request) error {
-	return func(s *Server, r *web.Request) error {
-		id, problems := r.ID(param)
-		project, err := s.projectOf(r, "projectId", problems...)
-		if err != nil {
-			return err
-		}
-		part, err := find(s.projects, project.ID, id)
-		if err != nil {
-			return err
-		}
-		return handler(s, r, project, part)
-	}
-}
-
 // projectNames are the fields of a project in a request.
 var projectNames = catalog.RequestNames(new(catalog.Project).AuditFields())
 
@@ -161,7 +114,7 @@ func (s *Server) createProject(r *web.Request) error {
 		return err
 	}
 	p.ID = catalog.DeriveID(catalog.KindProject, p.UUID)
-	err = s.write(r, &catalog.Edit{NewProject: &p})
+	err = s.writer.Write(r, &catalog.Edit{NewProject: &p})
 	if err != nil {
 		return err
 	}
@@ -188,7 +141,7 @@ func (s *Server) slugFree(slug string) error {
 	return err
 }
 
-// updateProject answers PUT /projects/{id}. See write.go for the steps.
+// updateProject answers PUT /projects/{id}. See web/write.go for the steps.
 func (s *Server) updateProject(r *web.Request, project *catalog.Project) error {
 	f, err := readForm(r, projectNames)
 	if err != nil {
@@ -217,7 +170,7 @@ func (s *Server) updateProject(r *web.Request, project *catalog.Project) error {
 			return err
 		}
 	}
-	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if err := r.Matches(resolver.ProjectETag(&p.Project)); err != nil {
 			return err
 		}
@@ -240,10 +193,13 @@ func (s *Server) deleteProject(r *web.Request, project *catalog.Project) error {
 		return err
 	}
 	unchanged := func(p *catalog.ProjectConfig) error { return r.Matches(resolver.ProjectETag(&p.Project)) }
-	err := s.write(r, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: project.UUID, Change: unchanged, Remove: true}})
+	err := s.writer.Write(r, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: project.UUID, Change: unchanged,
+		Remove: true}})
 	if err != nil {
 		return err
 	}
 	r.Succeed("project deleted", []byte("null"))
 	return nil
 }
+
+func projectLocation(id int64) string { return "/api/platform/projects/" + strconv.FormatInt(id, 10) }

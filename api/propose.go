@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ const (
 )
 
 // proposeTime is how long a call on a proposal may wait for the files of its branch.
-const proposeTime = 3 * writeTime
+const proposeTime = 3 * web.WriteTime
 
 var (
 	proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
@@ -98,7 +99,7 @@ func (s *Server) inProposal(rt *route, r *web.Request) error {
 	defer cancel()
 	run := func(objects *resolver.Overlay, files *configsrc.Overlay) error {
 		broken := files.Broken()
-		err := rt.run(s.on(objects, files), r)
+		err := s.on(objects, files).runOf(rt)(r)
 		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(broken) > 0 &&
 			r.Key.EveryProject() {
 			return &catalog.Error{Code: e.Code, Message: e.Message + "; files of the proposal's branch that do not load: " +
@@ -127,12 +128,20 @@ func (s *Server) inProposal(rt *route, r *web.Request) error {
 	return &proposed{p, r.Key}
 }
 
+// runOf returns the run of a route of another Server.
+func (s *Server) runOf(rt *route) func(*web.Request) error {
+	table := s.routes()
+	same := func(own route) bool { return own.method == rt.method && own.path == rt.path }
+	return table[slices.IndexFunc(table, same)].run
+}
+
 // on returns a Server whose handlers work on the state of a proposal, for one call. It serves no listener.
 func (s *Server) on(objects *resolver.Overlay, files *configsrc.Overlay) *Server {
 	return &Server{
-		o: Options{Files: files, Explainer: files, Plan: s.o.Plan, Limits: s.o.Limits,
+		o: Options{Explainer: files, Plan: s.o.Plan, Limits: s.o.Limits,
 			AuthIssuer: s.o.AuthIssuer},
-		resolver: s.resolver, projects: objects, log: s.log, keys: s.keys, ids: s.ids, metrics: s.metrics,
+		resolver: s.resolver, projects: objects, writer: &web.Writer{Files: files, Store: s.resolver},
+		log: s.log, keys: s.keys, ids: s.ids, metrics: s.metrics,
 		bodies: s.bodies, cacheControl: s.cacheControl,
 	}
 }
@@ -184,7 +193,7 @@ type proposedAnswer struct {
 }
 
 func (s *Server) succeedProposed(r *web.Request, p *proposed) error {
-	data, err := json.Marshal(proposedAnswer{s.answerOf(p.p, p.key), p.p.Weight().Diff(coverageOf(p.key))})
+	data, err := json.Marshal(proposedAnswer{s.answerOf(p.p, p.key), p.p.Weight().Diff(web.CoverageOf(p.key))})
 	if err != nil {
 		return err
 	}
@@ -194,18 +203,10 @@ func (s *Server) succeedProposed(r *web.Request, p *proposed) error {
 	return nil
 }
 
-// coverageOf returns which projects a key reaches.
-func coverageOf(k *resolver.Key) catalog.Coverage {
-	if k.EveryProject() {
-		return nil
-	}
-	return k.Covers
-}
-
 // sees returns whether a key may know of a proposal: if it reaches all that the proposal touches, which for a key that
 // is limited to projects is nothing but its projects.
 func sees(k *resolver.Key) func(*proposals.Proposal) bool {
-	covers := coverageOf(k)
+	covers := web.CoverageOf(k)
 	return func(p *proposals.Proposal) bool {
 		return p.Proposed.Within(covers) && (p.Merged == nil || p.Merged.Within(covers))
 	}
@@ -282,7 +283,7 @@ func (s *Server) applyProposal(r *web.Request) error {
 	}
 	by.Commit = commit
 	s.resolver.Note(catalog.AuditApply, by, catalog.FieldChange{Field: "proposal", After: name})
-	r.Ctx.Response.Header.Set(headerCommit, commit)
+	r.Ctx.Response.Header.Set(web.HeaderCommit, commit)
 	data, err := json.Marshal(map[string]string{"name": name, "commit": commit})
 	if err == nil {
 		r.Succeed("proposal applied", data)
@@ -301,10 +302,10 @@ func (s *Server) mayApply(r *web.Request) func(p *proposals.Proposal, w *configs
 			return nil, web.RefuseKey
 		case key.Allow&catalog.MayWrite == 0:
 			return nil, web.RefuseAllow
-		case !sees(key)(p) || !w.Within(coverageOf(key)):
+		case !sees(key)(p) || !w.Within(web.CoverageOf(key)):
 			return nil, noProposal(p.Name)
 		}
-		limits := []catalog.Coverage{coverageOf(key)}
+		limits := []catalog.Coverage{web.CoverageOf(key)}
 		for _, by := range p.Keys {
 			k := set.Named(by.Name)
 			gone := k == nil || k.Expired(now) || s.keys.blocked[k.ID] ||

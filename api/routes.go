@@ -21,72 +21,75 @@ type route struct {
 	path    string // parameters in braces; those whose name ends in "id" are numbers
 	service Services
 	allow   catalog.Permission // one of these is needed; 0: no key is needed
-	run     func(*Server, *web.Request) error
+	run     func(*web.Request) error
 }
 
 // routes lists every call. A GET route also serves HEAD, and every path answers OPTIONS.
-func routes() []route {
+func (s *Server) routes() []route {
 	const read, write, mail = catalog.MayRead, catalog.MayWrite, catalog.MayMail
+	on := func(param string, run func(*web.Request, *catalog.Project) error) func(*web.Request) error {
+		return web.OnProject(s.projects, param, run)
+	}
+	onDomain := func(run func(*web.Request, *catalog.Project, *catalog.Domain) error) func(*web.Request) error {
+		return web.OnPart(s.projects, "domainId", s.projects.Domain, run)
+	}
+	onTemplate := func(run func(*web.Request, *catalog.Project, *catalog.Template) error) func(*web.Request) error {
+		return web.OnPart(s.projects, "templateId", s.projects.Template, run)
+	}
 	return []route{
-		{"GET", platformHealthPath, Platform, 0, (*Server).platformHealth},
-		{"GET", openAPIPath, Platform, 0, (*Server).describe},
-		{"GET", "/api/platform/projects", Platform, read, (*Server).listProjects},
-		{"GET", "/api/platform/projects/{id}", Platform, read, (*Server).getProject},
-		{"GET", blockPath, Platform, read, onProject("id", (*Server).getBlock)},
-		{"GET", "/api/platform/projects/by-slug/{slug}", Platform, read, (*Server).getProjectBySlug},
+		{"GET", platformHealthPath, Platform, 0, s.platformHealth},
+		{"GET", openAPIPath, Platform, 0, s.describe},
+		{"GET", "/api/platform/projects", Platform, read, s.listProjects},
+		{"GET", "/api/platform/projects/{id}", Platform, read, s.getProject},
+		{"GET", blockPath, Platform, read, on("id", s.getBlock)},
+		{"GET", "/api/platform/projects/by-slug/{slug}", Platform, read, s.getProjectBySlug},
 		{"GET", resolvePath, Platform, resolvePermissions, nil}, // handle takes it before it asks the router
-		{"POST", resolvePath, Platform, resolvePermissions, (*Server).resolveBatch},
-		{"GET", "/api/platform/projects/{id}/domains", Platform, read, (*Server).listDomains},
-		{"GET", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, read, onPart("domainId",
-			ProjectReader.Domain, (*Server).getDomain)},
-		{"GET", "/api/platform/domains", Platform, read, (*Server).listAllDomains},
-		{"GET", "/api/platform/projects/{id}/service-settings", Platform, read, onProject("id",
-			(*Server).getServiceSettings)},
-		{"GET", "/api/platform/projects/{id}/auth-settings", Platform, read, onProject("id", (*Server).getAuthSettings)},
-		{"POST", "/api/platform/projects", Platform, write, (*Server).createProject},
-		{"PUT", "/api/platform/projects/{id}", Platform, write, onProject("id", (*Server).updateProject)},
-		{"DELETE", "/api/platform/projects/{id}", Platform, write, onProject("id", (*Server).deleteProject)},
-		{"POST", "/api/platform/projects/{id}/domains", Platform, write, onProject("id", (*Server).createDomain)},
-		{"PUT", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onPart("domainId",
-			ProjectReader.Domain, (*Server).updateDomain)},
-		{"DELETE", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onPart("domainId",
-			ProjectReader.Domain, (*Server).deleteDomain)},
-		{"PUT", "/api/platform/projects/{id}/service-settings", Platform, write, onProject("id",
-			(*Server).updateServiceSettings)},
-		{"PUT", "/api/platform/projects/{id}/auth-settings", Platform, write, onProject("id", (*Server).updateAuthSettings)},
-		{"GET", keysPath, Platform, write, (*Server).listKeys},
-		{"POST", keysPath, Platform, write, (*Server).createKey},
-		{"POST", rotateKeyPath, Platform, write, (*Server).rotateKey},
-		{"DELETE", keyPath, Platform, write, (*Server).revokeKey},
-		{"GET", auditPath, Platform, read, (*Server).listAudit},
-		{"GET", edgesPath, Platform, read, (*Server).listEdges},
-		{"GET", commitPath, Platform, read, (*Server).getCommit},
-		{"GET", proposalsPath, Platform, read, (*Server).listProposals},
-		{"POST", applyPath, Platform, write, (*Server).applyProposal},
-		{"DELETE", proposalPath, Platform, write, (*Server).dropProposal},
-		{"POST", gitHookPath, Platform, 0, (*Server).gitHook},
-		{"GET", eventsPath, Platform, resolvePermissions, (*Server).streamEvents},
-		{"GET", authMePath, Platform, 0, (*Server).authMe},
-		{"GET", checkPath, Platform, resolvePermissions, (*Server).gateCheck},
-		{"GET", askPath, Platform, resolvePermissions, (*Server).gateAsk},
-		{"GET", mailHealthPath, Mail, 0, (*Server).mailHealth},
-		{"GET", smtpConfigPath, Mail, read, onProject("projectId", (*Server).getSMTPConfig)},
-		{"POST", smtpConfigPath, Mail, write, onProject("projectId", (*Server).saveSMTPConfig)},
-		{"PUT", smtpConfigPath, Mail, write, onProject("projectId", (*Server).saveSMTPConfig)},
-		{"DELETE", smtpConfigPath, Mail, write, onProject("projectId", (*Server).deleteSMTPConfig)},
-		{"GET", templatesPath, Mail, read, (*Server).listTemplates},
-		{"POST", templatesPath, Mail, write, onProject("projectId", (*Server).saveTemplate)},
-		{"PUT", templatesPath, Mail, write, onProject("projectId", (*Server).saveTemplate)},
-		{"GET", templatePath, Mail, read, onPart("templateId", ProjectReader.Template, (*Server).getTemplate)},
-		{"DELETE", templatePath, Mail, write, onPart("templateId", ProjectReader.Template, (*Server).deleteTemplate)},
-		{"POST", "/api/mail/send/template", Mail, mail, (*Server).sendTemplate},
-		{"POST", "/api/mail/send/raw", Mail, mail, (*Server).sendRaw},
-		{"POST", "/api/mail/send/test-template", Mail, mail, (*Server).sendTestTemplate},
-		{"POST", "/api/mail/projects/smtp-config/test", Mail, mail, (*Server).testSMTP},
-		{"POST", "/api/mail/projects/{projectId}/templates/preview", Mail, read, onProject("projectId",
-			(*Server).previewTemplate)},
-		{"GET", mailLogsPath, Mail, read, (*Server).listMailLogs},
-		{"GET", mailLogPath, Mail, read, (*Server).getMailLog},
+		{"POST", resolvePath, Platform, resolvePermissions, s.resolveBatch},
+		{"GET", "/api/platform/projects/{id}/domains", Platform, read, s.listDomains},
+		{"GET", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, read, onDomain(s.getDomain)},
+		{"GET", "/api/platform/domains", Platform, read, s.listAllDomains},
+		{"GET", "/api/platform/projects/{id}/service-settings", Platform, read, on("id", s.getServiceSettings)},
+		{"GET", "/api/platform/projects/{id}/auth-settings", Platform, read, on("id", s.getAuthSettings)},
+		{"POST", "/api/platform/projects", Platform, write, s.createProject},
+		{"PUT", "/api/platform/projects/{id}", Platform, write, on("id", s.updateProject)},
+		{"DELETE", "/api/platform/projects/{id}", Platform, write, on("id", s.deleteProject)},
+		{"POST", "/api/platform/projects/{id}/domains", Platform, write, on("id", s.createDomain)},
+		{"PUT", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onDomain(s.updateDomain)},
+		{"DELETE", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onDomain(s.deleteDomain)},
+		{"PUT", "/api/platform/projects/{id}/service-settings", Platform, write, on("id", s.updateServiceSettings)},
+		{"PUT", "/api/platform/projects/{id}/auth-settings", Platform, write, on("id", s.updateAuthSettings)},
+		{"GET", keysPath, Platform, write, s.listKeys},
+		{"POST", keysPath, Platform, write, s.createKey},
+		{"POST", rotateKeyPath, Platform, write, s.rotateKey},
+		{"DELETE", keyPath, Platform, write, s.revokeKey},
+		{"GET", auditPath, Platform, read, s.listAudit},
+		{"GET", edgesPath, Platform, read, s.listEdges},
+		{"GET", commitPath, Platform, read, s.getCommit},
+		{"GET", proposalsPath, Platform, read, s.listProposals},
+		{"POST", applyPath, Platform, write, s.applyProposal},
+		{"DELETE", proposalPath, Platform, write, s.dropProposal},
+		{"POST", gitHookPath, Platform, 0, s.gitHook},
+		{"GET", eventsPath, Platform, resolvePermissions, s.streamEvents},
+		{"GET", authMePath, Platform, 0, s.authMe},
+		{"GET", checkPath, Platform, resolvePermissions, s.gateCheck},
+		{"GET", askPath, Platform, resolvePermissions, s.gateAsk},
+		{"GET", mailHealthPath, Mail, 0, s.mailHealth},
+		{"GET", smtpConfigPath, Mail, read, on("projectId", s.getSMTPConfig)},
+		{"POST", smtpConfigPath, Mail, write, on("projectId", s.saveSMTPConfig)},
+		{"PUT", smtpConfigPath, Mail, write, on("projectId", s.saveSMTPConfig)},
+		{"DELETE", smtpConfigPath, Mail, write, on("projectId", s.deleteSMTPConfig)},
+		{"GET", templatesPath, Mail, read, s.listTemplates},
+		{"POST", templatesPath, Mail, write, on("projectId", s.saveTemplate)},
+		{"PUT", templatesPath, Mail, write, on("projectId", s.saveTemplate)},
+		{"GET", templatePath, Mail, read, onTemplate(s.getTemplate)},
+		{"DELETE", templatePath, Mail, write, onTemplate(s.deleteTemplate)},
+		{"POST", "/api/mail/send/template", Mail, mail, s.sendTemplate},
+		{"POST", "/api/mail/send/raw", Mail, mail, s.sendRaw},
+		{"POST", "/api/mail/send/test-template", Mail, mail, s.sendTestTemplate},
+		{"POST", "/api/mail/projects/smtp-config/test", Mail, mail, s.testSMTP},
+		{"POST", "/api/mail/projects/{projectId}/templates/preview", Mail, read, on("projectId", s.previewTemplate)},
+		{"GET", mailLogsPath, Mail, read, s.listMailLogs},
+		{"GET", mailLogPath, Mail, read, s.getMailLog},
 	}
 }
 
@@ -98,7 +101,7 @@ func (s *Server) newRouter() *router.Router {
 	r.HandleOPTIONS = false
 	r.NotFound = s.notFound
 	r.MethodNotAllowed = s.methodNotAllowed
-	table := routes()
+	table := s.routes()
 	s.statics = map[string]string{}
 	options := map[string]bool{}
 	for i := range table {
@@ -269,9 +272,9 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		case r.Propose != "":
 			err = s.inProposal(rt, r)
 		default:
-			err = rt.run(s, r)
+			err = rt.run(r)
 		}
-		if dry, is := errors.AsType[*dryRun](err); is {
+		if dry, is := errors.AsType[*web.DryRun](err); is {
 			err = s.succeedDry(r, dry)
 		} else if offered, is := errors.AsType[*proposed](err); is {
 			err = s.succeedProposed(r, offered)
@@ -295,7 +298,7 @@ func answerError(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
 // optionsHandler answers OPTIONS for a path: it checks the key and lists the methods.
 func (s *Server) optionsHandler(of *route, allow string) fasthttp.RequestHandler {
 	rt := &route{method: fasthttp.MethodOptions, path: of.path, service: of.service, allow: ^catalog.Permission(0)}
-	rt.run = func(_ *Server, r *web.Request) error {
+	rt.run = func(r *web.Request) error {
 		r.Ctx.Response.Header.Set("Allow", allow)
 		r.Ctx.Response.SetStatusCode(fasthttp.StatusNoContent)
 		r.Ctx.Response.Header.SetNoDefaultContentType(true)

@@ -41,7 +41,7 @@ const (
 type Options struct {
 	Resolver *resolver.Resolver
 	// Files takes the platform API's writes. Nil: writes are answered 409 CONFIG_READ_ONLY.
-	Files Files
+	Files web.Files
 	// Explainer tells where values come from. Nil: view=full is answered 503.
 	Explainer Explainer
 	// Git tells the commits of writes. Nil: nothing is committed.
@@ -133,6 +133,7 @@ type Server struct {
 	o        Options // with their defaults
 	resolver *resolver.Resolver
 	projects ProjectReader // that of resolver, but for calls on the state of a proposal
+	writer   *web.Writer   // of the same state
 	log      *slog.Logger
 
 	http     *fasthttp.Server
@@ -172,8 +173,9 @@ func New(o Options) (*Server, error) {
 	o.AuthIssuer = cmp.Or(o.AuthIssuer, DefaultAuthIssuer)
 	s := &Server{
 		o: o, resolver: o.Resolver, projects: o.Resolver, log: o.Logger,
-		keys: &keyring{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
-		ids:  web.NewRequestIDs(), metrics: new(metrics),
+		keys:   &keyring{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
+		writer: &web.Writer{Files: o.Files, Store: o.Resolver, Git: o.Git},
+		ids:    web.NewRequestIDs(), metrics: new(metrics),
 	}
 	s.gate = gate.New(gate.Limits{
 		HeaderBytes: s.o.Limits.HeaderBytes, BodyBytes: s.o.Limits.BodyBytes,

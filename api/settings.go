@@ -6,25 +6,13 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// getSingle answers with a resource that a project has once: settings or the SMTP config.
-func getSingle[T any](s *Server, r *web.Request, project *catalog.Project, message string, read func(project int64) (*T,
-	error),
-	appendTo func([]byte, int64, *T) []byte, etag func(int64, *T) string) error {
-	v, err := read(project.ID)
-	if err != nil {
-		return err
-	}
-	r.SucceedTagged(message, appendTo(nil, project.ID, v), etag(project.ID, v))
-	return nil
-}
-
 func (s *Server) getServiceSettings(r *web.Request, project *catalog.Project) error {
-	return getSingle(s, r, project, "service settings found",
+	return web.AnswerSingle(r, project, "service settings found",
 		s.projects.ServiceSettings, resolver.AppendServiceSettings, resolver.ServiceSettingsETag)
 }
 
 func (s *Server) getAuthSettings(r *web.Request, project *catalog.Project) error {
-	return getSingle(s, r, project, "auth settings found",
+	return web.AnswerSingle(r, project, "auth settings found",
 		s.projects.AuthSettings, resolver.AppendAuthSettings, resolver.AuthSettingsETag)
 }
 
@@ -52,7 +40,7 @@ func (s *Server) updateServiceSettings(r *web.Request, project *catalog.Project)
 	if err != nil {
 		return err
 	}
-	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if err := r.Matches(resolver.ServiceSettingsETag(p.Project.ID, &p.Service)); err != nil {
 			return err
 		}
@@ -89,7 +77,7 @@ func (s *Server) updateAuthSettings(r *web.Request, project *catalog.Project) er
 	if err != nil {
 		return err
 	}
-	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if err := r.Matches(resolver.AuthSettingsETag(p.Project.ID, &p.Auth)); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ var smtpNames = catalog.RequestNames(new(catalog.SMTPConfig).Fields())
 const maxPasswordBytes = 1024
 
 func (s *Server) getSMTPConfig(r *web.Request, project *catalog.Project) error {
-	return getSingle(s, r, project, "SMTP config found",
+	return web.AnswerSingle(r, project, "SMTP config found",
 		s.projects.SMTPConfig, resolver.AppendSMTPConfig, resolver.SMTPConfigETag)
 }
 
@@ -46,7 +46,7 @@ func (s *Server) saveSMTPConfig(r *web.Request, project *catalog.Project) error 
 		return err
 	}
 	created := false
-	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if err := present(p.SMTP); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *Server) deleteSMTPConfig(r *web.Request, project *catalog.Project) erro
 	if err != nil {
 		return err
 	}
-	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if !p.SMTP.HasServer() {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such SMTP config"}
 		}

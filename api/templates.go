@@ -28,7 +28,7 @@ var (
 )
 
 func (s *Server) listTemplates(r *web.Request) error {
-	return listOwned(s, r, "projectId", templateFields, "templates found", s.projects.Templates,
+	return web.ListOwned(r, s.projects, "projectId", templateFields, "templates found", s.projects.Templates,
 		resolver.AppendTemplateRow)
 }
 
@@ -63,7 +63,7 @@ func (s *Server) saveTemplate(r *web.Request, project *catalog.Project) error {
 		return err
 	}
 	created := false
-	err = s.update(r, project, func(p *catalog.ProjectConfig) error {
+	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		var old *catalog.Template
 		at := slices.IndexFunc(p.Templates, func(t catalog.Template) bool { return t.Code == code })
 		if at >= 0 {
@@ -157,7 +157,7 @@ func (s *Server) deleteTemplate(r *web.Request, project *catalog.Project, t *cat
 	if err := r.Matches(resolver.TemplateETag(t)); err != nil {
 		return err
 	}
-	err := s.update(r, project, func(p *catalog.ProjectConfig) error {
+	err := s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		at := slices.IndexFunc(p.Templates, func(o catalog.Template) bool { return o.UUID == t.UUID })
 		if at < 0 {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such template"}

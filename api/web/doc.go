@@ -6,6 +6,9 @@
 // given once, and every problem is named at once, with its field. What is echoed to a client is bounded in number and
 // length.
 //
+// A Writer makes the writes of handlers: write.go lists their steps. Handlers of calls on one project, or on a part of
+// it, get it from OnProject and OnPart, which check the key.
+//
 // A body is read last, after all that can be checked without it, and from the connection: the HTTP library never sees
 // it. A BodyBudget bounds the memory of all bodies, in total and per key.
 //

@@ -15,6 +15,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/api/ops"
+	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/cluster/natsd"
@@ -284,11 +285,11 @@ func (n *clusterNode) Figures() ops.ClusterFigures {
 
 // gatedFiles refuses writes while this node is not known to be the authority.
 type gatedFiles struct {
-	api.Files
+	web.Files
 	mayWrite func() error
 }
 
-// Write implements api.Files.
+// Write implements web.Files.
 func (g gatedFiles) Write(ctx context.Context, e *catalog.Edit) (configsrc.Outcome, error) {
 	if err := g.mayWrite(); err != nil {
 		return configsrc.Outcome{}, err
