@@ -29,7 +29,7 @@ func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method, pattern string, key
 	if key != nil {
 		attrs = append(attrs, slog.String("key", key.ID))
 		if web.IsMailPath(pattern) { // the key was good, so the name is well formed
-			attrs = append(attrs, slog.String("service", serviceName(ctx)))
+			attrs = append(attrs, slog.String("service", web.ServiceName(ctx)))
 		}
 	}
 	s.log.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)

@@ -19,7 +19,6 @@ import (
 const (
 	headerPlatformKey  = "X-Platform-Key"
 	headerMailToken    = "X-Internal-Service-Token"
-	headerMailName     = "X-Internal-Service-Name"
 	maxServiceNameLen  = 64
 	maxKeyTextLen      = 64 // longer than any key
 	verifiedSlots      = 256
@@ -95,7 +94,7 @@ func (s *Server) authorize(ctx *fasthttp.RequestCtx, c *conn, service Services, 
 		failure = keyRepeated
 	}
 	if failure == keyGood && service == Mail {
-		names := h.PeekAll(headerMailName)
+		names := h.PeekAll(web.HeaderServiceName)
 		if len(names) != 1 || len(names[0]) > maxServiceNameLen || !gate.Word(names[0]) {
 			failure = keyNameless
 		}
@@ -161,11 +160,6 @@ func (g *keyring) lookUp(set *resolver.KeySet, text []byte) (*verifiedKey, keyFa
 		v.expires = key.ExpiresAt.UnixNano()
 	}
 	return v, keyGood
-}
-
-// serviceName returns the name of the calling service. It is well formed if the request's key was good.
-func serviceName(ctx *fasthttp.RequestCtx) string {
-	return string(ctx.Request.Header.Peek(headerMailName))
 }
 
 // refuseFailed counts a failed key or token and returns 401, or 429 after too many failures from the client's address.

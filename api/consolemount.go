@@ -36,7 +36,7 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: s.o.Limits.Idle / 2, DisableCompression: true,
 	}
 	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.log, s.consoleFigures, s.resolver.Cached
-	o.Loading, o.WatchTest = s.loading.Load, s.watchTest
+	o.Loading, o.WatchTest = s.loading.Load, s.mail.Waits.Watch
 	o.Git, o.Cluster, o.Edge = s.o.Proposals != nil, s.o.Edges != nil, s.o.Forwarder != nil
 	var err error
 	if m.Console, err = console.New(o); err != nil {

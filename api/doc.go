@@ -12,8 +12,8 @@
 // allocates nothing.
 //
 // A route's handler checks key, path, query and permission in this order, and reads the body last (package web).
-// web/write.go lists the steps of a write, send.go has those of a send, resolve.go those of a resolve. events.go
-// hands the connection of an event stream to package events.
+// web/write.go lists the steps of a write, mailapi/send.go those of a send, resolve.go those of a resolve. events.go hands
+// the connection of an event stream to package events.
 //
 // Gateways ask on a listener of their own, or with a key on the main one: gateway.go and gatelistener.go. Their answers
 // have no body, errors included.

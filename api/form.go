@@ -13,6 +13,3 @@ func readForm(r *web.Request, fields []string, readOnly ...string) (*form, error
 	}
 	return &form{f}, nil
 }
-
-// again returns a copy for reading the body into another noun, with the problems found so far.
-func (f *form) again() *form { return &form{f.Again()} }

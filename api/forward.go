@@ -14,10 +14,8 @@ import (
 )
 
 const (
-	auditPath    = "/api/platform/audit"
-	edgesPath    = "/api/platform/edges"
-	mailLogsPath = "/api/mail/projects/{projectId}/logs"
-	mailLogPath  = "/api/mail/projects/{projectId}/logs/{logId}"
+	auditPath = "/api/platform/audit"
+	edgesPath = "/api/platform/edges"
 )
 
 // A Forwarder carries requests from an edge to the authority of its cluster.
@@ -28,16 +26,9 @@ type Forwarder interface {
 	Forward(ctx context.Context, request []byte) (answer []byte, err error)
 }
 
-// Reads that only the authority can answer: it has the git history, the mail log, the audit trail, the last use of keys
-// and the heartbeats of edges.
-var forwardedReads = map[string]bool{
-	proposalsPath: true, commitPath: true,
-	auditPath: true, keysPath: true, edgesPath: true, mailLogsPath: true, mailLogPath: true,
-}
-
-// forwarded reports whether an edge sends a call to the authority: writes, sends, and forwardedReads.
+// forwarded reports whether an edge sends a call to the authority: writes, sends, and some reads.
 func (rt *route) forwarded() bool {
-	return rt.allow == catalog.MayWrite || rt.allow == catalog.MayMail || forwardedReads[rt.path]
+	return rt.Allow == catalog.MayWrite || rt.Allow == catalog.MayMail || rt.Marks&web.ByAuthority != 0
 }
 
 // forward has the authority answer a request whose key is good here. The authority checks everything again.

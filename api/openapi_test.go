@@ -41,17 +41,17 @@ func TestOpenAPIMatchesRoutes(t *testing.T) {
 	s, _ := hotServer(t)
 	for _, rt := range s.routes() {
 		var entries []string
-		for _, word := range words[rt.allow] {
+		for _, word := range words[rt.Allow] {
 			if rt.service == Mail {
 				entries = append(entries, "{serviceToken: ["+word+"], serviceName: []}")
 			} else {
 				entries = append(entries, "{platformKey: ["+word+"]}")
 			}
 		}
-		if rt.path == authMePath {
+		if rt.Path == authMePath {
 			entries = append(entries, "{bearerToken: []}")
 		}
-		routed = append(routed, rt.method+" "+rt.path+" ["+strings.Join(entries, ", ")+"]")
+		routed = append(routed, rt.Method+" "+rt.Path+" ["+strings.Join(entries, ", ")+"]")
 	}
 	slices.Sort(routed)
 	described := documented()

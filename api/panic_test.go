@@ -42,14 +42,14 @@ func TestPanicIsA500(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.router.GET("/api/mail/panic", s.handler(&route{method: "GET", path: "/api/mail/panic", service: Mail, run: func(r *web.Request) error {
+	s.router.GET("/api/mail/panic", s.handler(&route{web.Route{Method: "GET", Path: "/api/mail/panic", Run: func(r *web.Request) error {
 		r.Ctx.Response.SetBodyString("half an ans")
 		r.Ctx.Response.Header.Set("X-Leak", "yes")
 		panic("secret cause")
-	}}))
-	s.router.GET("/fault", s.handler(&route{method: "GET", path: "/fault", service: Platform, run: func(r *web.Request) error {
+	}}, Mail}))
+	s.router.GET("/fault", s.handler(&route{web.Route{Method: "GET", Path: "/fault", Run: func(r *web.Request) error {
 		return io.ErrUnexpectedEOF
-	}}))
+	}}, Platform}))
 	ln, err := Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

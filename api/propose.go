@@ -47,15 +47,6 @@ func nameTaken(name string) error {
 	return e
 }
 
-// proposedReads are the reads that can show the state of a proposal: those of one project, and of what belongs to it.
-var proposedReads = map[string]bool{
-	"/api/platform/projects/{id}": true, blockPath: true,
-	"/api/platform/projects/by-slug/{slug}": true,
-	"/api/platform/projects/{id}/domains":   true, "/api/platform/projects/{projectId}/domains/{domainId}": true,
-	"/api/platform/projects/{id}/service-settings": true, "/api/platform/projects/{id}/auth-settings": true,
-	smtpConfigPath: true, templatesPath: true, templatePath: true,
-}
-
 // readPropose reads the name of the proposal that a call is for.
 func readPropose(r *web.Request, rt *route) error {
 	values := r.Ctx.Request.Header.PeekAll(headerPropose)
@@ -64,9 +55,9 @@ func readPropose(r *web.Request, rt *route) error {
 		return nil
 	case len(values) > 1:
 		return web.InvalidField(headerPropose, "must be given once")
-	case rt.method == http.MethodGet && !proposedReads[r.Path]:
+	case rt.Method == http.MethodGet && rt.Marks&web.Proposable == 0:
 		return web.InvalidField(headerPropose, "is not for this call: what it shows is always live")
-	case rt.method != http.MethodGet && r.Allow != catalog.MayWrite:
+	case rt.Method != http.MethodGet && r.Allow != catalog.MayWrite:
 		return web.InvalidField(headerPropose, "is not for this call: it changes no file")
 	case strings.HasPrefix(r.Path, proposalsPath), strings.HasPrefix(r.Path, keysPath):
 		return web.InvalidField(headerPropose, "is not for this call")
@@ -107,7 +98,7 @@ func (s *Server) inProposal(rt *route, r *web.Request) error {
 		}
 		return err
 	}
-	if rt.method == http.MethodGet {
+	if rt.Method == http.MethodGet {
 		return s.o.Proposals.View(ctx, r.Propose, seenBy(r.Key, noProposal(r.Propose)), run)
 	}
 	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that
@@ -131,16 +122,17 @@ func (s *Server) inProposal(rt *route, r *web.Request) error {
 // runOf returns the run of a route of another Server.
 func (s *Server) runOf(rt *route) func(*web.Request) error {
 	table := s.routes()
-	same := func(own route) bool { return own.method == rt.method && own.path == rt.path }
-	return table[slices.IndexFunc(table, same)].run
+	same := func(own route) bool { return own.Method == rt.Method && own.Path == rt.Path }
+	return table[slices.IndexFunc(table, same)].Run
 }
 
 // on returns a Server whose handlers work on the state of a proposal, for one call. It serves no listener.
 func (s *Server) on(objects *resolver.Overlay, files *configsrc.Overlay) *Server {
+	writer := &web.Writer{Files: files, Store: s.resolver}
 	return &Server{
 		o: Options{Explainer: files, Plan: s.o.Plan, Limits: s.o.Limits,
 			AuthIssuer: s.o.AuthIssuer},
-		resolver: s.resolver, projects: objects, writer: &web.Writer{Files: files, Store: s.resolver},
+		resolver: s.resolver, projects: objects, writer: writer, mail: s.mail.On(objects, writer),
 		log: s.log, keys: s.keys, ids: s.ids, metrics: s.metrics,
 		bodies: s.bodies, cacheControl: s.cacheControl,
 	}

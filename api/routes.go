@@ -9,87 +9,74 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/console"
+	"fingerpost/api/mailapi"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
-// A route is one call of the API. A request is checked in the order of api/README.md, Errors: key, ids of the path and
-// query, permission. Then run does the work.
+// A route is a web.Route of a service.
 type route struct {
-	method  string
-	path    string // parameters in braces; those whose name ends in "id" are numbers
+	web.Route
 	service Services
-	allow   catalog.Permission // one of these is needed; 0: no key is needed
-	run     func(*web.Request) error
 }
 
 // routes lists every call. A GET route also serves HEAD, and every path answers OPTIONS.
-func (s *Server) routes() []route {
-	const read, write, mail = catalog.MayRead, catalog.MayWrite, catalog.MayMail
-	on := func(param string, run func(*web.Request, *catalog.Project) error) func(*web.Request) error {
-		return web.OnProject(s.projects, param, run)
+func (s *Server) routes() (table []route) {
+	for _, rt := range s.platformRoutes() {
+		table = append(table, route{rt, Platform})
+	}
+	for _, rt := range s.mail.Routes() {
+		table = append(table, route{rt, Mail})
+	}
+	return table
+}
+
+func (s *Server) platformRoutes() []web.Route {
+	const read, write = catalog.MayRead, catalog.MayWrite
+	on := func(run func(*web.Request, *catalog.Project) error) func(*web.Request) error {
+		return web.OnProject(s.projects, "id", run)
 	}
 	onDomain := func(run func(*web.Request, *catalog.Project, *catalog.Domain) error) func(*web.Request) error {
 		return web.OnPart(s.projects, "domainId", s.projects.Domain, run)
 	}
-	onTemplate := func(run func(*web.Request, *catalog.Project, *catalog.Template) error) func(*web.Request) error {
-		return web.OnPart(s.projects, "templateId", s.projects.Template, run)
-	}
-	return []route{
-		{"GET", platformHealthPath, Platform, 0, s.platformHealth},
-		{"GET", openAPIPath, Platform, 0, s.describe},
-		{"GET", "/api/platform/projects", Platform, read, s.listProjects},
-		{"GET", "/api/platform/projects/{id}", Platform, read, s.getProject},
-		{"GET", blockPath, Platform, read, on("id", s.getBlock)},
-		{"GET", "/api/platform/projects/by-slug/{slug}", Platform, read, s.getProjectBySlug},
-		{"GET", resolvePath, Platform, resolvePermissions, nil}, // handle takes it before it asks the router
-		{"POST", resolvePath, Platform, resolvePermissions, s.resolveBatch},
-		{"GET", "/api/platform/projects/{id}/domains", Platform, read, s.listDomains},
-		{"GET", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, read, onDomain(s.getDomain)},
-		{"GET", "/api/platform/domains", Platform, read, s.listAllDomains},
-		{"GET", "/api/platform/projects/{id}/service-settings", Platform, read, on("id", s.getServiceSettings)},
-		{"GET", "/api/platform/projects/{id}/auth-settings", Platform, read, on("id", s.getAuthSettings)},
-		{"POST", "/api/platform/projects", Platform, write, s.createProject},
-		{"PUT", "/api/platform/projects/{id}", Platform, write, on("id", s.updateProject)},
-		{"DELETE", "/api/platform/projects/{id}", Platform, write, on("id", s.deleteProject)},
-		{"POST", "/api/platform/projects/{id}/domains", Platform, write, on("id", s.createDomain)},
-		{"PUT", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onDomain(s.updateDomain)},
-		{"DELETE", "/api/platform/projects/{projectId}/domains/{domainId}", Platform, write, onDomain(s.deleteDomain)},
-		{"PUT", "/api/platform/projects/{id}/service-settings", Platform, write, on("id", s.updateServiceSettings)},
-		{"PUT", "/api/platform/projects/{id}/auth-settings", Platform, write, on("id", s.updateAuthSettings)},
-		{"GET", keysPath, Platform, write, s.listKeys},
-		{"POST", keysPath, Platform, write, s.createKey},
-		{"POST", rotateKeyPath, Platform, write, s.rotateKey},
-		{"DELETE", keyPath, Platform, write, s.revokeKey},
-		{"GET", auditPath, Platform, read, s.listAudit},
-		{"GET", edgesPath, Platform, read, s.listEdges},
-		{"GET", commitPath, Platform, read, s.getCommit},
-		{"GET", proposalsPath, Platform, read, s.listProposals},
-		{"POST", applyPath, Platform, write, s.applyProposal},
-		{"DELETE", proposalPath, Platform, write, s.dropProposal},
-		{"POST", gitHookPath, Platform, 0, s.gitHook},
-		{"GET", eventsPath, Platform, resolvePermissions, s.streamEvents},
-		{"GET", authMePath, Platform, 0, s.authMe},
-		{"GET", checkPath, Platform, resolvePermissions, s.gateCheck},
-		{"GET", askPath, Platform, resolvePermissions, s.gateAsk},
-		{"GET", mailHealthPath, Mail, 0, s.mailHealth},
-		{"GET", smtpConfigPath, Mail, read, on("projectId", s.getSMTPConfig)},
-		{"POST", smtpConfigPath, Mail, write, on("projectId", s.saveSMTPConfig)},
-		{"PUT", smtpConfigPath, Mail, write, on("projectId", s.saveSMTPConfig)},
-		{"DELETE", smtpConfigPath, Mail, write, on("projectId", s.deleteSMTPConfig)},
-		{"GET", templatesPath, Mail, read, s.listTemplates},
-		{"POST", templatesPath, Mail, write, on("projectId", s.saveTemplate)},
-		{"PUT", templatesPath, Mail, write, on("projectId", s.saveTemplate)},
-		{"GET", templatePath, Mail, read, onTemplate(s.getTemplate)},
-		{"DELETE", templatePath, Mail, write, onTemplate(s.deleteTemplate)},
-		{"POST", "/api/mail/send/template", Mail, mail, s.sendTemplate},
-		{"POST", "/api/mail/send/raw", Mail, mail, s.sendRaw},
-		{"POST", "/api/mail/send/test-template", Mail, mail, s.sendTestTemplate},
-		{"POST", "/api/mail/projects/smtp-config/test", Mail, mail, s.testSMTP},
-		{"POST", "/api/mail/projects/{projectId}/templates/preview", Mail, read, on("projectId", s.previewTemplate)},
-		{"GET", mailLogsPath, Mail, read, s.listMailLogs},
-		{"GET", mailLogPath, Mail, read, s.getMailLog},
+	return []web.Route{
+		web.Call("GET", platformHealthPath, 0, 0, s.platformHealth),
+		web.Call("GET", openAPIPath, 0, 0, s.describe),
+		web.Call("GET", "/api/platform/projects", read, 0, s.listProjects),
+		web.Call("GET", "/api/platform/projects/{id}", read, web.Proposable, s.getProject),
+		web.Call("GET", blockPath, read, web.Proposable, on(s.getBlock)),
+		web.Call("GET", "/api/platform/projects/by-slug/{slug}", read, web.Proposable, s.getProjectBySlug),
+		web.Call("GET", resolvePath, resolvePermissions, 0, nil), // handle takes it before it asks the router
+		web.Call("POST", resolvePath, resolvePermissions, 0, s.resolveBatch),
+		web.Call("GET", "/api/platform/projects/{id}/domains", read, web.Proposable, s.listDomains),
+		web.Call("GET", "/api/platform/projects/{projectId}/domains/{domainId}", read, web.Proposable, onDomain(s.getDomain)),
+		web.Call("GET", "/api/platform/domains", read, 0, s.listAllDomains),
+		web.Call("GET", "/api/platform/projects/{id}/service-settings", read, web.Proposable, on(s.getServiceSettings)),
+		web.Call("GET", "/api/platform/projects/{id}/auth-settings", read, web.Proposable, on(s.getAuthSettings)),
+		web.Call("POST", "/api/platform/projects", write, 0, s.createProject),
+		web.Call("PUT", "/api/platform/projects/{id}", write, 0, on(s.updateProject)),
+		web.Call("DELETE", "/api/platform/projects/{id}", write, 0, on(s.deleteProject)),
+		web.Call("POST", "/api/platform/projects/{id}/domains", write, 0, on(s.createDomain)),
+		web.Call("PUT", "/api/platform/projects/{projectId}/domains/{domainId}", write, 0, onDomain(s.updateDomain)),
+		web.Call("DELETE", "/api/platform/projects/{projectId}/domains/{domainId}", write, 0, onDomain(s.deleteDomain)),
+		web.Call("PUT", "/api/platform/projects/{id}/service-settings", write, 0, on(s.updateServiceSettings)),
+		web.Call("PUT", "/api/platform/projects/{id}/auth-settings", write, 0, on(s.updateAuthSettings)),
+		web.Call("GET", keysPath, write, web.ByAuthority, s.listKeys),
+		web.Call("POST", keysPath, write, 0, s.createKey),
+		web.Call("POST", rotateKeyPath, write, 0, s.rotateKey),
+		web.Call("DELETE", keyPath, write, 0, s.revokeKey),
+		web.Call("GET", auditPath, read, web.ByAuthority, s.listAudit),
+		web.Call("GET", edgesPath, read, web.ByAuthority, s.listEdges),
+		web.Call("GET", commitPath, read, web.ByAuthority, s.getCommit),
+		web.Call("GET", proposalsPath, read, web.ByAuthority, s.listProposals),
+		web.Call("POST", applyPath, write, 0, s.applyProposal),
+		web.Call("DELETE", proposalPath, write, 0, s.dropProposal),
+		web.Call("POST", gitHookPath, 0, 0, s.gitHook),
+		web.Call("GET", eventsPath, resolvePermissions, 0, s.streamEvents),
+		web.Call("GET", authMePath, 0, 0, s.authMe),
+		web.Call("GET", checkPath, resolvePermissions, 0, s.gateCheck),
+		web.Call("GET", askPath, resolvePermissions, 0, s.gateAsk),
 	}
 }
 
@@ -106,16 +93,16 @@ func (s *Server) newRouter() *router.Router {
 	options := map[string]bool{}
 	for i := range table {
 		rt := &table[i]
-		r.Handle(rt.method, rt.path, s.handler(rt))
-		if rt.method == fasthttp.MethodGet {
-			r.Handle(fasthttp.MethodHead, rt.path, s.handler(rt))
+		r.Handle(rt.Method, rt.Path, s.handler(rt))
+		if rt.Method == fasthttp.MethodGet {
+			r.Handle(fasthttp.MethodHead, rt.Path, s.handler(rt))
 		}
-		if !options[rt.path] {
-			options[rt.path] = true
-			if !strings.Contains(rt.path, "{") {
-				s.statics[rt.path] = allowed(table, rt.path)
+		if !options[rt.Path] {
+			options[rt.Path] = true
+			if !strings.Contains(rt.Path, "{") {
+				s.statics[rt.Path] = allowed(table, rt.Path)
 			}
-			r.OPTIONS(rt.path, s.optionsHandler(rt, allowed(table, rt.path)))
+			r.OPTIONS(rt.Path, s.optionsHandler(rt, allowed(table, rt.Path)))
 		}
 	}
 	return r
@@ -161,10 +148,10 @@ func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 func allowed(table []route, path string) string {
 	methods := []string{}
 	for _, rt := range table {
-		if rt.path != path {
+		if rt.Path != path {
 			continue
 		}
-		if methods = append(methods, rt.method); rt.method == fasthttp.MethodGet {
+		if methods = append(methods, rt.Method); rt.Method == fasthttp.MethodGet {
 			methods = append(methods, fasthttp.MethodHead)
 		}
 	}
@@ -200,9 +187,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.answerConsole(ctx, c)
 	case s.opensConsole(ctx, c, path):
 		s.leadToConsole(ctx)
-	case s.loading.Load() && string(path) != platformHealthPath && string(path) != mailHealthPath:
+	case s.loading.Load() && string(path) != platformHealthPath && string(path) != mailapi.HealthPath:
 		s.finish(ctx, "", nil, refuseLoading)
-	case s.stale.Load() && string(path) != platformHealthPath && string(path) != mailHealthPath:
+	case s.stale.Load() && string(path) != platformHealthPath && string(path) != mailapi.HealthPath:
 		s.finish(ctx, "", nil, refuseStale)
 	case c.services == Gateway:
 		s.answerGateway(ctx, c, now)
@@ -229,37 +216,37 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 	}
 	return func(ctx *fasthttp.RequestCtx) {
 		c := connOf(ctx)
-		r := &web.Request{Ctx: ctx, Conn: c.Conn, Charge: &c.charge, Path: rt.path, Allow: rt.allow}
+		r := &web.Request{Ctx: ctx, Conn: c.Conn, Charge: &c.charge, Path: rt.Path, Allow: rt.Allow}
 		if c.services&rt.service == 0 {
 			s.finish(ctx, "", nil, web.RefusePath)
 			return
 		}
-		if path := string(ctx.URI().PathOriginal()); path != rt.path && s.statics[path] != "" {
+		if path := string(ctx.URI().PathOriginal()); path != rt.Path && s.statics[path] != "" {
 			s.methodNotAllowed(ctx) // "resolve" is no id: the path has other methods
 			return
 		}
 		var err error
-		if rt.allow != 0 {
+		if rt.Allow != 0 {
 			// The answer is only for this key. Handlers whose answers may be cached override Cache-Control.
 			ctx.Response.Header.SetCanonical(web.HeaderVary, vary)
 			ctx.Response.Header.SetCanonical(web.HeaderCacheControl, web.CacheNever)
 			r.Key, err = s.authorize(ctx, c, rt.service, ctx.Time())
 		}
-		if err == nil && rt.allow == catalog.MayWrite {
+		if err == nil && rt.Allow == catalog.MayWrite {
 			if err = r.ReadActor(); err == nil {
 				err = r.ReadMessage()
 			}
 		}
-		if err == nil && rt.method != fasthttp.MethodGet {
+		if err == nil && rt.Method != fasthttp.MethodGet {
 			err = r.ReadDryRun()
 		}
-		if err == nil && rt.allow != 0 && rt.method != fasthttp.MethodOptions {
+		if err == nil && rt.Allow != 0 && rt.Method != fasthttp.MethodOptions {
 			err = readPropose(r, rt)
 		}
-		if err == nil && rt.service == Platform && rt.allow != 0 {
+		if err == nil && rt.service == Platform && rt.Allow != 0 {
 			err = s.awaitPosition(ctx)
 		}
-		shows := rt.service == Platform && !forGateway(ctx, rt.path)
+		shows := rt.service == Platform && !forGateway(ctx, rt.Path)
 		if shows {
 			s.showPosition(ctx, s.resolver.Published())
 		}
@@ -272,17 +259,17 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		case r.Propose != "":
 			err = s.inProposal(rt, r)
 		default:
-			err = rt.run(r)
+			err = rt.Run(r)
 		}
 		if dry, is := errors.AsType[*web.DryRun](err); is {
 			err = s.succeedDry(r, dry)
 		} else if offered, is := errors.AsType[*proposed](err); is {
 			err = s.succeedProposed(r, offered)
 		}
-		if shows && rt.method != fasthttp.MethodGet && !passed {
+		if shows && rt.Method != fasthttp.MethodGet && !passed {
 			s.showPosition(ctx, s.resolver.Published()) // with what the request has changed
 		}
-		s.finish(ctx, rt.path, r.Key, err)
+		s.finish(ctx, rt.Path, r.Key, err)
 	}
 }
 
@@ -297,8 +284,9 @@ func answerError(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
 
 // optionsHandler answers OPTIONS for a path: it checks the key and lists the methods.
 func (s *Server) optionsHandler(of *route, allow string) fasthttp.RequestHandler {
-	rt := &route{method: fasthttp.MethodOptions, path: of.path, service: of.service, allow: ^catalog.Permission(0)}
-	rt.run = func(r *web.Request) error {
+	rt := &route{web.Route{Method: fasthttp.MethodOptions, Path: of.Path, Allow: ^catalog.Permission(0), Marks: of.Marks},
+		of.service}
+	rt.Run = func(r *web.Request) error {
 		r.Ctx.Response.Header.Set("Allow", allow)
 		r.Ctx.Response.SetStatusCode(fasthttp.StatusNoContent)
 		r.Ctx.Response.Header.SetNoDefaultContentType(true)

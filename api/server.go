@@ -20,6 +20,7 @@ import (
 	"fingerpost/api/console"
 	"fingerpost/api/events"
 	"fingerpost/api/gate"
+	"fingerpost/api/mailapi"
 	"fingerpost/api/web"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
@@ -54,7 +55,7 @@ type Options struct {
 	// Plan makes the plan of a dry run. Nil: the answer has none.
 	Plan Planner
 	// Mail takes the mail API's sends and tests. Nil: they are answered 503.
-	Mail Mailer
+	Mail mailapi.Mailer
 	// Logger takes the access log, panics and faults. Nil: slog.Default().
 	Logger *slog.Logger
 	// TLS is used on TCP listeners; a Unix socket and a gateway listener stay in clear text. Nil: none. See TLSConfig.
@@ -145,7 +146,7 @@ type Server struct {
 	gate     *gate.Gate
 	admitted atomic.Uint64 // connections since the start
 	streams  *events.Streams
-	waiting  *waiting
+	mail     *mailapi.API
 	bodies   *web.BodyBudget
 
 	anonymous logLimit // of the access log
@@ -154,7 +155,6 @@ type Server struct {
 	cacheControl   []byte
 	console        *consoleMount // nil: none
 	serveConsole   sync.Once     // begins to serve its Pipe
-	watchedTests   sync.Map      // see watchTest
 
 	mu        sync.Mutex // guards listeners and stopping
 	listeners []*gate.Listener
@@ -183,7 +183,8 @@ func New(o Options) (*Server, error) {
 		Conns: s.o.Limits.Conns, ConnsPerPeer: s.o.Limits.ConnsPerPeer,
 	})
 	s.anonymous.log = o.Logger
-	s.waiting = newWaiting(s.o.Limits)
+	s.mail = &mailapi.API{Config: o.Resolver, Writer: s.writer, Live: o.Resolver, Log: o.Resolver, Mail: o.Mail,
+		Waits: mailapi.NewWaits(s.o.Limits.Sends)}
 	s.bodies = web.NewBodyBudget(s.o.Limits.Bodies, s.o.Limits.BodiesPerKey)
 	s.streams = events.New(events.Options{
 		Feed: o.Resolver.Events(), Renew: s.renewKey, Logger: o.Logger,
@@ -284,7 +285,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if s.console != nil {
 		s.console.Close()
 	}
-	defer s.waiting.endBefore(ctx)()
+	defer s.mail.Waits.EndBefore(ctx)()
 	err := s.http.ShutdownWithContext(ctx)
 	if err == nil {
 		err = s.streams.Wait(ctx)

@@ -84,3 +84,11 @@ func IsMailPath(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/api/mail")
 	return ok && (rest == "" || rest[0] == '/')
 }
+
+// HeaderServiceName is the header field in which a caller of the mail API names itself.
+const HeaderServiceName = "X-Internal-Service-Name"
+
+// ServiceName returns the name of the calling service. It is well formed if the request's key was good.
+func ServiceName(ctx *fasthttp.RequestCtx) string {
+	return string(ctx.Request.Header.Peek(HeaderServiceName))
+}

@@ -86,8 +86,10 @@ var plan = map[string][]string{
 	// configsrc: the outcome of a write, and the preview of a dry run
 	"fingerpost/api/web": {"fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
 		"github.com/valyala/fasthttp"},
-	"fingerpost/api": {"fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/proposals",
-		"fingerpost/mailer", "fingerpost/mailer/template", "fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/console",
+	"fingerpost/api/mailapi": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
+		"fingerpost/mailer", "fingerpost/mailer/template"},
+	"fingerpost/api": {"fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/proposals",
+		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
 	"fingerpost/cmd/fingerpost/node": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",

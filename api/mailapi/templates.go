@@ -1,4 +1,4 @@
-package api
+package mailapi
 
 import (
 	"slices"
@@ -9,11 +9,6 @@ import (
 	"fingerpost/mailer/template"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
-)
-
-const (
-	templatesPath = "/api/mail/projects/{projectId}/templates"
-	templatePath  = templatesPath + "/{templateId}"
 )
 
 var (
@@ -27,26 +22,26 @@ var (
 			"it cannot be deleted through one; an own template of the same code goes before it"}
 )
 
-func (s *Server) listTemplates(r *web.Request) error {
-	return web.ListOwned(r, s.projects, "projectId", templateFields, "templates found", s.projects.Templates,
+func (a *API) listTemplates(r *web.Request) error {
+	return web.ListOwned(r, a.Config, "projectId", templateFields, "templates found", a.Config.Templates,
 		resolver.AppendTemplateRow)
 }
 
 // getTemplate answers with a template of the project, or with a default one.
-func (s *Server) getTemplate(r *web.Request, _ *catalog.Project, t *catalog.Template) error {
+func (a *API) getTemplate(r *web.Request, _ *catalog.Project, t *catalog.Template) error {
 	r.SucceedTagged("template found", resolver.AppendTemplate(nil, t), resolver.TemplateETag(t))
 	return nil
 }
 
 // saveTemplate answers POST and PUT of a project's templates; both create or change the one with the body's code. A
 // default template of the same code stays as it is.
-func (s *Server) saveTemplate(r *web.Request, project *catalog.Project) error {
+func (a *API) saveTemplate(r *web.Request, project *catalog.Project) error {
 	f, err := readForm(r, templateNames, "defaultTemplate")
 	if err != nil {
 		return err
 	}
 	code, _ := f.Body.Values["code"].(string)
-	now, err := s.projects.OwnTemplate(project.ID, code[:min(len(code), maxTemplateCode)])
+	now, err := a.Config.OwnTemplate(project.ID, code[:min(len(code), maxTemplateCode)])
 	if err != nil && !web.IsNotFound(err) {
 		return err
 	}
@@ -63,7 +58,7 @@ func (s *Server) saveTemplate(r *web.Request, project *catalog.Project) error {
 		return err
 	}
 	created := false
-	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		var old *catalog.Template
 		at := slices.IndexFunc(p.Templates, func(t catalog.Template) bool { return t.Code == code })
 		if at >= 0 {
@@ -86,7 +81,7 @@ func (s *Server) saveTemplate(r *web.Request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	if now, err = s.projects.OwnTemplate(project.ID, code); err != nil {
+	if now, err = a.Config.OwnTemplate(project.ID, code); err != nil {
 		return err
 	}
 	r.SucceedSaved("template", created, resolver.AppendTemplate(nil, now), resolver.TemplateETag(now),
@@ -150,14 +145,14 @@ func (f *form) maxAge(t *catalog.Template) {
 }
 
 // deleteTemplate answers DELETE of one of a project's templates.
-func (s *Server) deleteTemplate(r *web.Request, project *catalog.Project, t *catalog.Template) error {
+func (a *API) deleteTemplate(r *web.Request, project *catalog.Project, t *catalog.Template) error {
 	if t.ProjectID == 0 {
 		return refuseDefault
 	}
 	if err := r.Matches(resolver.TemplateETag(t)); err != nil {
 		return err
 	}
-	err := s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	err := a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		at := slices.IndexFunc(p.Templates, func(o catalog.Template) bool { return o.UUID == t.UUID })
 		if at < 0 {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such template"}

@@ -1,4 +1,4 @@
-package api
+package mailapi
 
 import (
 	"context"
@@ -32,16 +32,16 @@ var (
 )
 
 // sendTemplate answers POST /send/template.
-func (s *Server) sendTemplate(r *web.Request) error {
-	return s.send(r, []string{"domain", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
+func (a *API) sendTemplate(r *web.Request) error {
+	return a.send(r, []string{"domain", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
 		f.domain(m)
 		f.templated(m)
 	})
 }
 
 // sendTestTemplate answers POST /send/test-template.
-func (s *Server) sendTestTemplate(r *web.Request) error {
-	return s.send(r, []string{"projectId", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
+func (a *API) sendTestTemplate(r *web.Request) error {
+	return a.send(r, []string{"projectId", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
 		m.Rehearsal = true
 		f.project(m)
 		f.templated(m)
@@ -49,15 +49,15 @@ func (s *Server) sendTestTemplate(r *web.Request) error {
 }
 
 // sendRaw answers POST /send/raw.
-func (s *Server) sendRaw(r *web.Request) error {
-	return s.send(r, []string{"domain", "toEmail", "subject", "bodyHtml", "bodyText"}, func(f *form, m *mailer.Send) {
+func (a *API) sendRaw(r *web.Request) error {
+	return a.send(r, []string{"domain", "toEmail", "subject", "bodyHtml", "bodyText"}, func(f *form, m *mailer.Send) {
 		f.domain(m)
 		f.rawParts(m)
 	})
 }
 
 // send is the common part of the three calls. names are the fields of the body, and read reads them into the mail.
-func (s *Server) send(r *web.Request, names []string, read func(*form, *mailer.Send)) error {
+func (a *API) send(r *web.Request, names []string, read func(*form, *mailer.Send)) error {
 	if err := r.Permit(); err != nil {
 		return err
 	}
@@ -65,16 +65,16 @@ func (s *Server) send(r *web.Request, names []string, read func(*form, *mailer.S
 	if err != nil {
 		return err
 	}
-	m := mailer.Send{ServiceName: serviceName(r.Ctx)}
+	m := mailer.Send{ServiceName: web.ServiceName(r.Ctx)}
 	f.idempotencyKey(r, &m)
 	read(f, &m)
 	if err := f.Validated(nil); err != nil {
 		return err
 	}
-	if err := s.reach(r, &m); err != nil {
+	if err := a.reach(r, &m); err != nil {
 		return err
 	}
-	if s.o.Mail == nil {
+	if a.Mail == nil {
 		return refuseMail
 	}
 	if m.IdempotencyKey != "" { // the hash is only needed together with a key
@@ -82,15 +82,15 @@ func (s *Server) send(r *web.Request, names []string, read func(*form, *mailer.S
 	}
 	f.Body = nil
 	r.Charge.Release() // a send may wait for a long time
-	ctx, done := s.waiting.begin()
+	ctx, done := a.Waits.begin()
 	defer done()
-	receipt, err := s.o.Mail.Send(ctx, m)
+	receipt, err := a.Mail.Send(ctx, m)
 	if err != nil {
 		e, _ := web.Visible(err)
 		switch e.Code {
 		case catalog.CodeUnavailable:
 			if r.Key.Allow&catalog.MayRead != 0 { // who may read the config may know what is wrong with it
-				if p := s.o.Mail.SecretProblem(m.ProjectID); p != nil {
+				if p := a.Mail.SecretProblem(m.ProjectID); p != nil {
 					err = &catalog.Error{Code: e.Code, Message: fmt.Sprintf("the %s of project %s cannot be opened: %s",
 						p.Field, p.Slug, p.Message)}
 				}
@@ -102,14 +102,14 @@ func (s *Server) send(r *web.Request, names []string, read func(*form, *mailer.S
 		}
 		return err
 	}
-	s.answerSend(r, m.ProjectID, &receipt)
+	a.answerSend(r, m.ProjectID, &receipt)
 	return nil
 }
 
 // reach finds the mail's project and checks that the key reaches it.
-func (s *Server) reach(r *web.Request, m *mailer.Send) error {
+func (a *API) reach(r *web.Request, m *mailer.Send) error {
 	if m.Domain == "" {
-		project, err := s.resolver.ProjectByID(m.ProjectID)
+		project, err := a.Live.ProjectByID(m.ProjectID)
 		switch {
 		case err != nil:
 			return err
@@ -118,7 +118,7 @@ func (s *Server) reach(r *web.Request, m *mailer.Send) error {
 		}
 		return nil
 	}
-	answer, err := s.resolver.Resolve([]byte(m.Domain), resolver.Nested)
+	answer, err := a.Live.Resolve([]byte(m.Domain), resolver.Nested)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *Server) reach(r *web.Request, m *mailer.Send) error {
 }
 
 // answerSend answers with the result of a send.
-func (s *Server) answerSend(r *web.Request, project int64, receipt *mailer.Receipt) {
+func (a *API) answerSend(r *web.Request, project int64, receipt *mailer.Receipt) {
 	h := &r.Ctx.Response.Header
 	if receipt.Replayed {
 		h.SetCanonical(headerReplay, []byte("true"))

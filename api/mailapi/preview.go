@@ -1,4 +1,4 @@
-package api
+package mailapi
 
 import (
 	"fingerpost/api/web"
@@ -9,7 +9,7 @@ import (
 
 // previewTemplate answers POST /projects/{projectId}/templates/preview. It renders the stored template that a send
 // would take, or the parts in the body, with the body's variables.
-func (s *Server) previewTemplate(r *web.Request, project *catalog.Project) error {
+func (a *API) previewTemplate(r *web.Request, project *catalog.Project) error {
 	f, err := readForm(r, []string{"templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables"})
 	if err != nil {
 		return err
@@ -20,7 +20,7 @@ func (s *Server) previewTemplate(r *web.Request, project *catalog.Project) error
 	f.Read("bodyHtml", &t.BodyHTML)
 	f.Read("bodyText", &t.BodyText)
 	variables := f.variables()
-	parsed, err := s.previewed(f, project, &t)
+	parsed, err := a.previewed(f, project, &t)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *Server) previewTemplate(r *web.Request, project *catalog.Project) error
 }
 
 // previewed parses the template that t.Code names, or the parts in t, whichever the body has.
-func (s *Server) previewed(f *form, project *catalog.Project, t *catalog.Template) (*template.Template, error) {
+func (a *API) previewed(f *form, project *catalog.Project, t *catalog.Template) (*template.Template, error) {
 	parts := f.Has("subjectTemplate") || f.Has("bodyHtml") || f.Has("bodyText")
 	switch {
 	case f.Has("templateCode") && parts:
@@ -49,7 +49,7 @@ func (s *Server) previewed(f *form, project *catalog.Project, t *catalog.Templat
 	if err := f.Validated(nil); err != nil {
 		return nil, err
 	}
-	stored, err := s.resolver.MailTemplate(project.ID, t.Code)
+	stored, err := a.Live.MailTemplate(project.ID, t.Code)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package api
+package mailapi
 
 import (
 	"encoding/json"

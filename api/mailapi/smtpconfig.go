@@ -1,4 +1,4 @@
-package api
+package mailapi
 
 import (
 	"strconv"
@@ -10,26 +10,24 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-const smtpConfigPath = "/api/mail/projects/{projectId}/smtp-config"
-
 // smtpNames are the fields of an SMTP config in a request.
 var smtpNames = catalog.RequestNames(new(catalog.SMTPConfig).Fields())
 
 // maxPasswordBytes is the longest password that a request may set.
 const maxPasswordBytes = 1024
 
-func (s *Server) getSMTPConfig(r *web.Request, project *catalog.Project) error {
+func (a *API) getSMTPConfig(r *web.Request, project *catalog.Project) error {
 	return web.AnswerSingle(r, project, "SMTP config found",
-		s.projects.SMTPConfig, resolver.AppendSMTPConfig, resolver.SMTPConfigETag)
+		a.Config.SMTPConfig, resolver.AppendSMTPConfig, resolver.SMTPConfigETag)
 }
 
 // saveSMTPConfig answers POST and PUT of a project's SMTP config; both create it or change it.
-func (s *Server) saveSMTPConfig(r *web.Request, project *catalog.Project) error {
+func (a *API) saveSMTPConfig(r *web.Request, project *catalog.Project) error {
 	f, err := readForm(r, smtpNames)
 	if err != nil {
 		return err
 	}
-	now, err := s.projects.SMTPConfig(project.ID) // nil if there is none
+	now, err := a.Config.SMTPConfig(project.ID) // nil if there is none
 	if err != nil && !web.IsNotFound(err) {
 		return err
 	}
@@ -46,7 +44,7 @@ func (s *Server) saveSMTPConfig(r *web.Request, project *catalog.Project) error 
 		return err
 	}
 	created := false
-	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if err := present(p.SMTP); err != nil {
 			return err
 		}
@@ -57,7 +55,7 @@ func (s *Server) saveSMTPConfig(r *web.Request, project *catalog.Project) error 
 	if err != nil {
 		return err
 	}
-	if now, err = s.projects.SMTPConfig(project.ID); err != nil {
+	if now, err = a.Config.SMTPConfig(project.ID); err != nil {
 		return err
 	}
 	r.SucceedSaved("SMTP config", created, resolver.AppendSMTPConfig(nil, project.ID, now),
@@ -144,15 +142,15 @@ func destination(c *catalog.SMTPConfig) mailDestination {
 }
 
 // deleteSMTPConfig answers DELETE of a project's SMTP config.
-func (s *Server) deleteSMTPConfig(r *web.Request, project *catalog.Project) error {
-	c, err := s.projects.SMTPConfig(project.ID)
+func (a *API) deleteSMTPConfig(r *web.Request, project *catalog.Project) error {
+	c, err := a.Config.SMTPConfig(project.ID)
 	if err == nil {
 		err = r.Matches(resolver.SMTPConfigETag(project.ID, c))
 	}
 	if err != nil {
 		return err
 	}
-	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if !p.SMTP.HasServer() {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such SMTP config"}
 		}

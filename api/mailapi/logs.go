@@ -1,4 +1,4 @@
-package api
+package mailapi
 
 import (
 	"slices"
@@ -16,7 +16,7 @@ var mailLogFields = []string{"id", "projectId", "providerType", "toEmail", "subj
 	"createdAt", "sentAt", "attempts", "nextAttemptAt", "errorCode", "smtpCode", "messageId", "uncertain", "serviceName"}
 
 // listMailLogs answers GET /projects/{projectId}/logs: always paginated, and latest first by default.
-func (s *Server) listMailLogs(r *web.Request) error {
+func (a *API) listMailLogs(r *web.Request) error {
 	raw := r.Ctx.URI().QueryString()
 	_, problems := r.ID("projectId")
 	filter, more := parseMailFilter(raw)
@@ -24,7 +24,7 @@ func (s *Server) listMailLogs(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	id, err := s.loggedProject(r)
+	id, err := a.loggedProject(r)
 	if err != nil {
 		return err
 	}
@@ -35,11 +35,11 @@ func (s *Server) listMailLogs(r *web.Request) error {
 	}
 	// The default order is descending by time, and ascending by any other field, as in every list.
 	filter.Ascending = page.Order == "asc" || page.Order == "" && filter.Sort != ""
-	rows, total, err := s.resolver.MailLogs(id, filter)
+	rows, total, err := a.Log.MailLogs(id, filter)
 	if err != nil {
 		return err
 	}
-	list, stopped := make([]*catalog.MailLog, len(rows)), s.mailWaitsFor(id)
+	list, stopped := make([]*catalog.MailLog, len(rows)), a.mailWaitsFor(id)
 	for i := range rows {
 		list[i] = withWait(&rows[i], stopped)
 	}
@@ -49,8 +49,8 @@ func (s *Server) listMailLogs(r *web.Request) error {
 
 // loggedProject is projectOf for the log, which outlives its project: a key that reaches every project may read the log
 // of a deleted one.
-func (s *Server) loggedProject(r *web.Request, others ...catalog.Problem) (int64, error) {
-	project, err := r.Project(s.projects, "projectId", others...)
+func (a *API) loggedProject(r *web.Request, others ...catalog.Problem) (int64, error) {
+	project, err := r.Project(a.Config, "projectId", others...)
 	if err == nil {
 		return project.ID, nil
 	}
@@ -58,7 +58,7 @@ func (s *Server) loggedProject(r *web.Request, others ...catalog.Problem) (int64
 		return 0, err
 	}
 	id, _ := r.ID("projectId")
-	_, total, logErr := s.resolver.MailLogs(id, catalog.MailQuery{Page: 1, Limit: 1})
+	_, total, logErr := a.Log.MailLogs(id, catalog.MailQuery{Page: 1, Limit: 1})
 	if logErr != nil {
 		return 0, logErr
 	}
@@ -84,30 +84,30 @@ func parseMailFilter(raw []byte) (f catalog.MailQuery, _ catalog.Problems) {
 }
 
 // getMailLog answers GET /projects/{projectId}/logs/{logId}.
-func (s *Server) getMailLog(r *web.Request) error {
+func (a *API) getMailLog(r *web.Request) error {
 	id, problems := r.ID("logId")
-	project, err := s.loggedProject(r, problems...)
+	project, err := a.loggedProject(r, problems...)
 	if err != nil {
 		return err
 	}
-	entry, found, err := s.resolver.MailLog(project, id)
+	entry, found, err := a.Log.MailLog(project, id)
 	switch {
 	case err != nil:
 		return err
 	case !found:
 		return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such log entry"}
 	}
-	withWait(&entry, s.mailWaitsFor(project))
+	withWait(&entry, a.mailWaitsFor(project))
 	r.SucceedTagged("mail log entry found", resolver.AppendMailLog(nil, &entry), resolver.MailLogETag(&entry))
 	return nil
 }
 
 // mailWaitsFor says what the queued mail of a project waits for, "" if only for its next attempt.
-func (s *Server) mailWaitsFor(project int64) string {
-	if s.o.Mail == nil {
+func (a *API) mailWaitsFor(project int64) string {
+	if a.Mail == nil {
 		return ""
 	}
-	return s.o.Mail.WaitingFor(project)
+	return a.Mail.WaitingFor(project)
 }
 
 // withWait replaces the time of the next attempt of a queued mail by what it waits for. It returns its argument.

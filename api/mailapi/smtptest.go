@@ -1,4 +1,4 @@
-package api
+package mailapi
 
 import (
 	"net/http"
@@ -18,7 +18,7 @@ var smtpTestNames = []string{"host", "port", "username", "password", "fromEmail"
 
 // testSMTP answers POST /projects/smtp-config/test. It tries the settings of the body, stores none of them and uses
 // nothing stored. It concerns no project, so a key that is bound to some projects may call it.
-func (s *Server) testSMTP(r *web.Request) error {
+func (a *API) testSMTP(r *web.Request) error {
 	if err := r.Permit(); err != nil {
 		return err
 	}
@@ -30,10 +30,10 @@ func (s *Server) testSMTP(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if s.o.Mail == nil {
+	if a.Mail == nil {
 		return refuseMail
 	}
-	done, ok := take(s.waiting.tests)
+	done, ok := take(a.Waits.tests)
 	if !ok {
 		r.Ctx.Response.Header.SetCanonical(web.HeaderRetryAfter, []byte("5"))
 		return refuseTests
@@ -41,10 +41,10 @@ func (s *Server) testSMTP(r *web.Request) error {
 	defer done()
 	f.Body = nil
 	r.Charge.Release()
-	if watch, watched := s.watchedTests.Load(web.RequestID(r.Ctx)); watched {
+	if watch, watched := a.Waits.watched.Load(web.RequestID(r.Ctx)); watched {
 		t.OnStep = watch.(func(string, time.Duration))
 	}
-	report, err := s.o.Mail.TestSMTP(s.waiting.ctx, t)
+	report, err := a.Mail.TestSMTP(a.Waits.ctx, t)
 	if err == nil {
 		r.Succeed("connected, and a mail was sent", appendSMTPTest(nil, &report))
 		return nil
@@ -55,13 +55,6 @@ func (s *Server) testSMTP(r *web.Request) error {
 		return nil
 	}
 	return err
-}
-
-// watchTest has the steps of the test with a request id told while it runs: the answer comes at its end. stop ends
-// that.
-func (s *Server) watchTest(requestID string, tell func(name string, took time.Duration)) (stop func()) {
-	s.watchedTests.Store(requestID, tell)
-	return func() { s.watchedTests.Delete(requestID) }
 }
 
 // smtpTest reads the settings and the recipient.

@@ -1,31 +1,35 @@
-package api
+package mailapi
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
-// waiting bounds, by two semaphores, the requests that wait for an SMTP server, because each of them holds a
+// Waits bounds, by two semaphores, the requests that wait for an SMTP server, because each of them holds a
 // connection. A send beyond the bound does not wait: its mail is accepted and queued. The mailer bounds the sends of
 // each project. Safe for concurrent use.
-type waiting struct {
+type Waits struct {
 	ctx   context.Context // ends all waits
 	stop  context.CancelFunc
 	sends chan struct{} // holds a value per waiting send
 	tests chan struct{} // holds a value per running SMTP test
+
+	watched sync.Map // see Watch
 }
 
 // maxTests is how many SMTP tests may run at a time.
 const maxTests = 16
 
-func newWaiting(l Limits) *waiting {
-	w := &waiting{sends: make(chan struct{}, l.Sends), tests: make(chan struct{}, maxTests)}
+// NewWaits makes the Waits of a server, of which at most the given number of sends wait.
+func NewWaits(sends int) *Waits {
+	w := &Waits{sends: make(chan struct{}, sends), tests: make(chan struct{}, maxTests)}
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	return w
 }
 
 // begin returns the context for a send's wait, a canceled one if too many sends wait already. Call done after the wait.
-func (w *waiting) begin() (ctx context.Context, done func()) {
+func (w *Waits) begin() (ctx context.Context, done func()) {
 	if done, ok := take(w.sends); ok {
 		return w.ctx, done
 	}
@@ -44,9 +48,9 @@ func take(places chan struct{}) (done func(), ok bool) {
 	}
 }
 
-// endBefore ends all waits shortly before the context's deadline, while there is time left to answer, or when the
+// EndBefore ends all waits shortly before the context's deadline, while there is time left to answer, or when the
 // context ends. undo cancels that.
-func (w *waiting) endBefore(ctx context.Context) (undo func()) {
+func (w *Waits) EndBefore(ctx context.Context) (undo func()) {
 	atEnd := context.AfterFunc(ctx, w.stop)
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -58,4 +62,11 @@ func (w *waiting) endBefore(ctx context.Context) (undo func()) {
 		atEnd()
 		timer.Stop()
 	}
+}
+
+// Watch has the steps of the SMTP test with a request id told while it runs: the answer comes at its end. stop ends
+// that.
+func (w *Waits) Watch(requestID string, tell func(name string, took time.Duration)) (stop func()) {
+	w.watched.Store(requestID, tell)
+	return func() { w.watched.Delete(requestID) }
 }
