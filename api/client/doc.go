@@ -1,8 +1,9 @@
 // Package client speaks HTTP with a service that has fingerpost's API: this program, or any service that follows the
 // same platform and mail API.
 //
-// A Client reads projects with all that belongs to them, writes them, resolves domains and reads the mail log. The
-// commands resolve, logs, plan, import and export stand on it; package api/transfer does the comparing.
+// A Client reads projects with all that belongs to them, writes them, resolves domains and reads the mail log and the
+// audit trail, which MailTail and AuditTail follow. The commands resolve, logs, audit, plan, import and export stand on
+// it; package api/transfer does the comparing.
 //
 // It promises that
 //   - a call is repeated if the server asks for it (429 and 503, after Retry-After) and after a failed connection,

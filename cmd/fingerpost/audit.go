@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,135 +46,30 @@ func audit(ctx context.Context, t terminal, f auditFlags) error {
 		return err
 	}
 	if f.data != "" {
-		return storedAudit(t, f)
+		return storedAudit(ctx, t, f)
 	}
 	o, err := f.options()
 	if err != nil {
 		return err
 	}
 	o.NoMail = true
-	r := &auditReader{server: client.New(o), flags: f, t: t}
-	if err := r.find(ctx); err != nil {
-		return err
-	}
-	newest, err := r.newest(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted")
-	case err != nil:
-		return err
-	case f.follow:
-		return r.follow(ctx, newest)
-	case f.json:
-		return printJSON(t.out, append([]client.AuditEntry{}, newest...))
-	}
-	return r.print(newest)
-}
-
-// An auditReader reads the audit trail of some projects.
-type auditReader struct {
-	server   *client.Client
-	flags    auditFlags
-	projects []int64 // 0: everything
-	t        terminal
-	last     client.AuditEntry // that --follow has seen
-}
-
-// find finds the requested projects.
-func (r *auditReader) find(ctx context.Context) error {
-	if r.flags.projects == nil {
-		r.projects = []int64{0}
-		return nil
-	}
-	return r.flags.find(ctx, r.server, func(id int64, _ string) {
-		if !slices.Contains(r.projects, id) {
-			r.projects = append(r.projects, id)
-		}
-	})
-}
-
-// read reads entries, page by page, until it has enough of each project. They are in the order of their ids.
-func (r *auditReader) read(ctx context.Context, q client.AuditQuery, enough int) (entries []client.AuditEntry,
-	err error) {
-	for _, q.Project = range r.projects {
-		n := 0
-		q.Page, q.Limit = 0, min(max(enough, 1), client.MaxLogPage)
-		for more := true; more && n < enough; {
-			q.Page++
-			var rows []client.AuditEntry
-			if rows, more, err = r.server.Audit(ctx, q); err != nil {
-				return nil, err
-			}
-			entries = append(entries, rows...)
-			n += len(rows)
-		}
-	}
-	slices.SortFunc(entries, func(a, b client.AuditEntry) int { return cmp.Compare(a.ID, b.ID) })
-	return slices.CompactFunc(entries, func(a, b client.AuditEntry) bool { return a.ID == b.ID }), nil
-}
-
-func (r *auditReader) query() client.AuditQuery {
-	return client.AuditQuery{Actor: r.flags.actor, Action: r.flags.action, From: r.flags.from()}
-}
-
-// newest reads the latest entries, the latest one last. For --follow it reads at least one.
-func (r *auditReader) newest(ctx context.Context) ([]client.AuditEntry, error) {
-	enough := r.flags.limit
-	if r.flags.follow {
-		enough = max(enough, 1)
-	}
-	all, err := r.read(ctx, r.query(), enough)
-	if len(all) > 0 {
-		r.last = all[len(all)-1]
-	}
-	return all[max(0, len(all)-r.flags.limit):], err
-}
-
-// follow prints the newest entries, and then what comes, until ctx ends.
-func (r *auditReader) follow(ctx context.Context, newest []client.AuditEntry) error {
-	if err := r.print(newest); err != nil {
-		return err
-	}
-	news := func() ([]client.AuditEntry, error) { return r.news(ctx) }
-	return pollTrail(ctx, &r.flags.trailFlags, r.t.err, news, r.print)
-}
-
-// news reads the entries after the last one. It reads a little more, because the clock of the server may be set back.
-func (r *auditReader) news(ctx context.Context) ([]client.AuditEntry, error) {
-	q := r.query()
-	q.OldestFirst = true // entries that arrive during the reading are on the last page
-	if at, err := time.Parse(client.TimeLayout, r.last.Time); err == nil {
-		q.From = at.Add(-overlap)
-	}
-	entries, err := r.read(ctx, q, int(^uint(0)>>1))
-	entries = slices.DeleteFunc(entries, func(e client.AuditEntry) bool { return e.ID <= r.last.ID })
-	if len(entries) > 0 {
-		r.last = entries[len(entries)-1]
-	}
-	return entries, err
-}
-
-// print prints a line for each entry.
-func (r *auditReader) print(entries []client.AuditEntry) (err error) {
-	line := json.NewEncoder(r.t.out)
-	line.SetEscapeHTML(false)
-	for i := range entries {
-		if r.flags.json {
-			err = line.Encode(entries[i])
-		} else {
-			_, err = fmt.Fprintln(r.t.out, auditLine(&entries[i]))
-		}
+	tail := client.AuditTail{Client: client.New(o), Projects: []int64{0},
+		Query: client.AuditQuery{Actor: f.actor, Action: f.action, From: f.from()}}
+	if f.projects != nil {
+		tail.Projects = nil
+		err = f.find(ctx, tail.Client, func(id int64, _ string) { tail.Projects = append(tail.Projects, id) })
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	tr := trail[client.AuditEntry]{tail.Newest, tail.News, auditLine}
+	return tr.show(ctx, t, &f.trailFlags)
 }
 
 // maxShown is how much of a value a line shows, in bytes.
 const maxShown = 60
 
-// auditLine returns the entry for people. Text of others is made harmless for terminals.
+// auditLine returns the entry for people.
 func auditLine(e *client.AuditEntry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-26s  %-18s", e.Time, e.Action)
@@ -203,7 +95,7 @@ func auditLine(e *client.AuditEntry) string {
 		fmt.Fprintf(&b, "  commit %.12s", commit)
 	}
 	fmt.Fprintf(&b, "  #%d", e.ID)
-	return client.Printable(b.String())
+	return b.String()
 }
 
 func shorten(value json.RawMessage) string {

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 )
 
 // storedAudit shows the audit trail of a server that does not run.
-func storedAudit(t terminal, f auditFlags) error {
+func storedAudit(ctx context.Context, t terminal, f auditFlags) error {
 	if f.follow {
 		return usage("--data shows the trail of a server that does not run: leave out --follow")
 	}
@@ -23,32 +22,38 @@ func storedAudit(t terminal, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	var entries []client.AuditEntry
-	for _, id := range projects {
-		q := catalog.AuditQuery{ProjectID: id, Actor: f.actor, Action: f.action, From: f.from(), Page: 1, Limit: max(f.limit,
-			1)}
-		page, err := resolver.AuditDir(f.data, q)
-		if pid, held := resolver.HeldBy(err); held {
-			return fmt.Errorf("process %d has %s open: ask the server by --url, or stop it first", pid, f.data)
-		}
-		if err != nil {
-			return fmt.Errorf("read the audit trail in %s: %w", f.data, err)
-		}
-		for i := range page.Entries {
-			var e client.AuditEntry // as the API has it
-			if err := json.Unmarshal(resolver.AppendAudit(nil, &page.Entries[i]), &e); err != nil {
-				return err
+	tr := trail[client.AuditEntry]{line: auditLine, newest: func(_ context.Context, n int) ([]client.AuditEntry, error) {
+		var entries []client.AuditEntry
+		for _, id := range projects {
+			rows, err := storedEntries(f, id, max(n, 1))
+			if err != nil {
+				return nil, err
 			}
-			entries = append(entries, e)
+			entries = append(entries, rows...)
 		}
+		return client.SortAudit(entries), nil
+	}}
+	return tr.show(ctx, t, &f.trailFlags)
+}
+
+// storedEntries reads the newest entries of a project, as the API has them.
+func storedEntries(f auditFlags, project int64, limit int) (entries []client.AuditEntry, err error) {
+	page, err := resolver.AuditDir(f.data, catalog.AuditQuery{ProjectID: project, Actor: f.actor, Action: f.action,
+		From: f.from(), Page: 1, Limit: limit})
+	if pid, held := resolver.HeldBy(err); held {
+		return nil, fmt.Errorf("process %d has %s open: ask the server by --url, or stop it first", pid, f.data)
 	}
-	slices.SortFunc(entries, func(a, b client.AuditEntry) int { return cmp.Compare(a.ID, b.ID) })
-	entries = slices.CompactFunc(entries, func(a, b client.AuditEntry) bool { return a.ID == b.ID })
-	entries = entries[max(0, len(entries)-f.limit):]
-	if f.json {
-		return printJSON(t.out, append([]client.AuditEntry{}, entries...))
+	if err != nil {
+		return nil, fmt.Errorf("read the audit trail in %s: %w", f.data, err)
 	}
-	return (&auditReader{flags: f, t: t}).print(entries)
+	for i := range page.Entries {
+		var e client.AuditEntry
+		if err := json.Unmarshal(resolver.AppendAudit(nil, &page.Entries[i]), &e); err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
 }
 
 // storedProjects returns the ids that --project names, of which one is 0 for everything. A slug is looked up in the

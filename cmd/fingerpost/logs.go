@@ -1,15 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -65,49 +62,58 @@ func logs(ctx context.Context, t terminal, f logsFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	f.parallel = logParallel
-	r, err := f.connect()
+	f.parallel = client.MailTailParallel
+	server, err := f.connect()
 	if err != nil {
 		return err
 	}
-	l := &logReader{server: r, flags: f, t: t}
-	if err := l.find(ctx); err != nil {
+	tail := client.MailTail{Client: server, SkipGone: f.projects == nil,
+		Query: client.LogQuery{Template: f.template, To: f.to, From: f.from()}}
+	if !f.follow { // --follow looks at mails in all states
+		tail.Query.Status = f.status
+	}
+	if err := f.findLogs(ctx, &tail); err != nil {
 		return err
 	}
-	newest, err := l.newest(ctx)
-	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted")
-	case err != nil:
-		return err
-	case f.follow:
-		return l.follow(ctx, newest)
-	case f.json:
-		return printJSON(t.out, append([]mailEntry{}, newest...))
+	found := time.Now()
+	tr := trail[client.LoggedMail]{line: logLine}
+	tr.newest = func(ctx context.Context, n int) ([]client.LoggedMail, error) { return f.only(tail.Newest(ctx, n)) }
+	tr.news = func(ctx context.Context) ([]client.LoggedMail, error) {
+		news, err := f.only(tail.News(ctx))
+		if err == nil && f.projects == nil && time.Since(found) > findEvery {
+			err, found = f.findLogs(ctx, &tail), time.Now()
+		}
+		return news, err
 	}
-	return l.print(newest)
+	return tr.show(ctx, t, &f.trailFlags)
 }
 
-// A mailEntry is an entry of the mail log with its project's slug.
-type mailEntry struct {
-	Project string `json:"project"`
-	client.MailEntry
-}
+// findEvery is how often --follow looks for new projects.
+const findEvery = 30 * time.Second
 
-func (e *mailEntry) ended() bool { return catalog.MailStatus(e.Status).Ended() }
-
-// state is the part of an entry that changes while a mail is being sent.
-func (e *mailEntry) state() string { return fmt.Sprint(e.Status, e.Attempts, e.Uncertain) }
-
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
+// findLogs adds the requested projects.
+func (f *logsFlags) findLogs(ctx context.Context, tail *client.MailTail) error {
+	if f.projects != nil {
+		return f.find(ctx, tail.Client, tail.Add)
 	}
-	return *s
+	all, err := tail.Client.Projects(ctx)
+	for i := range all {
+		tail.Add(all[i].ID, all[i].Slug)
+	}
+	return err
 }
 
-// line returns the entry for people. Text from a mail is made harmless for terminals.
-func (e *mailEntry) line() string {
+// only returns the entries that have the state of --status. A project without a mail log is a wrong request.
+func (f *logsFlags) only(entries []client.LoggedMail, err error) ([]client.LoggedMail, error) {
+	if client.Status(err, http.StatusNotFound) {
+		err = no("%v", err)
+	}
+	other := func(e client.LoggedMail) bool { return f.status != "" && e.Status != f.status }
+	return slices.DeleteFunc(entries, other), err
+}
+
+// logLine returns the entry for people.
+func logLine(e *client.LoggedMail) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-26s  %-8s  %s  to %s", e.CreatedAt, e.Status, e.Project, e.ToEmail)
 	if code := orEmpty(e.TemplateCode); code != "" {
@@ -129,117 +135,5 @@ func (e *mailEntry) line() string {
 	if what := orEmpty(e.WaitingFor); what != "" {
 		fmt.Fprintf(&b, "  waits for %s", what)
 	}
-	return client.Printable(b.String())
-}
-
-// byTime puts older entries first.
-func byTime(a, b mailEntry) int {
-	return cmp.Or(strings.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
-}
-
-// A logReader reads the log of some projects.
-type logReader struct {
-	server   *client.Client
-	flags    logsFlags
-	projects []*loggedProject
-	t        terminal
-}
-
-// A loggedProject is a project whose log is read.
-type loggedProject struct {
-	id   int64
-	slug string
-
-	// The state of --follow.
-	seen  map[int64]mailEntry // the latest entries, and those that have not ended
-	first mailEntry           // entries older than this are not news
-	last  string              // createdAt of the latest entry, "" if there is none
-	news  []mailEntry         // not printed yet
-}
-
-// find finds the requested projects.
-func (l *logReader) find(ctx context.Context) error {
-	add := func(id int64, slug string) {
-		if !slices.ContainsFunc(l.projects, func(p *loggedProject) bool { return p.id == id }) {
-			l.projects = append(l.projects, &loggedProject{id: id, slug: slug, seen: map[int64]mailEntry{}})
-		}
-	}
-	if l.flags.projects == nil {
-		all, err := l.server.Projects(ctx)
-		for i := range all {
-			add(all[i].ID, all[i].Slug)
-		}
-		return err
-	}
-	return l.flags.find(ctx, l.server, add)
-}
-
-// logParallel is how many projects are read at once.
-const logParallel = 8
-
-// query returns the filters without the state, because --follow looks at mails in all states.
-func (l *logReader) query() client.LogQuery {
-	return client.LogQuery{Template: l.flags.template, To: l.flags.to, From: l.flags.from()}
-}
-
-// read reads a project's log, page by page, until it has so many entries or all.
-func (l *logReader) read(ctx context.Context, p *loggedProject, q client.LogQuery, enough int) (entries []mailEntry,
-	err error) {
-	q.Limit = min(enough, client.MaxLogPage)
-	for more := true; more && len(entries) < enough; {
-		q.Page++
-		var rows []client.MailEntry
-		rows, more, err = l.server.MailLog(ctx, p.id, q)
-		if client.Status(err, http.StatusNotFound) {
-			return nil, no("project %s has no mail log on this server: %v", strconv.Quote(p.slug), err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range rows {
-			entries = append(entries, mailEntry{p.slug, e})
-		}
-	}
-	return entries, nil
-}
-
-// newest reads the latest entries of all projects, the latest one last. For --follow it reads at least one, in any
-// state.
-func (l *logReader) newest(ctx context.Context) ([]mailEntry, error) {
-	var all []mailEntry
-	q, enough := l.query(), l.flags.limit
-	if l.flags.follow {
-		enough = max(enough, 1)
-	} else {
-		q.Status = l.flags.status
-	}
-	get := func(ctx context.Context, i int) ([]mailEntry, error) { return l.read(ctx, l.projects[i], q, enough) }
-	err := client.InOrder(ctx, logParallel, len(l.projects), get, func(i int, rows []mailEntry) error {
-		l.projects[i].begin(rows)
-		all = append(all, rows...)
-		slices.SortFunc(all, byTime)
-		all = slices.CompactFunc(all, func(a, b mailEntry) bool { return a.ID == b.ID && a.ProjectID == b.ProjectID })
-		all = all[max(0, len(all)-l.flags.limit):]
-		return nil
-	})
-	return all, err
-}
-
-// print prints a line for each entry that has the state of --status.
-func (l *logReader) print(entries []mailEntry) (err error) {
-	line := json.NewEncoder(l.t.out)
-	line.SetEscapeHTML(false)
-	for _, e := range entries {
-		switch {
-		case l.flags.status != "" && e.Status != l.flags.status:
-		case l.flags.json:
-			err = line.Encode(e)
-		default:
-			_, err = fmt.Fprintln(l.t.out, e.line())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.String()
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/api/client"
 	"fingerpost/cmd/testrig"
 )
 
@@ -120,7 +121,7 @@ func TestLogs(t *testing.T) {
 		t.Errorf("%s", c.out)
 	}
 	c = check(exitOK, "", "--json", "--limit", "3")
-	var all []mailEntry
+	var all []client.LoggedMail
 	if err := json.Unmarshal([]byte(c.out), &all); err != nil || len(all) != 3 || all[2].ID != 250 || all[2].Project != "acme" || all[2].MessageID != "<m@example.com>" {
 		t.Errorf("%v: %s", err, c.out)
 	}
@@ -186,7 +187,7 @@ func TestLogsFollow(t *testing.T) {
 		err := poll(testrig.Patience, func() error {
 			var got []string
 			for line := range strings.Lines(out.String()) {
-				var e mailEntry
+				var e client.LoggedMail
 				if err := json.Unmarshal([]byte(line), &e); err != nil {
 					return fmt.Errorf("%w in %s", err, line)
 				}

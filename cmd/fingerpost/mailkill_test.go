@@ -87,12 +87,12 @@ func (j *mailJob) run(r *rig) {
 }
 
 // entries reads a project's mail log from a moment on.
-func (r *rig) entries(project int64, from time.Time) (all []mailEntry) {
+func (r *rig) entries(project int64, from time.Time) (all []client.LoggedMail) {
 	r.t.Helper()
 	for page := 1; ; page++ {
 		got := r.mail("GET", fmt.Sprintf("/projects/%d/logs?limit=100&page=%d&order=asc&from=%s", project, page, from.UTC().Format(client.TimeLayout)), "all", "")
 		var answer struct {
-			Data []mailEntry
+			Data []client.LoggedMail
 			Meta struct{ TotalPages int }
 		}
 		if err := json.Unmarshal([]byte(got.body), &answer); err != nil || got.status != http.StatusOK {
@@ -216,7 +216,7 @@ func (r *rig) checkMails(s *testrig.Sink, project int64, from time.Time, jobs []
 	for _, l := range s.Letters() {
 		letters[l.MessageID()] = append(letters[l.MessageID()], l)
 	}
-	byMark := map[string][]mailEntry{}
+	byMark := map[string][]client.LoggedMail{}
 	for _, e := range r.entries(project, from) {
 		byMark[e.Subject] = append(byMark[e.Subject], e)
 		at := letters[e.MessageID]

@@ -2,8 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -97,15 +98,43 @@ func (f *trailFlags) find(ctx context.Context, server *client.Client, add func(i
 	return nil
 }
 
-// pollTrail calls read and print every f.every, until ctx ends. It says once that the server fails, until it works
-// again. print gets what read returns, also with an error.
-func pollTrail[Entry any](ctx context.Context, f *trailFlags, errs io.Writer, read func() ([]Entry, error),
-	print func([]Entry) error) error {
+// A trail is what a command reads of what has happened.
+type trail[Entry any] struct {
+	newest func(ctx context.Context, n int) ([]Entry, error) // at most n, the latest one last
+	news   func(ctx context.Context) ([]Entry, error)        // that came since; also with an error
+	line   func(*Entry) string
+}
+
+// show prints the newest entries, and with --follow what comes, until ctx ends.
+func (tr *trail[Entry]) show(ctx context.Context, t terminal, f *trailFlags) error {
+	n := f.limit
+	if f.follow {
+		n = max(n, 1) // to know where to go on
+	}
+	newest, err := tr.newest(ctx, n)
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	if err != nil {
+		return err
+	}
+	newest = newest[max(0, len(newest)-f.limit):]
+	if f.json && !f.follow {
+		return printJSON(t.out, append([]Entry{}, newest...)) // [], not null
+	}
+	if err := tr.print(t, f, newest); err != nil || !f.follow {
+		return err
+	}
+	return tr.poll(ctx, t, f)
+}
+
+// poll prints the news every f.every, until ctx ends. It says once that the server fails, until it works again.
+func (tr *trail[Entry]) poll(ctx context.Context, t terminal, f *trailFlags) error {
 	failing := false
 	tick := time.NewTicker(f.every)
 	defer tick.Stop()
 	for {
-		news, err := read()
+		news, err := tr.news(ctx)
 		switch {
 		case err == nil:
 			failing = false
@@ -114,9 +143,9 @@ func pollTrail[Entry any](ctx context.Context, f *trailFlags, errs io.Writer, re
 			return err
 		case !failing:
 			failing = true
-			fmt.Fprintf(errs, "fingerpost: %s; asking on\n", err)
+			fmt.Fprintf(t.err, "fingerpost: %s; asking on\n", err)
 		}
-		if err := print(news); err != nil {
+		if err := tr.print(t, f, news); err != nil {
 			return err
 		}
 		select {
@@ -125,4 +154,38 @@ func pollTrail[Entry any](ctx context.Context, f *trailFlags, errs io.Writer, re
 			return nil
 		}
 	}
+}
+
+// print prints a line for each entry.
+func (tr *trail[Entry]) print(t terminal, f *trailFlags, entries []Entry) (err error) {
+	line := json.NewEncoder(t.out)
+	line.SetEscapeHTML(false)
+	for i := range entries {
+		if f.json {
+			err = line.Encode(entries[i])
+		} else {
+			_, err = fmt.Fprintln(t.out, client.Printable(tr.line(&entries[i]))) // text of others is harmless for terminals
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passing reports whether a retry may help: the server is unreachable, or reports that it is not ready.
+func passing(err error) bool {
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		return refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests
+	}
+	var exit *exitError
+	return !errors.As(err, &exit)
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
