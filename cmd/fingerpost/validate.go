@@ -178,9 +178,9 @@ func (v *validation) print(t terminal, format string) (err error) {
 	case "json":
 		err = printJSON(t.out, v)
 	case "sarif":
-		err = writeSARIF(t.out, inRepository(v.Diagnostics))
+		err = printJSON(t.out, inRepository(v.Diagnostics).SARIF(builtAs().version))
 	case "github":
-		err = writeGitHub(t.out, inRepository(v.Diagnostics))
+		err = inRepository(v.Diagnostics).WriteGitHub(t.out)
 	default:
 		err = v.Diagnostics.WriteText(t.out, colour(t.out))
 	}
@@ -195,6 +195,24 @@ func (v *validation) print(t terminal, format string) (err error) {
 		return errNot
 	}
 	return nil
+}
+
+// inRepository returns diagnostics with their files relative to the top of the git repository around them, as those who
+// show them in a pull request expect; files outside of one stay as they are.
+func inRepository(ds hclfile.Diagnostics) hclfile.Diagnostics {
+	ds = slices.Clone(ds)
+	for i := range ds {
+		abs, err := filepath.Abs(ds[i].File)
+		if err != nil {
+			continue
+		}
+		if top, found := topOf(filepath.Dir(abs)); found {
+			if below, err := filepath.Rel(top, abs); err == nil {
+				ds[i].File = below
+			}
+		}
+	}
+	return ds
 }
 
 // check is configsrc.CheckAgainst with a progress display.

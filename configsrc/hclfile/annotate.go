@@ -1,4 +1,4 @@
-package main
+package hclfile
 
 import (
 	"cmp"
@@ -8,35 +8,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"fingerpost/configsrc/hclfile"
 )
 
-// inRepository returns diagnostics with their files relative to the top of the git repository around them, as those who
-// show them in a pull request expect; files outside of one stay as they are.
-func inRepository(ds hclfile.Diagnostics) hclfile.Diagnostics {
-	ds = slices.Clone(ds)
-	for i := range ds {
-		abs, err := filepath.Abs(ds[i].File)
-		if err != nil {
-			continue
-		}
-		if top, found := topOf(filepath.Dir(abs)); found {
-			if below, err := filepath.Rel(top, abs); err == nil {
-				ds[i].File = below
-			}
-		}
-	}
-	return ds
-}
-
-// writeGitHub prints diagnostics as workflow commands, which GitHub Actions shows at the lines of a pull request.
-func writeGitHub(w io.Writer, ds hclfile.Diagnostics) error {
+// WriteGitHub writes the diagnostics as workflow commands, which GitHub Actions shows at the lines of a pull request.
+func (ds Diagnostics) WriteGitHub(w io.Writer) error {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	for _, d := range ds {
 		kind := "error"
-		if d.Severity != hclfile.Error {
+		if d.Severity != Error {
 			kind = "warning"
 		}
 		text := d.Summary
@@ -102,15 +82,16 @@ type (
 	}
 )
 
-// writeSARIF prints diagnostics as a SARIF log, which code scanning reads.
-func writeSARIF(w io.Writer, ds hclfile.Diagnostics) error {
+// SARIF returns the diagnostics as a SARIF log, to be encoded as JSON, which code scanning reads. version is that of
+// fingerpost.
+func (ds Diagnostics) SARIF(version string) any {
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{}}
 	run.Tool.Driver.Rules = []sarifRule{}
-	run.Tool.Driver.Name, run.Tool.Driver.Version = "fingerpost", builtAs().version
+	run.Tool.Driver.Name, run.Tool.Driver.Version = "fingerpost", version
 	for _, d := range ds {
 		result := sarifResult{RuleID: cmp.Or(d.Rule, "config"), Level: "error", Message: sarifText{d.Summary},
 			Locations: make([]sarifLocation, 1)}
-		if d.Severity != hclfile.Error {
+		if d.Severity != Error {
 			result.Level = "warning"
 		}
 		if d.Detail != "" {
@@ -129,6 +110,6 @@ func writeSARIF(w io.Writer, ds hclfile.Diagnostics) error {
 		}
 		run.Results = append(run.Results, result)
 	}
-	return printJSON(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0",
-		Runs: []sarifRun{run}})
+	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0",
+		Runs: []sarifRun{run}}
 }

@@ -1,21 +1,19 @@
-package main
+package hclfile
 
 import (
 	"bytes"
-	"encoding/json"
+	encoding "encoding/json" // json is the syntax of the files
 	"testing"
-
-	"fingerpost/configsrc/hclfile"
 )
 
 func TestValidateFormats(t *testing.T) {
 	t.Parallel()
-	ds := hclfile.Diagnostics{
-		{Severity: hclfile.Error, Summary: "100% wrong\nhere", Detail: "did you mean x?", File: "projects.d/a,b%41 c.hcl", Start: hclfile.Pos{Line: 3, Column: 5}, End: hclfile.Pos{Line: 4, Column: 1}},
-		{Severity: hclfile.Warning, Rule: hclfile.RuleClearTextSecret, Summary: "odd", File: "c.hcl"},
+	ds := Diagnostics{
+		{Severity: Error, Summary: "100% wrong\nhere", Detail: "did you mean x?", File: "projects.d/a,b%41 c.hcl", Start: Pos{Line: 3, Column: 5}, End: Pos{Line: 4, Column: 1}},
+		{Severity: Warning, Rule: RuleClearTextSecret, Summary: "odd", File: "c.hcl"},
 	}
 	var out bytes.Buffer
-	if err := writeGitHub(&out, ds); err != nil {
+	if err := ds.WriteGitHub(&out); err != nil {
 		t.Fatal(err)
 	}
 	want := "::error file=projects.d/a%2Cb%2541 c.hcl,line=3,endLine=4,col=5::100%25 wrong%0Ahere%0Adid you mean x?\n::warning file=c.hcl::odd\n"
@@ -23,17 +21,17 @@ func TestValidateFormats(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	out.Reset()
-	if err := writeSARIF(&out, ds); err != nil {
+	if err := encoding.NewEncoder(&out).Encode(ds.SARIF("devel")); err != nil {
 		t.Fatal(err)
 	}
 	// By the names of the standard, not by our types.
 	var log map[string]any
-	if err := json.Unmarshal(out.Bytes(), &log); err != nil {
+	if err := encoding.Unmarshal(out.Bytes(), &log); err != nil {
 		t.Fatalf("%v: %s", err, out.String())
 	}
 	run := log["runs"].([]any)[0].(map[string]any)
 	driver := run["tool"].(map[string]any)["driver"].(map[string]any)
-	got, err := json.Marshal([]any{log["version"], driver["name"], driver["rules"], run["columnKind"], run["results"]})
+	got, err := encoding.Marshal([]any{log["version"], driver["name"], driver["rules"], run["columnKind"], run["results"]})
 	if err != nil {
 		t.Fatal(err)
 	}
