@@ -3,7 +3,7 @@
 //
 // A Client reads projects with all that belongs to them, writes them, resolves domains and reads the mail log and the
 // audit trail, which MailTail and AuditTail follow. The commands resolve, logs, audit, plan, import and export stand on
-// it; package api/transfer does the comparing.
+// it; package api/transfer does the comparing. Backup alone asks the ops listener.
 //
 // It promises that
 //   - a call is repeated if the server asks for it (429 and 503, after Retry-After) and after a failed connection,

@@ -6,8 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -56,33 +54,12 @@ func newEdges(t terminal) *cobra.Command {
 	return cmd
 }
 
-// A target is what --wait waits for.
-type target struct {
-	commit     string // until its position is known
-	epoch      string // "": any
-	generation uint64
-}
-
-var fullCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-
-func parseTarget(text string) (w target, err error) {
-	if fullCommit.MatchString(text) {
-		return target{commit: text}, nil
-	}
-	digits := text
-	if before, after, found := strings.Cut(text, "."); found {
-		w.epoch, digits = before, after
-	}
-	w.generation, err = strconv.ParseUint(digits, 10, 64)
-	return w, err
-}
-
 func showEdges(ctx context.Context, t terminal, f edgesFlags) error {
 	var bad []string
-	var want target
+	var want client.Target
 	if f.wait != "" {
 		var err error
-		if want, err = parseTarget(f.wait); err != nil {
+		if want, err = client.ParseTarget(f.wait); err != nil {
 			bad = append(bad, fmt.Sprintf("--wait %q must be a generation such as 812, a position such as "+
 				"0123456789abcdef.812, or the full id of a commit", f.wait))
 		}
@@ -107,35 +84,34 @@ func showEdges(ctx context.Context, t terminal, f edgesFlags) error {
 		o.Timeout = max(o.Timeout, requestTimeout)
 	}
 	server := client.New(o)
-	edges, err := server.Edges(ctx)
-	if f.wait == "" {
-		if err != nil {
-			return noCluster(err)
-		}
-		return printEdges(t, f.json, edges)
+	if f.wait != "" {
+		return waitEdges(ctx, t, f, server, &want)
 	}
-	end := time.Now().Add(f.timeout)
-	for {
+	edges, err := server.Edges(ctx)
+	if err != nil {
+		return noCluster(err)
+	}
+	return printEdges(t, f.json, edges)
+}
+
+// waitEdges asks until every ready edge has what is wanted, or --timeout has passed.
+func waitEdges(ctx context.Context, t terminal, f edgesFlags, server *client.Client, want *client.Target) error {
+	for end := time.Now().Add(f.timeout); ; {
+		edges, err := server.Edges(ctx)
 		if err != nil && (ctx.Err() != nil || !passing(err)) {
 			return noCluster(err)
 		}
-		late := []string{"the commit is not live on the authority"}
-		if err == nil && want.commit != "" {
-			err = want.locate(ctx, server)
-		}
-		if err == nil && want.commit == "" {
-			late = behind(edges, want.generation, want.epoch)
+		var late []string
+		if err == nil {
+			late, err = server.Behind(ctx, edges, want)
 		}
 		if err == nil && len(late) == 0 {
 			return printEdges(t, f.json, edges)
 		}
-		if err != nil && !passing(err) {
+		if err != nil && (!passing(err) || time.Now().After(end)) {
 			return err
 		}
 		if time.Now().After(end) {
-			if err != nil {
-				return err
-			}
 			_ = printEdges(t, f.json, edges)
 			return no("after %v %s is not on every ready edge: %s", f.timeout, f.wait, strings.Join(late, ", "))
 		}
@@ -144,21 +120,7 @@ func showEdges(ctx context.Context, t terminal, f edgesFlags) error {
 			return ctx.Err()
 		case <-time.After(f.every):
 		}
-		edges, err = server.Edges(ctx)
 	}
-}
-
-// locate finds out the position of the commit, if it is live.
-func (w *target) locate(ctx context.Context, server *client.Client) error {
-	found, err := server.Commit(ctx, w.commit)
-	if client.Status(err, http.StatusNotFound) {
-		return nil
-	}
-	if err == nil {
-		epoch, _, _ := strings.Cut(found.Position, ".")
-		*w = target{epoch: epoch, generation: found.Generation}
-	}
-	return err
 }
 
 // storedEdges shows the edges that the store of a server declares which does not run: nobody has heard them.
@@ -185,17 +147,6 @@ func noCluster(err error) error {
 		return no("the server belongs to no cluster: serve --cluster-listen makes one, see configsrc/cluster/README.md")
 	}
 	return err
-}
-
-// behind names the ready edges that do not have a generation.
-func behind(edges []client.Edge, generation uint64, epoch string) (names []string) {
-	for _, e := range edges {
-		has := e.Generation >= generation && (epoch == "" || strings.HasPrefix(e.Position, epoch+"."))
-		if e.Ready && !has {
-			names = append(names, fmt.Sprintf("%s has %d", e.Name, e.Generation))
-		}
-	}
-	return names
 }
 
 func printEdges(t terminal, asJSON bool, edges []client.Edge) error {
