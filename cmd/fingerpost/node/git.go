@@ -15,9 +15,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// clone returns where the config folder is in its repository: with --git it is never opened through a link below the
+// findClone returns where the config folder is in its repository: with --git it is never opened through a link below the
 // top, since others may push one.
-func (n *service) clone() (folder.Clone, error) {
+func (n *service) findClone() (folder.Clone, error) {
 	if !n.o.Git.On {
 		return folder.Clone{}, nil
 	}

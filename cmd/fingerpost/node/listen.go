@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 )
 
 // bind binds all addresses of the node.
-func (n *service) bind() (err error) {
+func (n *service) bind(context.Context) (err error) {
 	if n.opsListener, err = listen("ops-listen", n.o.Listen.Ops); err != nil {
 		return err
 	}

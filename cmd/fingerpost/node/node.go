@@ -2,9 +2,7 @@ package node
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -17,7 +15,6 @@ import (
 	"fingerpost/api/transfer"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -96,117 +93,6 @@ func Run(ctx context.Context, o Options) error {
 	<-auditing
 	<-keeping
 	<-clustered
-	return err
-}
-
-// open binds the addresses first, because that shows fastest that another server runs, then opens the store.
-func (n *service) open(ctx context.Context) (err error) {
-	var problems hclfile.Diagnostics
-	if err := n.o.Files.SealKeyError; err != nil { // everything that needs no secret is served
-		n.log.Warn("the seal key cannot be read: sealed secrets stay closed", "error", err)
-		problems = append(problems, hclfile.Diagnostic{Severity: hclfile.Warning, File: n.o.Files.SealKey,
-			Summary: "sealed secrets stay closed: " + err.Error(),
-			Detail:  "make it an age identity file that the service may read, or remove it, and start the service again"})
-	}
-	var tlsConfig *tls.Config
-	if n.o.Listen.TLSCert != "" {
-		if tlsConfig, err = api.TLSConfig(n.o.Listen.TLSCert, n.o.Listen.TLSKey, n.log); err != nil {
-			return err
-		}
-	}
-	clone, err := n.clone()
-	if err != nil {
-		return err
-	}
-	secrets := &configsrc.Secrets{Dir: n.o.Files.Config, SecretsDir: n.o.Files.SecretsDir,
-		Identities: n.o.Files.Identities, Clone: clone}
-	if err := n.bind(); err != nil {
-		return err
-	}
-	// closed when the source and the node's part in a cluster exist; a store that fails early has to wait for it
-	made := make(chan struct{})
-	n.resolver, err = resolver.Open(resolver.Options{
-		DataDir: n.o.Files.Data, CacheBytes: n.o.Limits.CacheBytes, StoreCacheBytes: n.o.Limits.StoreCacheBytes,
-		Logger: n.log, OpenSecret: secrets.Open,
-		Rebuild: func(ctx context.Context) error {
-			<-made
-			if err := n.source.Rebuild(ctx); err != nil || !n.cluster.isEdge() {
-				return err
-			}
-			return n.cluster.refill(ctx)
-		},
-	})
-	if err != nil {
-		return err
-	}
-	if n.cluster, err = openNode(ctx, n); err != nil {
-		return err
-	}
-	sourceOptions := configsrc.Options{
-		Dir: n.o.Files.Config, Clone: clone, Problems: problems, Sink: n.resolver, Logger: n.log,
-		ReadOnly: n.o.Files.ReadOnly,
-		Disk:     n.o.Disk, OpenSecret: secrets.Open, OnProgress: n.o.OnProgress,
-		MaxDelete: n.o.Files.MaxDelete, AcceptDeletes: n.o.Files.AcceptDeletes,
-		OnConfirm: func(h configsrc.Held) { NoteConfirm(n.resolver, h) },
-	}
-	opsOptions := ops.Options{Logger: n.log, Version: n.o.Version, Listen: []string{n.o.Listen.Ops,
-		n.opsListener.Addr().String()}, Allow: n.o.Listen.OpsAllow}
-	if !loopback(n.opsListener.Addr()) {
-		n.log.Warn("the ops listener can be reached from other machines: they may read probes, metrics and /status; "+
-			"commands and pprof are for this machine and --ops-allow",
-			"address", n.opsListener.Addr().String(), "ops_allow", fmt.Sprint(n.o.Listen.OpsAllow))
-	}
-	switch {
-	case n.cluster.isAuthority():
-		sourceOptions.OnCommit = n.cluster.committed
-	case n.cluster.isEdge():
-		sourceOptions.Dir, sourceOptions.Follow = "", true
-	}
-	if err := n.openGit(ctx); err != nil {
-		return err
-	}
-	if n.repo != nil {
-		sourceOptions.Journal, sourceOptions.Fanout, sourceOptions.AuthorOf = n.repo, n.o.Git.Fanout, n.repo.AuthorOf
-		opsOptions.Git = n.repo.Status
-		if n.o.Git.Pull > 0 || n.o.Git.Push {
-			opsOptions.SyncGit = n.repo.Sync
-		}
-	}
-	n.source = configsrc.New(sourceOptions)
-	if n.cluster.isEdge() {
-		if err := n.cluster.follow(n); err != nil {
-			return err
-		}
-	}
-	close(made)
-	if n.mail, err = openMail(n.o.Mail, n.o.Files.Data, n.resolver, secrets.Open, n.log); err != nil {
-		return err
-	}
-	var git api.Git
-	if n.repo != nil {
-		n.proposals = proposals.New(n.repo, n.resolver, n.source, n.o.Git.Web)
-		git = commits{n.repo, n.o.Git.AckTimeout, n.o.Git.Ack == gitrepo.AckPush,
-			func() bool { return n.source.Status().Held != nil }}
-	}
-	onHook, hookSecret, err := n.gitHook()
-	if err != nil {
-		return err
-	}
-	apiOptions := api.Options{
-		Resolver: n.resolver, Git: git, Proposals: n.proposals, OnGitHook: onHook, GitHookSecret: hookSecret, Files: n.source,
-		Explainer: n.source, Plan: planFiles, Mail: n.mail.mailer, Logger: n.log, TLS: tlsConfig,
-		ResolveMaxAge: n.o.Limits.ResolveMaxAge,
-		GateAllow:     n.o.Listen.GateAllow, GateWildcards: n.o.Listen.GateWildcards, AuthIssuer: n.o.Listen.AuthIssuer,
-		AccessLogResolve: n.o.AccessLogResolve, NoFastPath: !n.o.Limits.FastPath, BlockedKeyIDs: n.blockedKeys(),
-		Limits: api.Limits{Conns: maxConns()}, Console: n.consoleOptions(),
-	}
-	n.cluster.addTo(&apiOptions, &opsOptions)
-	if n.api, err = api.New(apiOptions); err != nil {
-		return err
-	}
-	opsOptions.Resolver, opsOptions.Figures, opsOptions.Streams = n.resolver, n.api, n.api.EventStreams()
-	opsOptions.Config, opsOptions.Mail = n.source, n.mail.mailer
-	n.ops, err = ops.New(opsOptions)
 	return err
 }
 

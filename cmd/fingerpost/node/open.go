@@ -1,0 +1,169 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+
+	"fingerpost/api"
+	"fingerpost/api/ops"
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/gitrepo"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/proposals"
+	"fingerpost/resolver"
+)
+
+// An opening is what the steps of open leave for later ones, apart from the parts of the node.
+type opening struct {
+	*service
+	problems hclfile.Diagnostics // that /status shows from the start
+	tls      *tls.Config         // nil: plain HTTP
+	clone    folder.Clone
+	secrets  *configsrc.Secrets
+	made     chan struct{} // closed when the source and the node's part in a cluster exist
+}
+
+// open opens the parts of the node. It binds the addresses before the store, because that shows fastest that another
+// server runs.
+func (n *service) open(ctx context.Context) error {
+	o := &opening{service: n, made: make(chan struct{})}
+	for _, step := range []func(ctx context.Context) error{
+		o.readKeys, o.bind, o.openStore, o.openCluster, o.openGit, o.openSource, o.openMail, o.openServers,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readKeys reads the TLS certificate, and prepares what opens secrets. A seal key that cannot be read is a warning:
+// everything that needs no secret is served.
+func (o *opening) readKeys(context.Context) (err error) {
+	files, listen := &o.o.Files, &o.o.Listen
+	if err := files.SealKeyError; err != nil {
+		o.log.Warn("the seal key cannot be read: sealed secrets stay closed", "error", err)
+		o.problems = append(o.problems, hclfile.Diagnostic{Severity: hclfile.Warning, File: files.SealKey,
+			Summary: "sealed secrets stay closed: " + err.Error(),
+			Detail:  "make it an age identity file that the service may read, or remove it, and start the service again"})
+	}
+	if listen.TLSCert != "" {
+		if o.tls, err = api.TLSConfig(listen.TLSCert, listen.TLSKey, o.log); err != nil {
+			return err
+		}
+	}
+	o.clone, err = o.findClone()
+	o.secrets = &configsrc.Secrets{Dir: files.Config, SecretsDir: files.SecretsDir, Identities: files.Identities,
+		Clone: o.clone}
+	return err
+}
+
+func (o *opening) openStore(context.Context) (err error) {
+	o.resolver, err = resolver.Open(resolver.Options{
+		DataDir: o.o.Files.Data, CacheBytes: o.o.Limits.CacheBytes, StoreCacheBytes: o.o.Limits.StoreCacheBytes,
+		Logger: o.log, OpenSecret: o.secrets.Open,
+		Rebuild: func(ctx context.Context) error {
+			<-o.made // a store that fails early has to wait for it
+			if err := o.source.Rebuild(ctx); err != nil || !o.cluster.isEdge() {
+				return err
+			}
+			return o.cluster.refill(ctx)
+		},
+	})
+	return err
+}
+
+func (o *opening) openCluster(ctx context.Context) (err error) {
+	o.cluster, err = openNode(ctx, o.service)
+	return err
+}
+
+// openSource makes the source of the files, and an edge's follower, which feeds it.
+func (o *opening) openSource(context.Context) error {
+	files := &o.o.Files
+	options := configsrc.Options{
+		Dir: files.Config, Clone: o.clone, Problems: o.problems, Sink: o.resolver, Logger: o.log, ReadOnly: files.ReadOnly,
+		Disk: o.o.Disk, OpenSecret: o.secrets.Open, OnProgress: o.o.OnProgress,
+		MaxDelete: files.MaxDelete, AcceptDeletes: files.AcceptDeletes,
+		OnConfirm: func(h configsrc.Held) { NoteConfirm(o.resolver, h) },
+	}
+	switch {
+	case o.cluster.isAuthority():
+		options.OnCommit = o.cluster.committed
+	case o.cluster.isEdge():
+		options.Dir, options.Follow = "", true
+	}
+	if o.repo != nil {
+		options.Journal, options.Fanout, options.AuthorOf = o.repo, o.o.Git.Fanout, o.repo.AuthorOf
+	}
+	o.source = configsrc.New(options)
+	if o.cluster.isEdge() {
+		if err := o.cluster.follow(o.service); err != nil {
+			return err
+		}
+	}
+	close(o.made)
+	return nil
+}
+
+func (o *opening) openMail(context.Context) (err error) {
+	o.mail, err = openMail(o.o.Mail, o.o.Files.Data, o.resolver, o.secrets.Open, o.log)
+	return err
+}
+
+// openServers makes the servers of the API and of the ops listener.
+func (o *opening) openServers(context.Context) error {
+	apiOptions, err := o.apiOptions()
+	if err != nil {
+		return err
+	}
+	opsOptions := o.opsOptions()
+	o.cluster.addTo(&apiOptions, &opsOptions)
+	if o.api, err = api.New(apiOptions); err != nil {
+		return err
+	}
+	opsOptions.Figures, opsOptions.Streams = o.api, o.api.EventStreams()
+	o.ops, err = ops.New(opsOptions)
+	return err
+}
+
+func (o *opening) apiOptions() (api.Options, error) {
+	listen, limits := &o.o.Listen, &o.o.Limits
+	onHook, hookSecret, err := o.gitHook()
+	options := api.Options{
+		Resolver: o.resolver, OnGitHook: onHook, GitHookSecret: hookSecret, Files: o.source,
+		Explainer: o.source, Plan: planFiles, Mail: o.mail.mailer, Logger: o.log, TLS: o.tls,
+		ResolveMaxAge: limits.ResolveMaxAge,
+		GateAllow:     listen.GateAllow, GateWildcards: listen.GateWildcards, AuthIssuer: listen.AuthIssuer,
+		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
+		Limits: api.Limits{Conns: maxConns()}, Console: o.consoleOptions(),
+	}
+	if o.repo != nil {
+		git := &o.o.Git
+		o.proposals = proposals.New(o.repo, o.resolver, o.source, git.Web)
+		options.Git = commits{o.repo, git.AckTimeout, git.Ack == gitrepo.AckPush,
+			func() bool { return o.source.Status().Held != nil }}
+	}
+	options.Proposals = o.proposals
+	return options, err
+}
+
+func (o *opening) opsOptions() ops.Options {
+	address, listen := o.opsListener.Addr(), &o.o.Listen
+	if !loopback(address) {
+		o.log.Warn("the ops listener can be reached from other machines: they may read probes, metrics and /status; "+
+			"commands and pprof are for this machine and --ops-allow",
+			"address", address.String(), "ops_allow", fmt.Sprint(listen.OpsAllow))
+	}
+	options := ops.Options{Logger: o.log, Version: o.o.Version, Listen: []string{listen.Ops, address.String()},
+		Allow: listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer}
+	if o.repo != nil {
+		options.Git = o.repo.Status
+		if o.o.Git.Pull > 0 || o.o.Git.Push {
+			options.SyncGit = o.repo.Sync
+		}
+	}
+	return options
+}
