@@ -556,7 +556,7 @@ func TestConsoleCannotWrite(t *testing.T) {
 }
 
 func TestConsoleGit(t *testing.T) {
-	testrig.Thorough(t)
+	testrig.Slow(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	files, admin, _ := consoleFiles(25)

@@ -121,7 +121,7 @@ func TestGit(t *testing.T) {
 
 // TestPropose: a key that may only propose changes nothing that is live; another key applies what it has proposed.
 func TestPropose(t *testing.T) {
-	testrig.Thorough(t)
+	testrig.Slow(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := newRig(t, nil)
@@ -238,7 +238,7 @@ func TestPropose(t *testing.T) {
 // The state of a proposal is that of its branch: what it creates can be changed in it, and preconditions and conflicts
 // refer to it. What is live stays as it is.
 func TestProposedState(t *testing.T) {
-	testrig.Thorough(t)
+	testrig.Slow(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := newRig(t, nil)
@@ -353,7 +353,7 @@ func TestProposedState(t *testing.T) {
 
 // Set-ups that cannot work end the start, with all that is wrong.
 func TestGitFlags(t *testing.T) {
-	testrig.Thorough(t)
+	testrig.Slow(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := newRig(t, nil)

@@ -12,7 +12,7 @@ import (
 
 // TestGitSetups: a repository that --git cannot work with is told at the start, with what to do.
 func TestGitSetups(t *testing.T) {
-	testrig.Thorough(t)
+	testrig.Slow(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	base := idleRig(t, t.TempDir(), nil)
