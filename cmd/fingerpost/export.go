@@ -119,9 +119,9 @@ func planExport(ctx context.Context, t terminal, dir string, f exportFlags, want
 		return nil, no("%s declares no project, and --delete would remove all that the server has: nothing was sent", dir)
 	}
 	read := t.progress("projects read")
-	defer read.end()
+	defer read.End()
 	e, err := transfer.PlanExport(ctx, c, want, transfer.ExportOptions{Passwords: f.passwords, Remove: f.remove,
-		Parallel: f.parallel}, read.set)
+		Parallel: f.parallel}, read.Set)
 	if err != nil || f.dryRun {
 		return e, err
 	}
@@ -139,12 +139,12 @@ func planExport(ctx context.Context, t terminal, dir string, f exportFlags, want
 // send makes the changes and shows each when it is done.
 func send(ctx context.Context, t terminal, f exportFlags, e *transfer.Export) (transfer.Exported, error) {
 	sent := t.progress("projects sent")
-	defer sent.end()
-	return e.Send(ctx, sent.set, func(actions []transfer.Action) {
+	defer sent.End()
+	return e.Send(ctx, sent.Set, func(actions []transfer.Action) {
 		if f.asJSON {
 			return
 		}
-		sent.above(func() {
+		sent.Above(func() {
 			for _, a := range actions {
 				if a.Result == transfer.Done {
 					fmt.Fprintf(t.out, "%s %s\n", a.Mark(), titleOf(&a.Change))

@@ -98,8 +98,8 @@ func readServer(ctx context.Context, t terminal, dir string, f importFlags) (*tr
 		return nil, err
 	}
 	read := t.progress("projects read")
-	defer read.end()
-	im, err := transfer.ReadServer(ctx, c, defaults, folder.MaxFileBytes, f.parallel, read.set)
+	defer read.End()
+	im, err := transfer.ReadServer(ctx, c, defaults, folder.MaxFileBytes, f.parallel, read.Set)
 	if err != nil {
 		return nil, fmt.Errorf("%w (nothing was written)", err)
 	}
@@ -120,8 +120,8 @@ func writeImport(ctx context.Context, t terminal, dir string, f importFlags, im 
 	}
 	// Up to here nothing has been written.
 	written := t.progress("files written")
-	defer written.end()
-	return im.Write(ctx, configFolder(dir), written.set)
+	defer written.End()
+	return im.Write(ctx, configFolder(dir), written.Set)
 }
 
 // A configFolder is the config folder, to which package transfer writes.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"fingerpost/configsrc/folder"
 )
 
 // A ciFile is a file that init --ci writes at the top of the repository. In its content, {sh} is the config folder as a
@@ -153,24 +155,12 @@ func repositoryOf(dir string) (top, below string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	top, found := topOf(abs)
+	top, found := folder.GitTop(abs)
 	if !found {
 		top = filepath.Dir(abs)
 	}
 	below, err = filepath.Rel(top, abs)
 	return top, filepath.ToSlash(below), err
-}
-
-// topOf returns the top of the git repository around an absolute path.
-func topOf(abs string) (top string, found bool) {
-	for top = abs; ; top = filepath.Dir(top) {
-		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
-			return top, true
-		}
-		if top == filepath.Dir(top) {
-			return "", false
-		}
-	}
 }
 
 // shellWord quotes a text for a POSIX shell, if it needs quotes.

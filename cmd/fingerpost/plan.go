@@ -104,8 +104,8 @@ func planServer(ctx context.Context, t terminal, f planFlags, want *transfer.Tre
 		return transfer.Plan{}, err
 	}
 	read := t.progress("projects read")
-	defer read.end()
-	return transfer.PlanServer(ctx, c, want, f.ids, f.parallel, read.set)
+	defer read.End()
+	return transfer.PlanServer(ctx, c, want, f.ids, f.parallel, read.Set)
 }
 
 func planStore(ctx context.Context, dir string, want *transfer.Tree) (transfer.Plan, error) {

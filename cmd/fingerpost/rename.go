@@ -90,8 +90,8 @@ func (t terminal) renameInFiles(ctx context.Context, dir, from, to string) (uuid
 	}
 	defer r.Close()
 	shown := t.progress("files read")
-	defer shown.end()
-	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnProgress: shown.set})
+	defer shown.End()
+	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnProgress: shown.Set})
 	if err := s.Load(ctx); err != nil {
 		return uuid, nil, err
 	}

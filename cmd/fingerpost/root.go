@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"fingerpost/cmd/fingerpost/progress"
 )
 
 // Exit codes (cmd/fingerpost/README.md).
@@ -69,6 +72,19 @@ func endWithProblems(t terminal, asJSON bool, document any, problems []string, d
 type terminal struct {
 	in       io.Reader
 	out, err io.Writer
+}
+
+// progress starts a display of long work if stderr is a terminal; otherwise it returns nil.
+func (t terminal) progress(what string) *progress.Line {
+	if !isTerminal(t.err) {
+		return nil
+	}
+	return progress.Start(t.err, what)
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // runContext is main without the process: it parses, runs and returns the exit code.

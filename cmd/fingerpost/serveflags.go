@@ -15,6 +15,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/cmd/fingerpost/node"
+	"fingerpost/cmd/fingerpost/progress"
 	"fingerpost/configsrc/seal"
 )
 
@@ -116,13 +117,13 @@ func (f *serveFlags) parse(t terminal) (err error) {
 
 // openLog makes the logger, and the display of the first load, above which log lines are written.
 func (f *serveFlags) openLog(t terminal) error {
-	var loading atomic.Pointer[progress]
+	var loading atomic.Pointer[progress.Line]
 	f.Loading = func() (end func()) {
 		p := t.progress("files loaded")
 		loading.Store(p)
-		return p.end
+		return p.End
 	}
-	f.OnProgress = func(done, total int) { loading.Load().set(done, total) }
+	f.OnProgress = func(done, total int) { loading.Load().Set(done, total) }
 	out := logWriter{t.err, &loading}
 	switch {
 	case f.logFormat == "text", f.logFormat == "" && colour(t.err):
@@ -138,11 +139,11 @@ func (f *serveFlags) openLog(t terminal) error {
 // A logWriter writes log lines above the progress of the first load.
 type logWriter struct {
 	out     io.Writer
-	loading *atomic.Pointer[progress]
+	loading *atomic.Pointer[progress.Line]
 }
 
 func (w logWriter) Write(line []byte) (n int, err error) {
-	w.loading.Load().above(func() { n, err = w.out.Write(line) })
+	w.loading.Load().Above(func() { n, err = w.out.Write(line) })
 	return n, err
 }
 

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
@@ -206,7 +205,7 @@ func inRepository(ds hclfile.Diagnostics) hclfile.Diagnostics {
 		if err != nil {
 			continue
 		}
-		if top, found := topOf(filepath.Dir(abs)); found {
+		if top, found := folder.GitTop(filepath.Dir(abs)); found {
 			if below, err := filepath.Rel(top, abs); err == nil {
 				ds[i].File = below
 			}
@@ -218,8 +217,8 @@ func inRepository(ds hclfile.Diagnostics) hclfile.Diagnostics {
 // check is configsrc.CheckAgainst with a progress display.
 func (t terminal) check(dir string, known configsrc.Known) (*configsrc.Checked, error) {
 	p := t.progress("files read")
-	defer p.end()
-	return configsrc.CheckAgainst(dir, known, p.set)
+	defer p.End()
+	return configsrc.CheckAgainst(dir, known, p.Set)
 }
 
 // A configRoot is a folder to load, and the part of it that was asked about; nil: all.
@@ -272,9 +271,8 @@ func below(dir, p string) bool {
 
 // colour reports whether w is a terminal that shows colours.
 func colour(w io.Writer) bool {
-	f, ok := w.(*os.File)
 	_, no := os.LookupEnv("NO_COLOR")
-	return ok && !no && term.IsTerminal(int(f.Fd()))
+	return !no && isTerminal(w)
 }
 
 func count(n int, noun string) string {

@@ -30,11 +30,8 @@ func FindClone(dir string) (Clone, error) {
 		return Clone{}, err
 	}
 	for _, path := range []string{named, real} { // a link from outside may lead into the clone
-		top := path
-		for !hasGit(top) && top != filepath.Dir(top) {
-			top = filepath.Dir(top)
-		}
-		if !hasGit(top) {
+		top, found := GitTop(path)
+		if !found {
 			continue
 		}
 		c := Clone{}
@@ -53,9 +50,16 @@ func FindClone(dir string) (Clone, error) {
 	return Clone{}, nil // gitrepo.Open says what is wrong
 }
 
-func hasGit(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, ".git"))
-	return err == nil
+// GitTop returns the top of the git repository around an absolute path.
+func GitTop(path string) (top string, found bool) {
+	for top = path; ; top = filepath.Dir(top) {
+		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
+			return top, true
+		}
+		if top == filepath.Dir(top) {
+			return "", false
+		}
+	}
 }
 
 // Dir returns the path of the folder that is named so, without links if there is a Clone.

@@ -1,24 +1,29 @@
-package main
+// Package progress shows on a terminal how far long work is, in one line at its bottom.
+//
+// It promises that
+//   - work that takes less than a second shows nothing,
+//   - End removes the line, so that what a command prints at last stands alone,
+//   - what Above prints meanwhile stands above the line, whole.
+//
+// It needs a writer that is a terminal: the caller finds out whether there is one, and has a nil Line if not, which
+// shows nothing. It does not decide how work is counted, and knows no command.
+package progress
 
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/term"
 )
 
 const (
-	progressAfter = time.Second // shorter work shows nothing
-	progressEvery = 200 * time.Millisecond
+	after = time.Second // shorter work shows nothing
+	every = 200 * time.Millisecond
 )
 
-// A progress shows on a terminal how far long work is, after its first second, in one line that end removes. A nil one
-// shows nothing. Safe for concurrent use.
-type progress struct {
+// A Line shows how far one piece of work is. A nil one shows nothing. Safe for concurrent use.
+type Line struct {
 	out         io.Writer
 	what        string // such as "files read"
 	start       time.Time
@@ -29,41 +34,34 @@ type progress struct {
 	ended       sync.WaitGroup
 }
 
-// progress starts the display if stderr is a terminal; otherwise it returns nil.
-func (t terminal) progress(what string) *progress {
-	if f, ok := t.err.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		return nil
-	}
-	return showProgress(t.err, what)
-}
-
-func showProgress(out io.Writer, what string) *progress {
-	p := &progress{out: out, what: what, start: time.Now(), stop: make(chan struct{})}
+// Start starts the display.
+func Start(out io.Writer, what string) *Line {
+	p := &Line{out: out, what: what, start: time.Now(), stop: make(chan struct{})}
 	p.ended.Go(p.run)
 	return p
 }
 
-// set records how much is done.
-func (p *progress) set(done, total int) {
+// Set records how much is done.
+func (p *Line) Set(done, total int) {
 	if p != nil {
 		p.total.Store(int64(total))
 		p.done.Store(int64(done))
 	}
 }
 
-// end removes the line.
-func (p *progress) end() {
+// End removes the line.
+func (p *Line) End() {
 	if p != nil {
 		close(p.stop)
 		p.ended.Wait()
 	}
 }
 
-func (p *progress) run() {
-	for wait := progressAfter; ; wait = progressEvery {
+func (p *Line) run() {
+	for wait := after; ; wait = every {
 		select {
 		case <-p.stop:
-			p.above(func() {})
+			p.Above(func() {})
 			return
 		case <-time.After(wait):
 			p.mu.Lock()
@@ -76,8 +74,8 @@ func (p *progress) run() {
 
 const eraseLine = "\r\x1b[K"
 
-// above lets print write its own lines to the terminal.
-func (p *progress) above(print func()) {
+// Above lets print write its own lines to the terminal.
+func (p *Line) Above(print func()) {
 	if p == nil {
 		print()
 		return
@@ -92,7 +90,7 @@ func (p *progress) above(print func()) {
 }
 
 // line returns the text after a time, with the estimated time for the rest at the speed so far.
-func (p *progress) line(elapsed time.Duration) string {
+func (p *Line) line(elapsed time.Duration) string {
 	done, total := p.done.Load(), p.total.Load()
 	if done == 0 || total == 0 {
 		return fmt.Sprintf("%s: %d so far", p.what, done)

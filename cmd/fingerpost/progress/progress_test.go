@@ -1,4 +1,4 @@
-package main
+package progress
 
 import (
 	"bytes"
@@ -12,15 +12,15 @@ import (
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p := showProgress(&out, "files read")
+		p := Start(&out, "files read")
 		shown := func() string { // since the last call
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			defer out.Reset()
 			return out.String()
 		}
-		p.set(100, 1000)
-		time.Sleep(progressAfter - time.Millisecond) // the clock of synctest, which waits for nobody
+		p.Set(100, 1000)
+		time.Sleep(after - time.Millisecond) // the clock of synctest, which waits for nobody
 		synctest.Wait()
 		if got := shown(); got != "" {
 			t.Errorf("shown in the first second: %q", got)
@@ -30,25 +30,25 @@ func TestProgress(t *testing.T) {
 		if got, want := shown(), "\r\x1b[Kfiles read: 100 of 1000, about 9s left"; got != want {
 			t.Errorf("shown %q, want %q", got, want)
 		}
-		p.set(500, 1000)
-		time.Sleep(progressAfter)
+		p.Set(500, 1000)
+		time.Sleep(after)
 		synctest.Wait()
 		if got, want := shown(), "\r\x1b[Kfiles read: 500 of 1000, about 2s left"; !strings.HasSuffix(got, want) {
 			t.Errorf("shown %q, want %q at the end", got, want)
 		}
-		p.end()
+		p.End()
 		if got, want := shown(), "\r\x1b[K"; got != want {
 			t.Errorf("at the end %q, want %q", got, want)
 		}
 
-		short := showProgress(&out, "files read")
-		short.set(1, 1)
-		short.end()
+		short := Start(&out, "files read")
+		short.Set(1, 1)
+		short.End()
 		if out.Len() != 0 {
 			t.Errorf("short work shows %q", &out)
 		}
 	})
-	var none *progress
-	none.set(1, 2)
-	none.end()
+	var none *Line
+	none.Set(1, 2)
+	none.End()
 }
