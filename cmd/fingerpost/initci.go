@@ -1,6 +1,7 @@
 package main
 
 import (
+	"embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,57 +11,20 @@ import (
 	"fingerpost/configsrc/folder"
 )
 
-// A ciFile is a file that init --ci writes at the top of the repository. In its content, {sh} is the config folder as a
-// word of a shell, and {path} as a text in YAML, both relative to that top.
-type ciFile struct {
-	word, name, content string
-	next                string // what is left to do; "": nothing
-}
+// The files that init --ci writes at the top of the repository, each named by its word. In their content, {sh} is the
+// config folder as a word of a shell, and {path} as a text in YAML, both relative to that top.
+//
+//go:embed ci
+var ciContents embed.FS
 
-var ciFiles = []ciFile{
-	{"hook", ".githooks/pre-commit", `#!/bin/sh
-# Refuses a commit whose config files serve would refuse. It looks at what is staged, not at the work tree.
-# Switch it on: git config core.hooksPath .githooks
-set -e
-staged=$(mktemp -d)
-trap 'rm -rf "$staged"' EXIT
-mkdir -p "$staged"/{sh}
-git ls-files -z -- {sh} | git checkout-index -z --stdin --prefix="$staged"/
-cd "$staged"
-bad=
-fingerpost fmt --check --config {sh} || bad="run 'fingerpost fmt'"
-fingerpost validate --config {sh} || bad="${bad:+$bad and }mend what validate says"
-[ -z "$bad" ] || { echo "Not committed: $bad, stage the files with git add, and commit again." >&2; exit 1; }
-`, "git config core.hooksPath .githooks"},
-	{"github", ".github/workflows/fingerpost.yml", `# Checks the config files of each pull request, shows problems at their lines, and what the request changes.
-name: fingerpost
-on:
-  pull_request:
-    paths: ['{path}/**']
-jobs:
-  validate:
-    runs-on: ubuntu-latest
-    steps:
-      - uses: actions/checkout@v4
-        with: {fetch-depth: 0} # plan compares with the branch that the request goes to
-      # Install the fingerpost binary here.
-      - run: fingerpost fmt --check --config {sh}
-      - run: fingerpost validate --format github --config {sh}
-      - run: fingerpost plan --base "origin/$GITHUB_BASE_REF" --config {sh} || [ $? -eq 1 ] # 1: there are changes
-`, "install the binary in .github/workflows/fingerpost.yml, where it says so"},
-	{"gitlab", ".gitlab-ci.fingerpost.yml", `# Include it in .gitlab-ci.yml: include: { local: .gitlab-ci.fingerpost.yml }
-fingerpost:
-  # Use an image with the fingerpost binary.
-  variables: {GIT_DEPTH: 0}
-  script:
-    - |
-      fingerpost fmt --check --config {sh}
-      fingerpost validate --config {sh}
-      fingerpost plan --base "$CI_MERGE_REQUEST_DIFF_BASE_SHA" --config {sh} || [ $? -eq 1 ] # 1: there are changes
-  rules:
-    - if: $CI_PIPELINE_SOURCE == "merge_request_event"
-      changes: ['{path}/**/*']
-`, "include .gitlab-ci.fingerpost.yml in .gitlab-ci.yml"},
+var ciFiles = []struct {
+	word, name string
+	next       string // what is left to do
+}{
+	{"hook", ".githooks/pre-commit", "git config core.hooksPath .githooks"},
+	{"github", ".github/workflows/fingerpost.yml",
+		"install the binary in .github/workflows/fingerpost.yml, where it says so"},
+	{"gitlab", ".gitlab-ci.fingerpost.yml", "include .gitlab-ci.fingerpost.yml in .gitlab-ci.yml"},
 }
 
 // ciWords are what --ci takes.
@@ -135,7 +99,11 @@ func initCI(t terminal, dir string, words []string) error {
 		}
 		path := filepath.Join(top, f.name)
 		_, missing := os.Lstat(path)
-		if err := writeNew(t, filepath.Dir(path), filepath.Base(path), []byte(fill.Replace(f.content))); err != nil {
+		content, err := ciContents.ReadFile("ci/" + f.word)
+		if err != nil {
+			return err
+		}
+		if err := writeNew(t, filepath.Dir(path), filepath.Base(path), []byte(fill.Replace(string(content)))); err != nil {
 			return err
 		}
 		if f.word == "hook" && os.IsNotExist(missing) {

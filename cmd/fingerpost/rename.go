@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
-	"fingerpost/configsrc"
+	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
@@ -55,7 +53,9 @@ func renameProject(ctx context.Context, t terminal, dir, from, to string) error 
 		return no("the slug %q is taken by the project in %s:%d", to, there.Display,
 			there.Line(catalog.Ref{Kind: catalog.KindProject, Name: to}))
 	}
-	uuid, changed, err := t.renameInFiles(ctx, dir, from, to)
+	shown := t.progress("files read")
+	uuid, changed, err := node.RenameProject(ctx, dir, from, to, shown.Set)
+	shown.End()
 	if err != nil {
 		return err
 	}
@@ -77,37 +77,4 @@ func renameProject(ctx context.Context, t terminal, dir, from, to string) error 
 	}
 	fmt.Fprintf(t.err, "%sproject %q is %q now, with the uuid %s that it had\n", note, from, to, uuid)
 	return nil
-}
-
-// renameInFiles makes the change the way a server does for an API call, so that all files are old or all are new,
-// whatever happens. It returns the project's uuid and the written files.
-func (t terminal) renameInFiles(ctx context.Context, dir, from, to string) (uuid catalog.UUID, changed []string,
-	err error) {
-	log := slog.New(slog.DiscardHandler)
-	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
-	if err != nil {
-		return uuid, nil, err
-	}
-	defer r.Close()
-	shown := t.progress("files read")
-	defer shown.End()
-	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnProgress: shown.Set})
-	if err := s.Load(ctx); err != nil {
-		return uuid, nil, err
-	}
-	project, err := r.ProjectBySlug(from) // only now, because uuid = "new" has been replaced
-	if err != nil {
-		return uuid, nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	change := func(p *catalog.ProjectConfig) error {
-		p.Project.Slug = to
-		return nil
-	}
-	out, err := s.Write(ctx, &catalog.Edit{By: catalog.Author{Door: catalog.DoorCLI},
-		Project: &catalog.ProjectEdit{UUID: project.UUID, Change: change}})
-	cancel()
-	return project.UUID, out.Paths, errors.Join(err, <-ended)
 }

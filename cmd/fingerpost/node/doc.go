@@ -9,6 +9,8 @@
 //   - the parts end in the reverse of the order in which they depend on each other, the store last. A store that may
 //     still be in use stays open: it is consistent without being closed.
 //
+// RenameProject opens a store and the files for a single write, and ends both.
+//
 // It needs Options whose fields have been checked. Signals of the process are its own while Run runs, so a process has
 // one node.
 //
