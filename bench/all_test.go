@@ -17,7 +17,7 @@ import (
 )
 
 // TestSmokeAll runs every command as people do: the real binary, all of them after another, with small sizes. Whether
-// goals are met says nothing here; that no command fails, that each has its rows and charts, and that the result can be
+// goals are met says nothing here; that no command fails, that each has its rows, and that the result can be
 // compared and reported, does.
 func TestSmokeAll(t *testing.T) {
 	if testing.Short() {
@@ -95,11 +95,6 @@ func TestSmokeAll(t *testing.T) {
 	const light = "3 followers that keep hashes: write → has come to all, p99" // is reported without a goal
 	if rep := r.report("cluster"); rep != nil && !slices.ContainsFunc(rep.Rows, func(w row) bool { return w.Name == light && w.Figure.Median > 0 }) {
 		t.Errorf("cluster does not say %q", light)
-	}
-	for _, name := range []string{"resolve", "reload", "write", "scale", "cluster"} {
-		if rep := r.report(name); rep != nil && len(rep.Charts) == 0 {
-			t.Errorf("%s has no charts", name)
-		}
 	}
 	if r.Machine.Cores < 1 || r.Machine.Kernel == "" || r.Machine.MemoryMiB < 1 || len(r.Failures) > 0 {
 		t.Errorf("machine %+v, failures %v", r.Machine, r.Failures)

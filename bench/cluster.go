@@ -16,8 +16,6 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-
-	"fingerpost/bench/chart"
 )
 
 // pauseBetween is the time between two writes whose way to the edges is timed.
@@ -248,8 +246,6 @@ func (c *clusterBench) writePath(ctx context.Context, plain *server, alike *corp
 
 // visible times the way of writes to all edges, for each number of edges.
 func (c *clusterBench) visible(ctx context.Context, rep *report) error {
-	times := chart.Chart{Name: "visible", Title: "Write answered → visible on all edges", X: chart.Axis{Label: "edges"},
-		Y: chart.Axis{Label: "p99, ms"}}
 	for _, n := range c.edges {
 		for len(c.nodes) < n {
 			if _, err := c.edge(ctx); err != nil {
@@ -262,7 +258,6 @@ func (c *clusterBench) visible(ctx context.Context, rep *report) error {
 		if err := c.alternate(ctx, ours, bare); err != nil {
 			return err
 		}
-		addPoints(&times, float64(n), "p99", []*turn{ours, bare})
 		name := func(part string) string { return fmt.Sprintf("%d edges: write → visible on all, %s", n, part) }
 		p99 := ours.against(bare, "p99", name("p99"), "ms")
 		if n == slices.Max(c.edges) {
@@ -271,7 +266,6 @@ func (c *clusterBench) visible(ctx context.Context, rep *report) error {
 		}
 		rep.add(ours.against(bare, "p50", name("p50"), "ms"), p99)
 	}
-	rep.Charts = append(rep.Charts, times)
 	return nil
 }
 

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"fingerpost/bench/chart"
 )
 
 // latencies is an HDR histogram with three significant digits, from a nanosecond to an hour; longer values count as an
@@ -64,18 +62,3 @@ var (
 	tailParts = []float64{0.5, 0.9, 0.99, 0.999, 1}
 	tailNames = []string{"p50", "p90", "p99", "p99.9", "max"}
 )
-
-// curve returns the distribution as far as the number of latencies supports it, for an axis of scale chart.Part: 10 is
-// p90, 1000 is p99.9. Values are in milliseconds, and at least a microsecond, for a logarithmic axis.
-func (l *latencies) curve() (points []chart.Point) {
-	for _, decade := range []float64{1, 10, 100, 1000, 10_000, 100_000} {
-		for _, step := range []float64{1, 1.5, 2, 3, 5, 7} {
-			x := decade * step
-			if x > 1 && x > float64(l.count())/3 { // fewer than three latencies lie beyond
-				return points
-			}
-			points = append(points, chart.Point{X: x, Y: max(1e-3, l.percentiles(1 - 1/x)[0].Seconds()*1000)})
-		}
-	}
-	return points
-}

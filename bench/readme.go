@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,11 +37,7 @@ func (w *writeUp) into(path string) error {
 	if err != nil {
 		return err
 	}
-	charts, err := filepath.Rel(filepath.Dir(path), w.folder)
-	if err != nil {
-		return err
-	}
-	text, err1 := figuresSection.replace(old, w.figures(filepath.ToSlash(charts)))
+	text, err1 := figuresSection.replace(old, w.figures())
 	if err1 != nil {
 		text = old // to report the errors of both
 	}
@@ -60,8 +55,8 @@ const noResults = "\nThere are no results yet: `go -C bench run . all`, then `go
 
 const tableHead = "\n| | median (low … high) | baseline | ratio | goal |\n|---|---|---|---|---|\n"
 
-// figures returns an overview of the goals of all commands, then each command with its charts and all rows.
-func (w *writeUp) figures(charts string) string {
+// figures returns an overview of the goals of all commands, then each command with all rows.
+func (w *writeUp) figures() string {
 	names := w.reported()
 	if len(names) == 0 {
 		return noResults
@@ -79,10 +74,7 @@ func (w *writeUp) figures(charts string) string {
 	for _, name := range names {
 		r, rep := w.latest(name)
 		fmt.Fprintf(&b, "\n### %s\n\n%s, %s, on %s.\n\n", name, r.Began.Format(time.DateOnly), r.Source, r.Machine)
-		for _, c := range rep.Charts {
-			fmt.Fprintf(&b, "![%s](%s/%s)\n", c.Title, charts, filepath.ToSlash(chartPath(name, c)))
-		}
-		b.WriteString("\n<details><summary>All figures</summary>\n" + tableHead)
+		b.WriteString("<details><summary>All figures</summary>\n" + tableHead)
 		for _, row := range rep.Rows {
 			b.WriteString(row.markdown(""))
 		}

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"time"
-
-	"fingerpost/bench/chart"
 )
 
 const (
@@ -134,8 +132,6 @@ func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, rep *report
 	random := rand.New(rand.NewPCG(e.corpus.Seed, 0x5a7e))
 	each := max(1, b.saves/b.rounds)
 	const base = "save and one question"
-	curves := chart.Chart{Name: "visible", Title: "From a save to the new answer",
-		X: chart.Axis{Label: "part of all saves", Scale: chart.Part}, Y: chart.Axis{Label: "ms", Scale: chart.Log}}
 	var turns, bases []*turn
 	for _, how := range savers() {
 		bare := newTurn(base, nil) // measured together with the turn
@@ -170,10 +166,7 @@ func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, rep *report
 			}
 			rep.add(row)
 		}
-		curves.Lines = append(curves.Lines, chart.Line{Name: t.name, Points: t.all.curve()},
-			chart.Line{Name: t.name + ": the save and one question", Points: bases[i].all.curve()})
 	}
-	rep.Charts = append(rep.Charts, curves)
 	return nil
 }
 

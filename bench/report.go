@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-
-	"fingerpost/bench/chart"
 )
 
 // A report is the result of a command.
@@ -17,7 +15,6 @@ type report struct {
 	Parameters map[string]any `json:"parameters"`
 	Rows       []row          `json:"rows"`
 	Notes      []string       `json:"notes,omitempty"`
-	Charts     []chart.Chart  `json:"charts,omitempty"`
 }
 
 // A row is one figure with its baseline.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"fingerpost/bench/chart"
 )
 
 // A field is fingerpost and the servers that it is compared with: the floor, the other baselines, the peers. Each list
@@ -140,26 +138,15 @@ func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error 
 	}
 	var turns []*turn
 	var slow []string
-	curves := chart.Chart{Name: "latency",
-		Title: fmt.Sprintf("Latency of resolve at %.0f requests a second, counted from when each was due", rate),
-		X:     chart.Axis{Label: "part of all requests", Scale: chart.Part}, Y: chart.Axis{Label: "ms", Scale: chart.Log}}
 	for i, t := range f.targets {
-		curves.Lines = append(curves.Lines, chart.Line{Name: t.server.name})
 		if i > 0 && f.turns[i].median(perSecond) < 1.3*rate {
-			slow = append(slow, t.server.name) // its line has no points, so that the colours stay the same
+			slow = append(slow, t.server.name)
 			continue
 		}
 		turns = append(turns, b.constantRate(t.server.name, t, rate))
 	}
 	if err := b.alternate(ctx, turns...); err != nil {
 		return err
-	}
-	for i := range curves.Lines {
-		for _, t := range turns {
-			if t.name == curves.Lines[i].Name {
-				curves.Lines[i].Points = t.all.curve()
-			}
-		}
 	}
 	for _, t := range turns[1:] {
 		rows := turns[0].tails(t, "latency at a constant rate,")
@@ -171,7 +158,6 @@ func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error 
 		}
 		rep.add(rows...)
 	}
-	rep.Charts = append(rep.Charts, curves)
 	rep.note("Latencies at %.0f requests a second at random intervals, on %d connections.", rate, b.connections)
 	if len(slow) > 0 {
 		rep.note("Left out of these, since they do not reach 1.3 times that rate: %s.", strings.Join(slow, ", "))
@@ -184,10 +170,6 @@ const sweepRounds = 3
 
 // sweepConnections asks at full speed over few connections and over many.
 func (b *bench) sweepConnections(ctx context.Context, f *field, rep *report) error {
-	rates := chart.Chart{Name: "throughput", Title: "Throughput of resolve against connections",
-		X: chart.Axis{Label: "connections", Scale: chart.Log}, Y: chart.Axis{Label: "requests/s"}}
-	p99 := chart.Chart{Name: "p99", Title: "p99 of resolve against connections, as fast as answers come",
-		X: rates.X, Y: chart.Axis{Label: "ms", Scale: chart.Log}}
 	for _, connections := range b.sweep {
 		at := *b
 		at.connections, at.rounds = connections, min(sweepRounds, b.rounds)
@@ -200,13 +182,10 @@ func (b *bench) sweepConnections(ctx context.Context, f *field, rep *report) err
 		if err := at.alternate(ctx, turns...); err != nil {
 			return err
 		}
-		addPoints(&rates, float64(connections), perSecond, turns)
-		addPoints(&p99, float64(connections), p99AtFullSpeed, turns)
 		name := func(what string) string { return fmt.Sprintf("%s on %d connections", what, connections) }
 		rep.add(turns[0].against(turns[1], perSecond, name("resolve"), "requests/s"),
 			turns[0].against(turns[1], p99AtFullSpeed, name("p99"), "ms"))
 	}
-	rep.Charts = append(rep.Charts, rates, p99)
 	return nil
 }
 

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
-
-	"fingerpost/bench/chart"
 )
 
 // A turn is one of the sides that a measurement alternates between: a server under a load, or a baseline.
@@ -80,17 +78,6 @@ func (b *bench) alternate(ctx context.Context, turns ...*turn) error {
 		b.say("round %d of %d:%s", i+1, b.rounds, line.String())
 	}
 	return nil
-}
-
-// addPoints adds a point at x to the line of each turn.
-func addPoints(c *chart.Chart, x float64, figure string, turns []*turn) {
-	for i, t := range turns {
-		if len(c.Lines) == i {
-			c.Lines = append(c.Lines, chart.Line{Name: t.name})
-		}
-		s := spreadOf(t.figures[figure])
-		c.Lines[i].Points = append(c.Lines[i].Points, chart.Point{X: x, Y: s.Median, Low: s.Low, High: s.High})
-	}
 }
 
 // lead lets each turn do its work once before the measurement.

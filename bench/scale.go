@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-
-	"fingerpost/bench/chart"
 )
 
 const (
@@ -19,13 +17,6 @@ const (
 // store.
 func runScale(ctx context.Context, b *bench) (*report, error) {
 	b.fresh = true
-	x := chart.Axis{Label: "domains", Scale: chart.Log}
-	cost := chart.Chart{Name: "cost", Title: "Server CPU of a resolve against the number of domains",
-		X: x, Y: chart.Axis{Label: "µs/request"}, Lines: []chart.Line{{Name: fmt.Sprintf("%d names asked", scaleAsked)}}}
-	memory := chart.Chart{Name: "memory", Title: "Resident memory when ready against the number of domains",
-		X: x, Y: chart.Axis{Label: "MiB"}, Lines: []chart.Line{{Name: "fingerpost"}}}
-	start := chart.Chart{Name: "start", Title: "Start with an empty store against the number of domains",
-		X: x, Y: chart.Axis{Label: "s", Scale: chart.Log}, Lines: []chart.Line{{Name: "fingerpost"}}}
 	var turns []*turn
 	var starts []row
 	var largest target
@@ -45,8 +36,6 @@ func runScale(ctx context.Context, b *bench) (*report, error) {
 		starts = append(starts,
 			alone(fmt.Sprintf("start with an empty store at %d domains", n), "s", s.ready.Seconds()),
 			alone(fmt.Sprintf("resident memory when ready at %d domains", n), "MiB", mem.now))
-		memory.Lines[0].Points = append(memory.Lines[0].Points, chart.Point{X: float64(n), Y: mem.now})
-		start.Lines[0].Points = append(start.Lines[0].Points, chart.Point{X: float64(n), Y: s.ready.Seconds()})
 		largest = known(s, c, subsetSchedule(n, scaleAsked, b.zipf, c.Seed))
 		if err := b.warm(ctx, largest, b.warmUp); err != nil {
 			return nil, err
@@ -66,7 +55,6 @@ func runScale(ctx context.Context, b *bench) (*report, error) {
 		map[string]any{"sizes": b.sizes.String(), "namesAsked": scaleAsked})}
 	small := turns[0]
 	for i, t := range turns {
-		addPoints(&cost, float64(b.sizes[i]), cpuEach, []*turn{t})
 		if i == 0 {
 			continue
 		}
@@ -81,7 +69,6 @@ func runScale(ctx context.Context, b *bench) (*report, error) {
 	rep.add(wide.against(small, perSecond, name, "requests/s"),
 		wide.against(small, cpuEach, name+": server CPU", "µs/request"))
 	rep.add(starts...)
-	rep.Charts = []chart.Chart{cost, memory, start}
 	rep.note("%d domains a project, one file each. %d names are asked of each size; of the largest also a tenth of all: "+
 		"their bodies no longer fit the processor's caches, whatever serves them.", scalePerProject, scaleAsked)
 	return rep, nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"fingerpost/bench/chart"
 )
 
 func TestSpread(t *testing.T) {
@@ -61,25 +58,6 @@ func TestPercentiles(t *testing.T) {
 	all.add(100 * time.Hour)
 	if got := all.percentiles(0, 1); all.count() != 2 || got[0] != 0 || got[1].Truncate(time.Minute) != longestLatency {
 		t.Errorf("percentiles = %v of %d", got, all.count())
-	}
-}
-
-// A curve goes as far as its number bears, and always upwards.
-func TestCurve(t *testing.T) {
-	var l latencies
-	for i := range 3000 {
-		l.add(time.Duration(i) * time.Microsecond)
-	}
-	points := l.curve()
-	last := points[len(points)-1]
-	if points[0].X != 1 || points[0].Y != 1e-3 || last.X != 1000 || last.Y < 2.99 || last.Y > 3 {
-		t.Errorf("from %+v to %+v", points[0], last)
-	}
-	if !slices.IsSortedFunc(points, func(a, b chart.Point) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Y, b.Y)) }) {
-		t.Errorf("not ascending: %v", points)
-	}
-	if got := new(latencies).curve(); len(got) != 1 {
-		t.Errorf("the curve of nothing: %v", got)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"os"
 	"slices"
 	"time"
-
-	"fingerpost/bench/chart"
 )
 
 // runWrite measures durable writes against a bare program, and resolve during writes.
@@ -40,10 +38,6 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 		"clients": b.clients.String(),
 	})}
 	syncDisks()
-	rates := chart.Chart{Name: "rate", Title: "Durable writes against clients",
-		X: chart.Axis{Label: "clients", Scale: chart.Log}, Y: chart.Axis{Label: "writes/s"}}
-	p99 := chart.Chart{Name: "p99", Title: "p99 of durable writes against clients",
-		X: rates.X, Y: chart.Axis{Label: "ms", Scale: chart.Log}}
 	for _, clients := range b.clientCounts() {
 		b.say("%d clients", clients)
 		own := ownFiles(c.Projects, clients)
@@ -56,8 +50,6 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 		if err := b.alternate(ctx, turns...); err != nil {
 			return nil, err
 		}
-		addPoints(&rates, float64(clients), perSecond, turns)
-		addPoints(&p99, float64(clients), "p99", turns)
 		name := func(what string) string { return fmt.Sprintf("%d at once: %s", clients, what) }
 		rate := turns[0].against(turns[1], perSecond, name("durable writes"), "writes/s")
 		p50 := turns[0].against(turns[1], "p50", name("latency p50"), "ms")
@@ -70,7 +62,6 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 		rep.add(rate, p50, turns[0].against(turns[1], "p99", name("latency p99"), "ms"),
 			turns[0].against(turns[1], cpuEach, name("CPU"), "ms/write"))
 	}
-	rep.Charts = append(rep.Charts, rates, p99)
 	mem, err := s.memory()
 	if err != nil {
 		return nil, err

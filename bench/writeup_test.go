@@ -7,14 +7,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"fingerpost/bench/chart"
 )
 
 const emptyReadme = "# bench\n<!-- figures: go -C bench run . report -->\nold\n<!-- end of figures -->\nbetween\n<!-- history: go -C bench run . report -->\n<!-- end of history -->\nend\n"
 
 // writeUpOf runs report on results and returns the README.
-func writeUpOf(t *testing.T, code int, readme string, results ...*result) (text, stderr, folder string) {
+func writeUpOf(t *testing.T, code int, readme string, results ...*result) (text, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
 	folder, path := filepath.Join(dir, "results"), filepath.Join(dir, "README.md")
@@ -36,25 +34,20 @@ func writeUpOf(t *testing.T, code int, readme string, results ...*result) (text,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(b), errs.String(), folder
+	return string(b), errs.String()
 }
 
 func TestReport(t *testing.T) {
 	first, second := sampleResult(), sampleResult()
-	curve := chart.Chart{Name: "latency", Title: "Latency of it all", Lines: []chart.Line{{Name: "x", Points: []chart.Point{{X: 1, Y: 2}}}}}
-	second.Reports[0].Charts = []chart.Chart{curve}
 	second.Began, second.Source.Release = second.Began.Add(24*time.Hour), "v2"
 	second.Reports[0].Rows[0].Figure.Median = 12345
 	second.Reports[0].note("A note of the second.")
-	text, _, folder := writeUpOf(t, 0, emptyReadme, first, second)
+	text, _ := writeUpOf(t, 0, emptyReadme, first, second)
 	says(t, text, "# bench\n", "between\n", "\nend\n", "| resolve: resolve, requests/s | 12345", "### resolve", "2026-01-03, v2, on X, 2 cores",
-		"![Latency of it all](results/charts/resolve-latency.svg)", "- A note of the second.", "projects 100",
+		"- A note of the second.", "projects 100",
 		"| 2026-01-03 | v2 | 100 | 12345 |", "| 2026-01-02 | v1-3-gabc | 100 | 95 |")
 	if strings.Contains(text, "old\n") || strings.Count(text, "### resolve") != 1 || strings.Index(text, "2026-01-03 | v2") > strings.Index(text, "2026-01-02 | v1") {
 		t.Errorf("figures of the older result, or not the newest first:\n%s", text)
-	}
-	if b, err := os.ReadFile(filepath.Join(folder, "charts", "resolve-latency.svg")); err != nil || len(b) < 1000 {
-		t.Errorf("the chart has %d bytes, %v", len(b), err)
 	}
 }
 
@@ -64,7 +57,7 @@ func TestReportHistory(t *testing.T) {
 	r := sampleResult()
 	r.Reports[0].Parameters["projects"] = 5_000_000
 	r.Reports = append(r.Reports, &report{Command: "mail", Rows: []row{compared("64 clients: raw sends", "mails/s", []float64{700}, []float64{1000}, "bare mailer")}})
-	text, _, _ := writeUpOf(t, 0, emptyReadme, r)
+	text, _ := writeUpOf(t, 0, emptyReadme, r)
 	says(t, text, "projects 5000000", "| 2026-01-02 | v1-3-gabc | 5000000 | 95 |", "| 0.700 |")
 	if n := strings.Count(text, "| 2026-01-02 | v1-3-gabc |"); n != 1 || strings.Contains(text, "nil") {
 		t.Errorf("%d lines:\n%s", n, text)
@@ -72,15 +65,15 @@ func TestReportHistory(t *testing.T) {
 }
 
 func TestReportWithout(t *testing.T) {
-	text, _, _ := writeUpOf(t, 0, emptyReadme)
+	text, _ := writeUpOf(t, 0, emptyReadme)
 	says(t, text, "There are no results yet")
-	_, errs, _ := writeUpOf(t, 2, "# no markers\n", sampleResult())
+	_, errs := writeUpOf(t, 2, "# no markers\n", sampleResult())
 	says(t, errs, "figures: go -C bench run", "history: go -C bench run")
-	_, errs, _ = writeUpOf(t, 2, strings.Replace(emptyReadme, "<!-- end of figures -->", "", 1))
+	_, errs = writeUpOf(t, 2, strings.Replace(emptyReadme, "<!-- end of figures -->", "", 1))
 	says(t, errs, "end of figures")
 	odd := sampleResult()
 	odd.Version = 7
-	text, errs, _ = writeUpOf(t, 2, emptyReadme, sampleResult(), odd)
+	text, errs = writeUpOf(t, 2, emptyReadme, sampleResult(), odd)
 	says(t, errs, "has version 7")
 	if text != emptyReadme {
 		t.Errorf("the README was changed: %s", text)
