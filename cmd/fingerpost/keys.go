@@ -103,17 +103,24 @@ func keyNames(checked *configsrc.Checked) (names []string) {
 	return names
 }
 
-// findKey returns the key with a name. Other files may have errors: a key that has leaked must not wait for them.
-func findKey(dir, name string) (k placedKey, err error) {
+// findKey returns the key with a name, and the old keys of its rotations that are still good. Other files may have
+// errors: a key that has leaked must not wait for them.
+func findKey(dir, name string) (k placedKey, old []placedKey, err error) {
 	checked, err := configsrc.Check(dir)
 	if err != nil {
-		return k, err
+		return k, nil, err
 	}
-	i := slices.Index(keyNames(checked), name)
+	keys := keysOf(checked)
+	i := slices.IndexFunc(keys, func(k placedKey) bool { return k.Name == name })
 	if i < 0 {
-		return k, no("there is no key %q in %s%s", name, dir, unseen(checked, name))
+		return k, nil, no("there is no key %q in %s%s", name, dir, unseen(checked, name))
 	}
-	return keysOf(checked)[i], nil
+	for _, k := range keys {
+		if k.ReplacedBy(name) && !k.Expired(time.Now()) {
+			old = append(old, k)
+		}
+	}
+	return keys[i], old, nil
 }
 
 // unseen says which files were not searched for a key, because they have errors.
@@ -279,11 +286,7 @@ func newKeysRevoke(t terminal) *cobra.Command {
 }
 
 func revokeKey(t terminal, dir, name string, all bool) error {
-	k, err := findKey(dir, name)
-	if err != nil {
-		return err
-	}
-	good, err := stillGood(dir, name)
+	k, good, err := findKey(dir, name)
 	if err != nil {
 		return err
 	}
@@ -300,20 +303,6 @@ func revokeKey(t terminal, dir, name string, all bool) error {
 	}
 	printStillGood(t, good, "; --all would have ended it, too")
 	return nil
-}
-
-// stillGood returns the old keys of the rotations of a key that have not expired.
-func stillGood(dir, name string) (keys []placedKey, err error) {
-	checked, err := configsrc.Check(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range keysOf(checked) {
-		if k.ReplacedBy(name) && !k.Expired(time.Now()) {
-			keys = append(keys, k)
-		}
-	}
-	return keys, nil
 }
 
 func printStillGood(t terminal, keys []placedKey, more string) {
@@ -347,17 +336,13 @@ func newKeysRotate(t terminal) *cobra.Command {
 }
 
 func rotateKey(t terminal, dir, name string, overlap time.Duration, asJSON bool) error {
-	old, err := findKey(dir, name)
+	old, good, err := findKey(dir, name)
 	if err != nil {
 		return err
 	}
 	r, err := old.Rotate(time.Now(), overlap)
 	if err != nil {
 		return no("%v", err)
-	}
-	good, err := stillGood(dir, name)
-	if err != nil {
-		return err
 	}
 	err = atomicfile.Edit(dir, old.file.Path, func(src []byte) ([]byte, error) { return hcledit.RotateKey(src, name, &r) })
 	if err != nil {

@@ -140,7 +140,7 @@ func fromFiles(checked *configsrc.Checked) func(string) (resolution, error) {
 		}
 	}
 	return func(domain string) (resolution, error) {
-		host, err := canonical(domain)
+		host, err := catalog.CanonicalHost(domain)
 		if err != nil {
 			why := "the domain " + err.Error()
 			return resolution{Domain: domain, Code: catalog.CodeValidation, Why: why}, nil //nolint:nilerr // an answer
@@ -168,17 +168,6 @@ func fromFiles(checked *configsrc.Checked) func(string) (resolution, error) {
 		return resolution{Domain: domain, Code: catalog.CodeNotFound, Why: "no file declares it: looked for " +
 			strings.Join(matchOrder(host), ", ")}, nil
 	}
-}
-
-func canonical(domain string) (string, error) {
-	host, idn, err := catalog.AppendHost(nil, []byte(domain))
-	if err != nil {
-		return "", err
-	}
-	if idn {
-		return catalog.FinishIDN(host)
-	}
-	return string(host), nil
 }
 
 // matchOrder lists the records that may match a host, the most specific one first (api/README.md, Resolve).

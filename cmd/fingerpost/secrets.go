@@ -17,7 +17,6 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/seal"
-	"fingerpost/resolver/catalog"
 )
 
 // sealingFile is the file of a new sealing block.
@@ -115,28 +114,12 @@ func addRecipient(dir string, checked *configsrc.Checked, recipient string) (whe
 	return filepath.Join(dir, sealingFile), addBlock(dir, sealingFile, block)
 }
 
-// A secretField is an attribute of a project's block that can be sealed.
-type secretField struct {
-	block, attr string
-	of          func(p *catalog.ProjectConfig) catalog.Secret
-}
-
-var secretFields = []secretField{
-	{"auth_settings", "jwt_secret", func(p *catalog.ProjectConfig) catalog.Secret { return p.Auth.Token.JWTSecret }},
-	{"smtp_config", "password", func(p *catalog.ProjectConfig) catalog.Secret {
-		if p.SMTP == nil {
-			return catalog.Secret{}
-		}
-		return p.SMTP.Password
-	}},
-}
-
 func sealValue(t terminal, dir, slug, field string) error {
-	i := slices.IndexFunc(secretFields, func(f secretField) bool { return field == f.attr || field == f.block+"."+f.attr })
+	i := slices.IndexFunc(seal.Fields, func(f seal.Field) bool { return field == f.Attr || field == f.Block+"."+f.Attr })
 	if i < 0 {
 		return usage("FIELD must be jwt_secret or password")
 	}
-	at := secretFields[i]
+	at := seal.Fields[i]
 	checked, err := configsrc.Check(dir)
 	if err != nil {
 		return err
@@ -149,8 +132,8 @@ func sealValue(t terminal, dir, slug, field string) error {
 	if p == nil {
 		return no("there is no project %q in the good files of %s", slug, dir)
 	}
-	return printSealed(t, recipients, at.attr, slug, seal.Context(p.Project.UUID, at.attr),
-		fmt.Sprintf("the %s block of project %q", at.block, slug))
+	return printSealed(t, recipients, at.Attr, slug, seal.Context(p.Project.UUID, at.Attr),
+		fmt.Sprintf("the %s block of project %q", at.Block, slug))
 }
 
 // sealRelay seals the password of the relay. The defaults block need not have it yet.
@@ -166,12 +149,9 @@ func sealRelay(t terminal, dir, field string) error {
 	if err != nil {
 		return err
 	}
-	return printSealed(t, recipients, "password", "the defaults block", relayContext(),
+	return printSealed(t, recipients, "password", "the defaults block", seal.RelayContext(),
 		"the smtp_config block of the defaults block")
 }
-
-// relayContext is the context of the relay's password.
-func relayContext() string { return new(catalog.SMTPConfig).SecretContext(catalog.UUID{}, "password") }
 
 // printSealed reads a value, seals it for a context and prints the attribute.
 func printSealed(t terminal, recipients []string, attr, owner, context, place string) error {

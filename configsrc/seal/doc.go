@@ -5,6 +5,8 @@
 // uuid and the field) is sealed together with the value and compared on Open: a person who can edit files cannot move
 // one project's password to another host (configsrc/README.md, Write-back).
 //
+// Fields and Values say which attributes can be sealed, and which values of a file are.
+//
 // Errors never quote a secret, sealed or plain, and name paths as they were given. Everything here is safe for
 // concurrent use.
 package seal

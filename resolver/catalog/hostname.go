@@ -172,6 +172,11 @@ func ParseHost(s string) (string, error) {
 		}
 		return "", hintHost([]byte(s), err)
 	}
+	return CanonicalHost(s)
+}
+
+// CanonicalHost returns the canonical form of a host as a client sends it.
+func CanonicalHost(s string) (string, error) {
 	host, idn, err := AppendHost(nil, []byte(s))
 	if err != nil {
 		return "", err

@@ -1,0 +1,58 @@
+package seal
+
+import (
+	"fmt"
+	"iter"
+
+	"fingerpost/resolver/catalog"
+)
+
+// A Field is an attribute of a project's block that can be sealed.
+type Field struct {
+	Block, Attr string
+	of          func(p *catalog.ProjectConfig) catalog.Secret
+}
+
+// Fields are all attributes of projects that can be sealed.
+var Fields = []Field{
+	{"auth_settings", "jwt_secret", func(p *catalog.ProjectConfig) catalog.Secret { return p.Auth.Token.JWTSecret }},
+	{"smtp_config", "password", func(p *catalog.ProjectConfig) catalog.Secret {
+		if p.SMTP == nil {
+			return catalog.Secret{}
+		}
+		return p.SMTP.Password
+	}},
+}
+
+// RelayContext is the context of the password in the defaults block.
+func RelayContext() string { return new(catalog.SMTPConfig).SecretContext(catalog.UUID{}, "password") }
+
+// A Value is a sealed value in a file.
+type Value struct {
+	Owner         string   // in messages
+	Block         []string // the block that has it, and the blocks around that, as types and labels
+	Attr, Context string
+	Text          string
+}
+
+// Values yields the sealed values of a file.
+func Values(d *catalog.Declared) iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if d.Defaults != nil && d.Defaults.SMTP != nil && d.Defaults.SMTP.Password.Source == catalog.SecretSealed {
+			if !yield(Value{"the defaults block", []string{"defaults", "smtp_config"}, "password", RelayContext(),
+				d.Defaults.SMTP.Password.Ref}) {
+				return
+			}
+		}
+		for i := range d.Projects {
+			p := &d.Projects[i]
+			for _, field := range Fields {
+				secret, slug := field.of(p), p.Project.Slug
+				if secret.Source == catalog.SecretSealed && !yield(Value{fmt.Sprintf("project %q", slug),
+					[]string{"project", slug, field.Block}, field.Attr, Context(p.Project.UUID, field.Attr), secret.Ref}) {
+					return
+				}
+			}
+		}
+	}
+}
