@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"net"
-	"strings"
 
 	"github.com/spf13/pflag"
+
+	"fingerpost/cmd/fingerpost/node"
 )
 
 func (f *serveFlags) addGate(fl *pflag.FlagSet) {
@@ -24,19 +24,10 @@ func (f *serveFlags) parseGate() error {
 	switch {
 	case f.Listen.Gate == "" && len(f.gateAllow) > 0:
 		bad = append(bad, "--gate-allow needs --gate-listen ADDR, the address where gateways ask")
-	case f.Listen.Gate != "" && len(f.gateAllow) == 0 && beyondLoopback(f.Listen.Gate):
+	case f.Listen.Gate != "" && len(f.gateAllow) == 0 && node.BeyondLoopback(f.Listen.Gate):
 		bad = append(bad, fmt.Sprintf("--gate-listen %s: gateways need no key there, and other machines can reach it: "+
 			"name the networks of the gateways, as in --gate-allow 10.0.0.0/8, or listen on 127.0.0.1 or unix:/path",
 			f.Listen.Gate))
 	}
 	return usageAll(bad)
-}
-
-// beyondLoopback reports whether other machines can reach an address. listen reports those that cannot be looked up.
-func beyondLoopback(addr string) bool {
-	if strings.HasPrefix(addr, "unix:") {
-		return false
-	}
-	tcp, err := net.ResolveTCPAddr("tcp", addr)
-	return err == nil && !tcp.IP.IsLoopback()
 }

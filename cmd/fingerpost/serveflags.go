@@ -103,7 +103,7 @@ func (f *serveFlags) parse(t terminal) (err error) {
 	if err := f.parseMail(); err != nil {
 		return err
 	}
-	if err := f.checkGit(); err != nil {
+	if err := usageAll(f.CheckGit()); err != nil {
 		return err
 	}
 	if !f.Console && f.Listen.Console != "" {

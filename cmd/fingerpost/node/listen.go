@@ -79,6 +79,15 @@ func listen(flag, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
+// BeyondLoopback reports whether other machines can reach an address. listen reports those that cannot be looked up.
+func BeyondLoopback(addr string) bool {
+	if strings.HasPrefix(addr, "unix:") {
+		return false
+	}
+	tcp, err := net.ResolveTCPAddr("tcp", addr)
+	return err == nil && !tcp.IP.IsLoopback()
+}
+
 // holder names the process that listens on a TCP port of an address, as " by nginx (pid 4711)". It returns "" if the
 // system does not show it, as for processes of other users, or has no proc(5).
 func holder(ip net.IP, port int) string {

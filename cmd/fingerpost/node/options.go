@@ -13,7 +13,8 @@ import (
 	"fingerpost/configsrc/seal"
 )
 
-// Options say what a node serves, and where. The flags of the command fill them, and have checked them.
+// Options say what a node serves, and where. The flags of the command fill them; CheckGit and CheckCluster find what
+// contradicts, in the words of the flags.
 type Options struct {
 	Files            Files
 	Listen           Listen
