@@ -5,40 +5,29 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"golang.org/x/perf/benchmath"
 )
 
-// compareFlags are the flags of compare.
-type compareFlags struct {
-	json       bool
-	missing    bool
-	margin     float64
-	confidence float64
-}
+// A change is one if the rounds of both results differ at this level of significance, and the medians by more than this
+// share. The level is lower than benchstat's own, because there are more than a hundred rows and each may err.
+const (
+	compareAlpha  = 0.01
+	compareMargin = 0.03
+	leastRounds   = 5 // with fewer, nothing is significant
+)
 
 // runCompare compares two results. It returns 0 without a regression, 1 with one, 2 if the files cannot be compared.
 func runCompare(args []string, stdout, stderr io.Writer) int {
-	var o compareFlags
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
-	flags.Usage = func() {
-		fmt.Fprintln(stderr, "usage: go -C bench run . compare [flags] BEFORE.json AFTER.json")
-		flags.PrintDefaults()
-	}
-	flags.BoolVar(&o.json, "json", false, "print the comparison as JSON")
-	flags.BoolVar(&o.missing, "missing-ok", false, "compare what both have, although the second lacks some of the first")
-	flags.Float64Var(&o.margin, "margin", 0.03,
-		"a change is one if the whole confidence interval of the ratio lies farther than this from 1")
-	flags.Float64Var(&o.confidence, "confidence", 0.99, "of the interval; there are many rows, and each may err")
+	flags.Usage = func() { fmt.Fprintln(stderr, "usage: go -C bench run . compare BEFORE.json AFTER.json") }
+	missing := flags.Bool("missing-ok", false, "compare what both have, although the second lacks some of the first")
 	if code, ok := parseFlags(flags, args, 2, stderr); !ok {
 		return code
-	}
-	if !(o.margin >= 0 && o.margin < 1) || !(o.confidence > 0 && o.confidence < 1) {
-		fmt.Fprintf(stderr, "bench compare: -margin is %v, it must be from 0 to below 1; -confidence is %v, "+
-			"it must be between 0 and 1\n", o.margin, o.confidence)
-		return 2
 	}
 	before, err1 := readResult(flags.Arg(0))
 	after, err2 := readResult(flags.Arg(1))
@@ -46,20 +35,17 @@ func runCompare(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, err)
 		return 2
 	}
-	c, err := compareResults(before, after, o)
+	changes, notes, err := compareResults(before, after, *missing)
 	if err != nil {
 		fmt.Fprintf(stderr, "%s and %s cannot be compared:\n%v\n", flags.Arg(0), flags.Arg(1), err)
 		return 2
 	}
-	if o.json {
-		err = writeJSON(stdout, c)
-	} else {
-		err = c.writeText(stdout)
-	}
-	if err != nil {
+	fmt.Fprintf(stdout, "before: %s on %s\nafter:  %s on %s\n\n",
+		before.Source, before.Machine, after.Source, after.Machine)
+	if err := writeChanges(stdout, changes, notes); err != nil {
 		return failed(fmt.Errorf("bench compare: %w", err), stderr)
 	}
-	if c.count(worse) > 0 {
+	if slices.ContainsFunc(changes, func(c change) bool { return c.verdict == worse }) {
 		return 1
 	}
 	return 0
@@ -78,41 +64,26 @@ const (
 // A change is the difference of one row. If both results have rounds with a baseline, the figures are the ratios to it,
 // because what slowed the machine on one of the two days has slowed the baseline, too.
 type change struct {
-	Command string  `json:"command"`
-	Row     string  `json:"row"`
-	Unit    string  `json:"unit"`
-	Beside  string  `json:"beside,omitempty"` // the baseline, if the figures are ratios to it
-	Before  float64 `json:"before"`
-	After   float64 `json:"after"`
-	Ratio   *spread `json:"ratio,omitempty"` // after divided by before, with the interval as low and high
-	Verdict verdict `json:"verdict"`
-	Why     string  `json:"why,omitempty"`
-}
-
-// A comparison compares two results.
-type comparison struct {
-	Before  string   `json:"before"`
-	After   string   `json:"after"`
-	Notes   []string `json:"notes,omitempty"`
-	Changes []change `json:"changes"`
+	row           string
+	beside        string // the baseline, if the figures are ratios to it
+	before, after float64
+	delta         string // with the significance
+	verdict       verdict
+	why           string
 }
 
 // compareResults compares two results. Its error names every reason why they cannot be compared.
-func compareResults(before, after *result, o compareFlags) (*comparison, error) {
-	c := &comparison{Before: fmt.Sprintf("%s on %s", before.Source, before.Machine),
-		After: fmt.Sprintf("%s on %s", after.Source, after.Machine)}
+func compareResults(before, after *result, missing bool) (changes []change, notes []string, err error) {
 	same := before.Machine.sameAs(after.Machine)
 	if !same {
-		c.note("These are two kinds of machine: only figures beside a baseline of the same run are judged.")
+		notes = append(notes, "These are two kinds of machine: only figures beside a baseline of the same run are judged.")
 	}
-	for _, r := range []*result{before, after} {
-		c.Notes = append(c.Notes, r.Machine.warnings()...)
-	}
+	notes = slices.Concat(notes, before.Machine.warnings(), after.Machine.warnings())
 	var errs []error
 	lacks := func(format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
-		if o.missing {
-			c.note("%s.", text)
+		if missing {
+			notes = append(notes, text+".")
 			return
 		}
 		errs = append(errs, fmt.Errorf("  %s (-missing-ok goes on without)", text))
@@ -125,32 +96,17 @@ func compareResults(before, after *result, o compareFlags) (*comparison, error) 
 		}
 		errs = append(errs, differentWork(was, is)...)
 		for _, w := range was.Rows {
-			now := is.row(w.Name, w.Unit)
-			switch {
-			case now != nil:
-				c.Changes = append(c.Changes, judge(was.Command, w, *now, same, o))
-			case !w.Aside:
+			if now := is.row(w.Name, w.Unit); now != nil {
+				changes = append(changes, judge(was.Command, w, *now, same))
+			} else if !w.Aside {
 				lacks("the second lacks the row %q, %s of %s", w.Name, w.Unit, was.Command)
 			}
 		}
 	}
-	if len(errs) == 0 && len(c.Changes) == 0 {
+	if len(errs) == 0 && len(changes) == 0 {
 		errs = append(errs, errors.New("  they have no row in common"))
 	}
-	return c, errors.Join(errs...)
-}
-
-func (c *comparison) note(format string, args ...any) {
-	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))
-}
-
-func (c *comparison) count(v verdict) (n int) {
-	for _, one := range c.Changes {
-		if one.Verdict == v {
-			n++
-		}
-	}
-	return n
+	return changes, notes, errors.Join(errs...)
 }
 
 // report returns a command's report, or nil.
@@ -192,58 +148,55 @@ func differentWork(before, after *report) (errs []error) {
 	return errs
 }
 
-// leastRounds is how many rounds a confidence interval needs.
-const leastRounds = 3
-
 // judge compares a row of two reports. same means that both are from the same kind of machine.
-func judge(command string, was, is row, same bool, o compareFlags) change {
-	c := change{Command: command, Row: was.Name, Unit: was.Unit, Before: was.Figure.Median, After: is.Figure.Median,
-		Verdict: unjudged}
+func judge(command string, was, is row, same bool) change {
+	c := change{row: fmt.Sprintf("%s: %s, %s", command, was.Name, was.Unit),
+		before: was.Figure.Median, after: is.Figure.Median, verdict: unjudged}
 	before, after := was.samples(), is.samples()
 	if was.Ratio != nil && is.Ratio != nil && was.Rounds != nil && is.Rounds != nil && was.Against == is.Against {
 		before, after = ratios(was.Rounds.Figure, was.Rounds.Baseline), ratios(is.Rounds.Figure, is.Rounds.Baseline)
-		c.Before, c.After, c.Beside = was.Ratio.Median, is.Ratio.Median, was.Against
+		c.before, c.after, c.beside = was.Ratio.Median, is.Ratio.Median, " × "+was.Against
 	}
-	enough := len(before) >= leastRounds && len(after) >= leastRounds &&
-		slices.Min(before) > 0 && slices.Min(after) > 0
-	if enough {
-		r := bootstrapRatio(before, after, o.confidence)
-		c.Ratio = &r
-	}
+	test := benchmath.AssumeNothing.Compare(sampleOf(before), sampleOf(after))
+	sign := higherIsBetter(was.Unit)
 	switch {
 	case was.Aside || is.Aside:
-		c.Why = "for information"
-	case c.Beside == "" && !same:
-		c.Why = "another kind of machine, and no baseline"
-	case !enough && goalLost(was.Goal, is.Goal):
-		c.Verdict, c.Why = worse, "its goal was met and is missed: "+is.Goal.text()
-	case !enough:
-		c.Why = fmt.Sprintf("fewer than %d rounds, or one with 0", leastRounds)
-	case higherIsBetter(c.Unit) == 0:
-		c.Why = "of the unit it is not known whether more is better"
+		c.why = "for information"
+	case c.beside == "" && !same:
+		c.why = "another kind of machine, and no baseline"
+	case len(before) == 0 || len(after) == 0:
+		if c.why = "measured once"; goalLost(was.Goal, is.Goal) {
+			c.verdict, c.why = worse, "its goal was met and is missed: "+is.Goal.text()
+		}
+	case sign == 0:
+		c.why = "of the unit it is not known whether more is better"
+	case min(len(before), len(after)) < leastRounds:
+		c.why = fmt.Sprintf("fewer than %d rounds", leastRounds)
 	default:
-		c.Verdict = verdictOn(*c.Ratio, higherIsBetter(c.Unit), o.margin)
+		c.delta = fmt.Sprintf("%s (%s)", test.FormatDelta(c.before, c.after), test)
+		c.verdict = verdictOn(test, sign, c.before, c.after)
 	}
 	return c
+}
+
+// sampleOf returns the values of rounds for benchmath, which sorts them.
+func sampleOf(values []float64) *benchmath.Sample {
+	return benchmath.NewSample(slices.Clone(values), &benchmath.Thresholds{CompareAlpha: compareAlpha})
 }
 
 func goalLost(was, is *goal) bool {
 	return was != nil && is != nil && was.Met && !was.Noisy && !is.Met && !is.Noisy
 }
 
-// verdictOn reports a change if the whole interval is beyond the margin.
-func verdictOn(ratio spread, higherIsBetter int, margin float64) verdict {
-	less, more := worse, better
-	if higherIsBetter < 0 {
-		less, more = better, worse
-	}
+// verdictOn reports a change that is significant and large enough. sign is that of higherIsBetter.
+func verdictOn(test benchmath.Comparison, sign int, before, after float64) verdict {
 	switch {
-	case ratio.High < 1-margin:
-		return less
-	case ratio.Low > 1+margin:
-		return more
+	case test.P > test.Alpha, math.Abs(after-before) <= compareMargin*before:
+		return unchanged
+	case (after > before) == (sign > 0):
+		return better
 	}
-	return unchanged
+	return worse
 }
 
 // samples returns the figures of the rounds, none if the row has no rounds.
@@ -271,58 +224,26 @@ func higherIsBetter(unit string) int {
 	return 0
 }
 
-func (c *comparison) writeText(w io.Writer) error {
-	fmt.Fprintf(w, "before: %s\nafter:  %s\n\n", c.Before, c.After)
+func writeChanges(w io.Writer, changes []change, notes []string) error {
+	count := map[verdict]int{}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\tbefore\tafter\tafter/before (interval)\t\t")
-	for _, one := range c.Changes {
-		beside, ratio, why := "", "", string(one.Verdict)
-		if one.Beside != "" {
-			beside = " × " + one.Beside
+	fmt.Fprintln(t, "\tbefore\tafter\tchange\t\t")
+	for _, c := range changes {
+		count[c.verdict]++
+		text := string(c.verdict)
+		if c.why != "" {
+			text += ": " + c.why
 		}
-		if one.Ratio != nil {
-			ratio = one.Ratio.ratioText()
-		}
-		if one.Why != "" {
-			why += ": " + one.Why
-		}
-		fmt.Fprintf(t, "%s: %s, %s\t%s%s\t%s%s\t%s\t%s\t\n", one.Command, one.Row, one.Unit,
-			number(one.Before), beside, number(one.After), beside, ratio, why)
+		fmt.Fprintf(t, "%s\t%s%s\t%s%s\t%s\t%s\t\n",
+			c.row, number(c.before), c.beside, number(c.after), c.beside, c.delta, text)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	for _, note := range c.Notes {
+	for _, note := range notes {
 		fmt.Fprintf(w, "\n%s", note)
 	}
 	_, err := fmt.Fprintf(w, "\n%d worse, %d better, %d without a change beyond noise, %d not judged.\n",
-		c.count(worse), c.count(better), c.count(unchanged), c.count(unjudged))
+		count[worse], count[better], count[unchanged], count[unjudged])
 	return err
-}
-
-// bootstrapTimes is the number of resamples. The seed is fixed, so that the same files give the same interval.
-const bootstrapTimes = 10_000
-
-// bootstrapRatio returns the ratio of the medians of after and before, with its confidence interval: rounds are
-// resampled with replacement, and the ratio is computed for each resample. With few rounds the interval is too wide
-// rather than too narrow. All values must be above 0.
-func bootstrapRatio(before, after []float64, confidence float64) spread {
-	r := rand.New(rand.NewPCG(1, 0xb007))
-	drawn := make([]float64, bootstrapTimes)
-	b, a := make([]float64, len(before)), make([]float64, len(after))
-	for i := range drawn {
-		draw(r, b, before)
-		draw(r, a, after)
-		drawn[i] = median(a) / median(b)
-	}
-	slices.Sort(drawn)
-	out := int((1 - confidence) / 2 * bootstrapTimes) // on each side
-	return spread{Median: spreadOf(after).Median / spreadOf(before).Median,
-		Low: drawn[out], High: drawn[bootstrapTimes-1-out]}
-}
-
-func draw(r *rand.Rand, dst, from []float64) {
-	for i := range dst {
-		dst[i] = from[r.IntN(len(from))]
-	}
 }

@@ -40,7 +40,7 @@ const allCommand = "all"
 
 const otherCommands = `  all       all of these, with sizes that together take less than ten minutes
   speed     two builds: CPU of each operation, of this checkout's build against another binary
-  compare   two results: ratios with confidence; exit code 1 where something became slower beyond noise
+  compare   two results: changes with significance; exit code 1 where something became slower beyond noise
   report    the figures in bench/README.md, from the results in bench/results
 COMMAND -h lists the flags of a command
 `

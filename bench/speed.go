@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
+
+	"golang.org/x/perf/benchmath"
 )
 
 // speedCommand compares two builds. It is no part of all, because it needs a second binary.
@@ -17,10 +18,11 @@ var speed = command{speedCommand,
 	"CPU of a hit, a save, a write, a page of a list and a start, size and memory, against the binary -base", runSpeed}
 
 const (
-	mostSlower   = 1.05 // the ratio from which on a build counts as slower, if the interval does not contain 1
-	speedWriters = 4
-	speedSaves   = 40  // in a round
-	listPages    = 400 // asked in a round, 100 rows each
+	mostSlower      = 1.05 // the ratio from which on a build counts as slower, if the interval lies above 1
+	speedConfidence = 0.90 // of the interval
+	speedWriters    = 4
+	speedSaves      = 40  // in a round
+	listPages       = 400 // asked in a round, 100 rows each
 )
 
 // A build is one of the two sides of speed: a binary with a corpus, a store and a server of its own.
@@ -56,7 +58,7 @@ func runSpeed(ctx context.Context, b *bench) (*report, error) {
 		return nil, err
 	}
 	rep.add(sizes)
-	rep.note("A ratio has the 95 %% interval of its median over the rounds. It is too high above %v, if the interval "+
+	rep.note("A ratio has the 90 %% interval of its median over the rounds. It is too high above %v, if the interval "+
 		"lies above 1.", mostSlower)
 	return rep, nil
 }
@@ -228,12 +230,13 @@ func binarySizes(here, base *build) (row, error) {
 		nil
 }
 
-// paired compares figures of the same rounds. Its ratio is the median of the rounds' ratios, with the 95 % interval.
+// paired compares figures of the same rounds. Its ratio is the median of the rounds' ratios with its 90 % interval: a
+// build that is as fast has a ratio below it in at most one of twenty comparisons.
 func paired(name, unit string, figures, baselines []float64) row {
 	r := compared(name, unit, figures, baselines, "base")
-	interval := bootstrapRatio(slices.Repeat([]float64{1}, len(figures)), ratios(figures, baselines), 0.95)
-	r.Ratio = &interval
-	r.Goal = &goal{OfRatio: true, Bound: mostSlower, Met: interval.Median <= mostSlower || interval.Low <= 1}
+	s := benchmath.AssumeNothing.Summary(sampleOf(ratios(figures, baselines)), speedConfidence)
+	r.Ratio = &spread{Median: s.Center, Low: s.Lo, High: s.Hi}
+	r.Goal = &goal{OfRatio: true, Bound: mostSlower, Met: s.Center <= mostSlower || s.Lo <= 1}
 	return r
 }
 
