@@ -2,8 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
+	"errors"
 	"os"
 	"os/signal"
 	"strings"
@@ -55,25 +54,12 @@ func (f *connectFlags) options() (o client.Options, err error) {
 		return o, usage("--url %v", err)
 	}
 	if f.caCert != "" {
-		o.TLS, err = trusting(f.caCert)
+		o.TLS, err = client.Trusting(f.caCert)
+		if errors.Is(err, client.ErrNoCertificate) {
+			err = no("--ca-cert: %v", err)
+		}
 	}
 	return o, err
-}
-
-// trusting returns a TLS config that trusts the CAs of a file and those of the system.
-func trusting(file string) (*tls.Config, error) {
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, no("--ca-cert: %s holds no certificate in PEM form", file)
-	}
-	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
 // remoteFlags are the flags of the commands that read or write everything that a server has.

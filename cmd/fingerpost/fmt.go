@@ -3,15 +3,14 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 )
 
@@ -35,7 +34,7 @@ func newFmt(t terminal) *cobra.Command {
 }
 
 func format(t terminal, paths []string, check, showDiff bool) error {
-	files, err := hclFiles(paths)
+	files, err := folder.ConfigFiles(paths)
 	if err != nil {
 		return err
 	}
@@ -81,30 +80,4 @@ func format(t terminal, paths []string, check, showDiff bool) error {
 		return errNot
 	}
 	return nil
-}
-
-// hclFiles lists the config files at and below the paths.
-func hclFiles(paths []string) (files []string, err error) {
-	for _, p := range paths {
-		err := filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			base := d.Name()
-			if name != p && strings.HasPrefix(base, ".") {
-				if d.IsDir() {
-					return filepath.SkipDir
-				}
-				return nil
-			}
-			if d.Type().IsRegular() && (name == p || strings.HasSuffix(base, ".hcl")) {
-				files = append(files, name)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return files, nil
 }

@@ -41,11 +41,7 @@ func checkTree(t terminal, dir string, known configsrc.Known, asJSON bool, docum
 }
 
 func treeOf(checked *configsrc.Checked) *transfer.Tree {
-	var files []*catalog.Declared
-	for i := range checked.Files {
-		files = append(files, checked.Files[i].Declared)
-	}
-	return transfer.NewTree(files)
+	return transfer.NewTree(declarationsOf(checked))
 }
 
 // checkSound loads the files for a command that has to see all of what it looks for.
