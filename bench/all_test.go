@@ -23,7 +23,7 @@ func TestSmokeAll(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs a dozen servers")
 	}
-	// Outside of CI without the peers, which have a test of their own, and without mail, which sends 4,000 mails before it
+	// Outside of CI without nginx, which has a test of its own, and without mail, which sends 4,000 mails before it
 	// measures.
 	rounds, peers := "1", "-peers=false"
 	list := slices.DeleteFunc(commands(), func(c command) bool { return c.name == "mail" })

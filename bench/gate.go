@@ -40,8 +40,6 @@ func (k *checked) appendRequest(dst, domain []byte) []byte {
 	return append(dst, "\r\n"...)
 }
 
-func (*checked) parse(b []byte) (answer, bool, error) { return parseAnswer(b) }
-
 func (k *checked) judge(q *question, a answer) fault {
 	switch {
 	case a.status != 200:

@@ -62,7 +62,7 @@ func TestConditional(t *testing.T) {
 		{"HTTP/1.1 304 Not Modified\r\nX: y\r\n\r\n", faultContent},
 		{"HTTP/1.1 200 OK\r\nETag: \"five\"\r\nContent-Length: 0\r\n\r\n", faultStatus},
 	} {
-		got, whole, err := again.parse([]byte(a.response))
+		got, whole, err := parseAnswer([]byte(a.response))
 		if err != nil || !whole {
 			t.Fatalf("%q: whole %t, %v", a.response, whole, err)
 		}

@@ -179,7 +179,7 @@ func (d *driver) receive(w *wire, now time.Duration) error {
 	if err := w.read(); err != nil {
 		return d.broken(w)
 	}
-	a, whole, err := d.protocol.parse(w.in)
+	a, whole, err := parseAnswer(w.in)
 	switch {
 	case err != nil || !w.busy || whole && a.length != len(w.in) || !whole && len(w.in) == cap(w.in):
 		return d.broken(w)

@@ -94,7 +94,7 @@ func (o *options) register(f *flag.FlagSet) {
 	f.BoolVar(&o.json, "json", o.json, "print the result as JSON")
 	f.BoolVar(&o.save, "save", o.save, "keep the result as a file")
 	f.StringVar(&o.results, "results", o.results, "folder of kept results (default: bench/results of this checkout)")
-	f.BoolVar(&o.peers, "peers", o.peers, "resolve: measure other servers, too, where they are installed")
+	f.BoolVar(&o.peers, "peers", o.peers, "resolve: measure nginx, too, where it is installed")
 	f.Var(&o.sweep, "sweep", "resolve: numbers of connections that are compared")
 	f.Var(&o.sizes, "sizes", "scale: numbers of domains that are compared, each a multiple of 10")
 	f.Var(&o.clients, "clients", "write: numbers of clients, in addition to -connections")

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// A field is fingerpost and the servers that it is compared with: the floor, the other baselines, the peers. Each list
+// A field is fingerpost and the servers that it is compared with: the floor, the other baselines, nginx. Each list
 // is in this order.
 type field struct {
 	targets []target
 	turns   []*turn // at full speed
 }
 
-// runResolve compares fingerpost with the baselines and the installed peers, in alternating rounds.
+// runResolve compares fingerpost with the baselines and nginx, in alternating rounds.
 func runResolve(ctx context.Context, b *bench) (*report, error) {
 	s, c, err := b.serve(ctx)
 	if err != nil {
@@ -99,9 +99,13 @@ func (b *bench) newField(ctx context.Context, s *server, c *corpus, schedule []u
 		}
 	}
 	if b.peers {
-		var peers []target
-		peers, notes = b.startPeers(ctx, c, size, schedule)
-		f.targets = append(f.targets, peers...)
+		t, err := b.nginx(ctx, c, size, schedule)
+		if err == nil {
+			f.targets = append(f.targets, t)
+		} else {
+			notes = append(notes, fmt.Sprintf("nginx is left out: %v. To have it here: %s.", err, getNginx))
+			b.say("%s", notes[0])
+		}
 	}
 	for _, t := range f.targets {
 		f.turns = append(f.turns, b.fullSpeed(t.server.name, t))
