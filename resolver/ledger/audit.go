@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"fingerpost/resolver/catalog"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // An AuditChain is the chain of one project's entries, or with project 0 of the entries that belong to no project. Each
@@ -164,29 +162,13 @@ func (l *Ledger) AuditChains(f func(c *AuditChain) error) error {
 
 // AuditSince calls f with all entries whose id is higher than id, the oldest first. f must not call the Ledger.
 func (l *Ledger) AuditSince(id int64, f func(e *catalog.AuditEntry) error) error {
-	return l.read(func() error {
-		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: appendAuditKey(nil, id+1), UpperBound: []byte{prefixAudit +
-			1}})
-		if err != nil {
+	return l.scanFrom(appendAuditKey(nil, id+1), []byte{prefixAudit + 1}, func(key, rec []byte) error {
+		var e catalog.AuditEntry
+		if err := decodeAudit(&e, key, bytes.Clone(rec)); err != nil {
 			return err
 		}
-		for ok := it.First(); ok && err == nil; ok = it.Next() {
-			var e catalog.AuditEntry
-			if err = auditAt(it, &e); err == nil {
-				err = f(&e)
-			}
-		}
-		return errors.Join(err, it.Error(), it.Close())
+		return f(&e)
 	})
-}
-
-// auditAt decodes the entry at the iterator.
-func auditAt(it *pebble.Iterator, e *catalog.AuditEntry) error {
-	rec, err := it.ValueAndErr()
-	if err != nil {
-		return err
-	}
-	return decodeAudit(e, it.Key(), bytes.Clone(rec))
 }
 
 func appendAuditKey(dst []byte, id int64) []byte { return appendID(append(dst, prefixAudit), id) }

@@ -40,16 +40,14 @@ func (l *Ledger) PruneAudit(ctx context.Context, now time.Time, days func(projec
 
 // nextChain advances project to the next one that has a chain.
 func (l *Ledger) nextChain(project *int64) (found bool, err error) {
-	err = l.read(func() error {
-		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixAuditChain},
-			UpperBound: []byte{prefixAuditChain + 1}})
+	err = l.scanFrom(appendChainKey(nil, *project), []byte{prefixAuditChain + 1}, func(key, _ []byte) error {
+		found = true
+		id, err := lastID(key)
 		if err != nil {
 			return err
 		}
-		if found = it.SeekGE(appendChainKey(nil, *project)); found {
-			*project, err = lastID(it.Key())
-		}
-		return errors.Join(err, it.Error(), it.Close())
+		*project = id
+		return errStop
 	})
 	return found, err
 }

@@ -45,8 +45,13 @@ var errStop = errors.New("stop")
 // scan calls f with all keys that begin with prefix, in order, as of one moment. Key and value are valid within the
 // call.
 func (l *Ledger) scan(prefix []byte, f func(key, value []byte) error) error {
+	return l.scanFrom(prefix, after(prefix), f)
+}
+
+// scanFrom is scan for the keys from first to before end.
+func (l *Ledger) scanFrom(first, end []byte, f func(key, value []byte) error) error {
 	return l.read(func() error {
-		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
+		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: first, UpperBound: end})
 		if err != nil {
 			return err
 		}
