@@ -101,7 +101,7 @@ var plan = map[string][]string{
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc",
-		"fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo",
+		"fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd",
 		"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/mailer", "fingerpost/api/client", "fingerpost/api/transfer", "fingerpost/api",
 		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/progress",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
