@@ -35,41 +35,6 @@ func TestScheduled(t *testing.T) {
 	expect(t, s, question{name: 5}, longer, faultContent)
 }
 
-// TestConditional asks with the ETag of the answer before, and takes nothing but a 304 with the same one.
-func TestConditional(t *testing.T) {
-	c := testCorpus()
-	first := &tagged{scheduled: scheduled{corpus: c, schedule: []uint32{0, 5}}, etags: make([][]byte, c.Domains)}
-	whole := body(c, 1, 0, false)
-	expect(t, first, question{name: 5}, whole, faultContent) // no ETag
-	whole.head = []byte("HTTP/1.1 200 OK\r\nETag: \"five\"\r\nX: y\r\n")
-	expect(t, first, question{name: 5}, whole, faultNone)
-	expect(t, first, question{name: 0}, whole, faultContent) // another project
-
-	again := &conditional{scheduled: scheduled{corpus: c, schedule: []uint32{5}}, httpResolve: httpResolve{tail: requestTail("h:1", "k")}, etags: first.etags}
-	var q question
-	domain := again.ask(&q, nil)
-	want := "GET /api/platform/projects/resolve?domain=" + string(domain) +
-		" HTTP/1.1\r\nHost: h:1\r\nX-PLATFORM-KEY: k\r\nIf-None-Match: \"five\"\r\n\r\n"
-	if got := string(again.appendRequest(nil, domain)); got != want {
-		t.Errorf("asks %q, want %q", got, want)
-	}
-	for _, a := range []struct {
-		response string
-		want     fault
-	}{
-		{"HTTP/1.1 304 Not Modified\r\nETag: \"five\"\r\n\r\n", faultNone},
-		{"HTTP/1.1 304 Not Modified\r\nDate: now\r\nETag: \"six\"\r\nX: y\r\n\r\n", faultContent},
-		{"HTTP/1.1 304 Not Modified\r\nX: y\r\n\r\n", faultContent},
-		{"HTTP/1.1 200 OK\r\nETag: \"five\"\r\nContent-Length: 0\r\n\r\n", faultStatus},
-	} {
-		got, whole, err := parseAnswer([]byte(a.response))
-		if err != nil || !whole {
-			t.Fatalf("%q: whole %t, %v", a.response, whole, err)
-		}
-		expect(t, again, q, got, a.want)
-	}
-}
-
 // TestChecked asks a gate, and takes the headers of the right project only, and of the token's user.
 func TestChecked(t *testing.T) {
 	c := testCorpus()

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -29,16 +28,11 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	again, err := b.conditionalTarget(ctx, f.targets[0], schedule)
-	if err != nil {
-		return nil, err
-	}
-	conditional := b.fullSpeed("304", again)
 	before, err := s.cache()
 	if err != nil {
 		return nil, err
 	}
-	if err := b.alternate(ctx, slices.Concat(f.turns, []*turn{conditional})...); err != nil {
+	if err := b.alternate(ctx, f.turns...); err != nil {
 		return nil, err
 	}
 	after, err := s.cache()
@@ -46,15 +40,11 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 		return nil, err
 	}
 	ours, floor := f.turns[0], f.turns[1]
-	unchanged := conditional.against(ours, perSecond, "resolve of what has not changed (304)", "requests/s")
-	unchangedCPU := conditional.against(ours, cpuEach, "server CPU of a 304", "µs/request")
-	unchanged.Against, unchangedCPU.Against = "answers in full", "answers in full"
 	rep := &report{Parameters: b.parameters(c, map[string]any{"bodyBytes": size, "sweep": b.sweep.String()})}
 	rep.add(
 		ours.against(floor, perSecond, "resolve", "requests/s").ratioAtLeast(0.92),
 		ours.against(floor, cpuEach, "server CPU", "µs/request").ratioAtMost(1.15),
 		alone("answered by the cache", "part of all", after.since(before).hitShare()),
-		unchanged.ratioAtLeast(1), unchangedCPU,
 	)
 	for _, t := range f.turns[2:] {
 		rep.add(
