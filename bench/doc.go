@@ -10,10 +10,9 @@
 // bench/results with the machine's fingerprint. README.md describes the methods, the baselines, and what the figures do
 // not show.
 //
-// A command is a function that returns a report: rows, each with its baseline. Whatever it starts or
-// changes ends with the command, see bench.atEnd. What it compares are turns, each with a function that measures one
-// round; bench.alternate is the only loop over rounds. A round asks a target (a load), or writes or sends mail (a
-// writeSide). historyColumns lists the figures that the history of releases shows.
+// A command is a function that returns a report: rows, each with its baseline. Whatever it starts or changes ends with
+// the command, see bench.atEnd. What it compares are turns, each with a function that measures one round;
+// bench.alternate is the only loop over rounds. A round asks a target (a load), or writes or sends mail (a writeSide).
 //
 // The load needs Linux (epoll, /proc).
 package main

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-const emptyReadme = "# bench\n<!-- figures: go -C bench run . report -->\nold\n<!-- end of figures -->\nbetween\n<!-- history: go -C bench run . report -->\n<!-- end of history -->\nend\n"
+const emptyReadme = "# bench\n<!-- figures: go -C bench run . report -->\nold\n<!-- end of figures -->\nend\n"
 
 // writeUpOf runs report on results and returns the README.
 func writeUpOf(t *testing.T, code int, readme string, results ...*result) (text, stderr string) {
@@ -43,24 +43,10 @@ func TestReport(t *testing.T) {
 	second.Reports[0].Rows[0].Figure.Median = 12345
 	second.Reports[0].note("A note of the second.")
 	text, _ := writeUpOf(t, 0, emptyReadme, first, second)
-	says(t, text, "# bench\n", "between\n", "\nend\n", "| resolve: resolve, requests/s | 12345", "### resolve", "2026-01-03, v2, on X, 2 cores",
-		"- A note of the second.", "projects 100",
-		"| 2026-01-03 | v2 | 100 | 12345 |", "| 2026-01-02 | v1-3-gabc | 100 | 95 |")
-	if strings.Contains(text, "old\n") || strings.Count(text, "### resolve") != 1 || strings.Index(text, "2026-01-03 | v2") > strings.Index(text, "2026-01-02 | v1") {
-		t.Errorf("figures of the older result, or not the newest first:\n%s", text)
-	}
-}
-
-// TestReportHistory: one line for a state of the source and a size, with mail, which has no size of that kind, in it;
-// and numbers as they were typed.
-func TestReportHistory(t *testing.T) {
-	r := sampleResult()
-	r.Reports[0].Parameters["projects"] = 5_000_000
-	r.Reports = append(r.Reports, &report{Command: "mail", Rows: []row{compared("64 clients: raw sends", "mails/s", []float64{700}, []float64{1000}, "bare mailer")}})
-	text, _ := writeUpOf(t, 0, emptyReadme, r)
-	says(t, text, "projects 5000000", "| 2026-01-02 | v1-3-gabc | 5000000 | 95 |", "| 0.700 |")
-	if n := strings.Count(text, "| 2026-01-02 | v1-3-gabc |"); n != 1 || strings.Contains(text, "nil") {
-		t.Errorf("%d lines:\n%s", n, text)
+	says(t, text, "# bench\n", "\nend\n", "| resolve: resolve, requests/s | 12345", "### resolve", "2026-01-03, v2, on X, 2 cores",
+		"- A note of the second.", "projects 100")
+	if strings.Contains(text, "old\n") || strings.Count(text, "### resolve") != 1 {
+		t.Errorf("figures of the older result:\n%s", text)
 	}
 }
 
@@ -68,7 +54,7 @@ func TestReportWithout(t *testing.T) {
 	text, _ := writeUpOf(t, 0, emptyReadme)
 	says(t, text, "There are no results yet")
 	_, errs := writeUpOf(t, 2, "# no markers\n", sampleResult())
-	says(t, errs, "figures: go -C bench run", "history: go -C bench run")
+	says(t, errs, "figures: go -C bench run")
 	_, errs = writeUpOf(t, 2, strings.Replace(emptyReadme, "<!-- end of figures -->", "", 1))
 	says(t, errs, "end of figures")
 	odd := sampleResult()
@@ -86,10 +72,8 @@ func TestReadmeMarkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []section{figuresSection, historySection} {
-		if _, err := s.replace(b, ""); err != nil {
-			t.Error(err)
-		}
+	if _, err := figuresSection.replace(b, ""); err != nil {
+		t.Error(err)
 	}
 }
 
