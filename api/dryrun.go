@@ -5,12 +5,7 @@ import (
 	"net/http"
 
 	"fingerpost/api/web"
-	"fingerpost/resolver/catalog"
 )
-
-// A Planner compares the declarations of the files that a dry run would change, before and after, and returns a value
-// whose JSON is that of "fingerpost plan --json". It owns the declarations. defaults are those in force.
-type Planner func(was, is []*catalog.Declared, defaults *catalog.Defaults) any
 
 // dryRunAnswer is the data of the answer to a dry run.
 type dryRunAnswer struct {
@@ -24,7 +19,7 @@ type dryRunAnswer struct {
 func (s *Server) succeedDry(r *web.Request, d *web.DryRun) error {
 	a := dryRunAnswer{Valid: true, Diff: d.Preview.Diff(), Problems: d.Preview.Problems}
 	if s.o.Plan != nil {
-		a.Plan = s.o.Plan(d.Preview.Was, d.Preview.Is, s.projects.Defaults())
+		a.Plan = s.o.Plan(d.Preview.Was, d.Preview.Is, s.resolver.Defaults())
 	}
 	data, err := json.Marshal(a)
 	if err != nil {

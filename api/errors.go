@@ -15,7 +15,4 @@ var (
 		Message: "too many failed keys from this address; try again later"}
 	refuseTokenRate = &catalog.Error{Code: catalog.CodeRateLimited,
 		Message: "too many failed tokens from this address; try again later"}
-	refuseRename = &catalog.Error{Code: catalog.CodeForbidden,
-		Message: "a project gets another slug only by a key with write on every project: other keys may be prepared for " +
-			"the new slug"}
 )

@@ -41,7 +41,7 @@ func (s *Server) streamEvents(r *web.Request) error {
 	h.SetContentType(contentEvents)
 	h.Set("X-Accel-Buffering", "no") // otherwise nginx holds events until it has 4 KiB of them
 	if r.Ctx.IsHead() {
-		headChunked(r.Ctx)
+		web.HeadChunked(r.Ctx)
 		return nil
 	}
 	c, keyID, id, begun := connOf(r.Ctx), r.Key.ID, web.RequestID(r.Ctx), r.Ctx.Time() // Ended must not hold the request

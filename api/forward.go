@@ -9,13 +9,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/platform"
 	"fingerpost/api/web"
 	"fingerpost/resolver/catalog"
-)
-
-const (
-	auditPath = "/api/platform/audit"
-	edgesPath = "/api/platform/edges"
 )
 
 // A Forwarder carries requests from an edge to the authority of its cluster.
@@ -39,7 +35,7 @@ func (s *Server) forward(r *web.Request) error {
 	}
 	answer, err := s.o.Forwarder.Forward(context.Background(), request)
 	if err != nil {
-		if e, is := errors.AsType[*catalog.Error](err); is && r.Path == edgesPath && s.o.EdgeState != nil {
+		if e, is := errors.AsType[*catalog.Error](err); is && r.Path == platform.EdgesPath && s.o.EdgeState != nil {
 			told := *e
 			told.Problems = append(told.Problems, catalog.Problem{Path: "edge", Message: s.o.EdgeState()})
 			return &told
@@ -92,25 +88,4 @@ func (s *Server) wireForm(r *web.Request) ([]byte, error) {
 		return nil, err
 	}
 	return b.Bytes(), nil
-}
-
-var refuseNoCluster = &catalog.Error{Code: catalog.CodeNotFound, Message: "this service belongs to no cluster"}
-
-// listEdges answers GET /edges. The names of edges are no project's, so the key has to read every project.
-func (s *Server) listEdges(r *web.Request) error {
-	if err := r.Permit(); err != nil {
-		return err
-	}
-	switch {
-	case !r.Key.EveryProject():
-		return web.RefuseAllow
-	case s.o.Edges == nil:
-		return refuseNoCluster
-	}
-	data, err := s.o.Edges()
-	if err != nil {
-		return err
-	}
-	r.Succeed("edges found", data)
-	return nil
 }

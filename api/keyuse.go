@@ -12,6 +12,8 @@ import (
 // keyUses knows when keys were last used. A request notes its key's use in memory; SaveKeyUses stores all uses in the
 // ledger, once a minute, so that they survive a restart.
 type keyUses struct {
+	ledger *resolver.Resolver
+
 	io sync.Mutex // held while the ledger is read or written, never by a request that only verifies its key
 
 	mu     sync.Mutex // guards what follows, but for keyUse.minute
@@ -67,11 +69,11 @@ func (k *keyUses) find(id string) *keyUse {
 }
 
 // load reads the ledger's uses, once. The caller holds io.
-func (k *keyUses) load(r *resolver.Resolver) error {
+func (k *keyUses) load() error {
 	if k.isLoaded() {
 		return nil
 	}
-	rows, err := r.KeyUses()
+	rows, err := k.ledger.KeyUses()
 	if err != nil {
 		return err
 	}
@@ -103,11 +105,11 @@ func (k *keyUses) use(id string, now time.Time) (*keyUse, resolver.KeyUse) {
 	return u, resolver.KeyUse{KeyID: id, Created: u.created, LastUsed: u.lastUsed()}
 }
 
-// rows returns the keys with their uses, in the order of the keys. It does not wait for a ledger that hangs: the answer
+// Rows returns the keys with their uses, in the order of the keys. It does not wait for a ledger that hangs: the answer
 // then tells less.
-func (k *keyUses) rows(r *resolver.Resolver, keys []*resolver.Key, now time.Time) []*resolver.KeyRow {
+func (k *keyUses) Rows(keys []*resolver.Key, now time.Time) []*resolver.KeyRow {
 	if !k.isLoaded() && k.io.TryLock() {
-		_ = k.load(r)
+		_ = k.load()
 		k.io.Unlock()
 	}
 	k.mu.Lock()
@@ -121,17 +123,17 @@ func (k *keyUses) rows(r *resolver.Resolver, keys []*resolver.Key, now time.Time
 }
 
 // save stores the uses of all keys if one has changed, and forgets those of keys that went long ago.
-func (k *keyUses) save(r *resolver.Resolver, keys []*resolver.Key, now time.Time) error {
+func (k *keyUses) save(keys []*resolver.Key, now time.Time) error {
 	k.io.Lock()
 	defer k.io.Unlock()
-	if err := k.load(r); err != nil {
+	if err := k.load(); err != nil {
 		return err
 	}
 	uses, forget, changed := k.due(keys, now)
 	if !changed && len(forget) == 0 {
 		return nil
 	}
-	if err := r.SetKeyUses(uses, forget); err != nil {
+	if err := k.ledger.SetKeyUses(uses, forget); err != nil {
 		return err
 	}
 	k.mu.Lock()
@@ -168,7 +170,7 @@ func (s *Server) SaveKeyUses() error {
 	if s.loading.Load() {
 		return nil // the files' keys are not known yet
 	}
-	return s.keys.uses.save(s.resolver, s.resolver.Keys().All(), time.Now())
+	return s.keys.uses.save(s.resolver.Keys().All(), time.Now())
 }
 
 // KeepKeyUses calls SaveKeyUses every minute, and a last time when ctx ends. It is silent while the ledger refuses:

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/valyala/fasthttp"
-
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 )
@@ -85,19 +83,5 @@ func TestPanicIsA500(t *testing.T) {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q: %s", want, log)
 		}
-	}
-}
-
-// A stream that fails ends the connection in the middle, and a panic in it does not end the process.
-func TestStreamFailureCutsTheAnswer(t *testing.T) {
-	s, _ := hotServer(t)
-	stream := &listStream{server: &Server{log: s.log}, rows: []resolver.Found{{ID: 1}}, appendRow: appendProject} // no resolver: it panics
-	if _, err := io.ReadAll(stream); err == nil {
-		t.Error("a panic in a stream went unnoticed")
-	}
-	var resp fasthttp.Response
-	resp.SetBodyStream(&listStream{server: s, rows: []resolver.Found{{ID: 1}, {ID: 99}, {ID: 1}}, appendRow: appendProject}, -1)
-	if body := resp.Body(); strings.Count(string(body), `"slug":"acme"`) != 2 || !json.Valid(body) {
-		t.Errorf("a project that has gone meanwhile spoils the list: %s", body)
 	}
 }

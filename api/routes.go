@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"fingerpost/api/console"
 	"fingerpost/api/mailapi"
+	"fingerpost/api/platform"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -23,7 +25,8 @@ type route struct {
 
 // routes lists every call. A GET route also serves HEAD, and every path answers OPTIONS.
 func (s *Server) routes() (table []route) {
-	for _, rt := range s.platformRoutes() {
+	rooms := [][]web.Route{s.ownRoutes(), s.platform.Routes(), s.keysAPI.Routes()}
+	for _, rt := range slices.Concat(rooms...) {
 		table = append(table, route{rt, Platform})
 	}
 	for _, rt := range s.mail.Routes() {
@@ -32,47 +35,12 @@ func (s *Server) routes() (table []route) {
 	return table
 }
 
-func (s *Server) platformRoutes() []web.Route {
-	const read, write = catalog.MayRead, catalog.MayWrite
-	on := func(run func(*web.Request, *catalog.Project) error) func(*web.Request) error {
-		return web.OnProject(s.projects, "id", run)
-	}
-	onDomain := func(run func(*web.Request, *catalog.Project, *catalog.Domain) error) func(*web.Request) error {
-		return web.OnPart(s.projects, "domainId", s.projects.Domain, run)
-	}
+// ownRoutes lists the calls that are answered in this package.
+func (s *Server) ownRoutes() []web.Route {
 	return []web.Route{
-		web.Call("GET", platformHealthPath, 0, 0, s.platformHealth),
 		web.Call("GET", openAPIPath, 0, 0, s.describe),
-		web.Call("GET", "/api/platform/projects", read, 0, s.listProjects),
-		web.Call("GET", "/api/platform/projects/{id}", read, web.Proposable, s.getProject),
-		web.Call("GET", blockPath, read, web.Proposable, on(s.getBlock)),
-		web.Call("GET", "/api/platform/projects/by-slug/{slug}", read, web.Proposable, s.getProjectBySlug),
 		web.Call("GET", resolvePath, resolvePermissions, 0, nil), // handle takes it before it asks the router
 		web.Call("POST", resolvePath, resolvePermissions, 0, s.resolveBatch),
-		web.Call("GET", "/api/platform/projects/{id}/domains", read, web.Proposable, s.listDomains),
-		web.Call("GET", "/api/platform/projects/{projectId}/domains/{domainId}", read, web.Proposable, onDomain(s.getDomain)),
-		web.Call("GET", "/api/platform/domains", read, 0, s.listAllDomains),
-		web.Call("GET", "/api/platform/projects/{id}/service-settings", read, web.Proposable, on(s.getServiceSettings)),
-		web.Call("GET", "/api/platform/projects/{id}/auth-settings", read, web.Proposable, on(s.getAuthSettings)),
-		web.Call("POST", "/api/platform/projects", write, 0, s.createProject),
-		web.Call("PUT", "/api/platform/projects/{id}", write, 0, on(s.updateProject)),
-		web.Call("DELETE", "/api/platform/projects/{id}", write, 0, on(s.deleteProject)),
-		web.Call("POST", "/api/platform/projects/{id}/domains", write, 0, on(s.createDomain)),
-		web.Call("PUT", "/api/platform/projects/{projectId}/domains/{domainId}", write, 0, onDomain(s.updateDomain)),
-		web.Call("DELETE", "/api/platform/projects/{projectId}/domains/{domainId}", write, 0, onDomain(s.deleteDomain)),
-		web.Call("PUT", "/api/platform/projects/{id}/service-settings", write, 0, on(s.updateServiceSettings)),
-		web.Call("PUT", "/api/platform/projects/{id}/auth-settings", write, 0, on(s.updateAuthSettings)),
-		web.Call("GET", keysPath, write, web.ByAuthority, s.listKeys),
-		web.Call("POST", keysPath, write, 0, s.createKey),
-		web.Call("POST", rotateKeyPath, write, 0, s.rotateKey),
-		web.Call("DELETE", keyPath, write, 0, s.revokeKey),
-		web.Call("GET", auditPath, read, web.ByAuthority, s.listAudit),
-		web.Call("GET", edgesPath, read, web.ByAuthority, s.listEdges),
-		web.Call("GET", commitPath, read, web.ByAuthority, s.getCommit),
-		web.Call("GET", proposalsPath, read, web.ByAuthority, s.listProposals),
-		web.Call("POST", applyPath, write, 0, s.applyProposal),
-		web.Call("DELETE", proposalPath, write, 0, s.dropProposal),
-		web.Call("POST", gitHookPath, 0, 0, s.gitHook),
 		web.Call("GET", eventsPath, resolvePermissions, 0, s.streamEvents),
 		web.Call("GET", authMePath, 0, 0, s.authMe),
 		web.Call("GET", checkPath, resolvePermissions, 0, s.gateCheck),
@@ -187,9 +155,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.answerConsole(ctx, c)
 	case s.opensConsole(ctx, c, path):
 		s.leadToConsole(ctx)
-	case s.loading.Load() && string(path) != platformHealthPath && string(path) != mailapi.HealthPath:
+	case s.loading.Load() && string(path) != platform.HealthPath && string(path) != mailapi.HealthPath:
 		s.finish(ctx, "", nil, refuseLoading)
-	case s.stale.Load() && string(path) != platformHealthPath && string(path) != mailapi.HealthPath:
+	case s.stale.Load() && string(path) != platform.HealthPath && string(path) != mailapi.HealthPath:
 		s.finish(ctx, "", nil, refuseStale)
 	case c.services == Gateway:
 		s.answerGateway(ctx, c, now)
@@ -241,7 +209,7 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			err = r.ReadDryRun()
 		}
 		if err == nil && rt.Allow != 0 && rt.Method != fasthttp.MethodOptions {
-			err = readPropose(r, rt)
+			err = platform.ReadPropose(r, &rt.Route)
 		}
 		if err == nil && rt.service == Platform && rt.Allow != 0 {
 			err = s.awaitPosition(ctx)
@@ -257,14 +225,14 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			err = s.forward(r)
 			passed = err == nil
 		case r.Propose != "":
-			err = s.inProposal(rt, r)
+			err = s.platform.Proposals.Run(r, s.proposed(rt, r))
 		default:
 			err = rt.Run(r)
 		}
 		if dry, is := errors.AsType[*web.DryRun](err); is {
 			err = s.succeedDry(r, dry)
-		} else if offered, is := errors.AsType[*proposed](err); is {
-			err = s.succeedProposed(r, offered)
+		} else if offered, is := errors.AsType[*platform.Proposed](err); is {
+			err = s.platform.Proposals.Answer(r, offered)
 		}
 		if shows && rt.Method != fasthttp.MethodGet && !passed {
 			s.showPosition(ctx, s.resolver.Published()) // with what the request has changed

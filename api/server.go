@@ -21,6 +21,8 @@ import (
 	"fingerpost/api/events"
 	"fingerpost/api/gate"
 	"fingerpost/api/mailapi"
+	"fingerpost/api/platform"
+	"fingerpost/api/platform/keys"
 	"fingerpost/api/web"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
@@ -44,7 +46,7 @@ type Options struct {
 	// Files takes the platform API's writes. Nil: writes are answered 409 CONFIG_READ_ONLY.
 	Files web.Files
 	// Explainer tells where values come from. Nil: view=full is answered 503.
-	Explainer Explainer
+	Explainer platform.Explainer
 	// Git tells the commits of writes. Nil: nothing is committed.
 	Git Git
 	// Proposals takes the writes that are proposed. Nil: they are answered 409 GIT_NOT_ENABLED.
@@ -53,7 +55,7 @@ type Options struct {
 	OnGitHook     func()
 	GitHookSecret string
 	// Plan makes the plan of a dry run. Nil: the answer has none.
-	Plan Planner
+	Plan platform.Planner
 	// Mail takes the mail API's sends and tests. Nil: they are answered 503.
 	Mail mailapi.Mailer
 	// Logger takes the access log, panics and faults. Nil: slog.Default().
@@ -129,12 +131,16 @@ func (l Limits) withDefaults() Limits {
 // DefaultAuthIssuer is the default of Options.AuthIssuer.
 const DefaultAuthIssuer = "auth-service"
 
+// A Git knows the git history, and what has become of a write in it; *gitrepo.Repo is behind it.
+type Git interface {
+	web.Git
+	platform.History
+}
+
 // A Server serves the platform and mail APIs on any number of listeners. Safe for concurrent use.
 type Server struct {
 	o        Options // with their defaults
 	resolver *resolver.Resolver
-	projects ProjectReader // that of resolver, but for calls on the state of a proposal
-	writer   *web.Writer   // of the same state
 	log      *slog.Logger
 
 	http     *fasthttp.Server
@@ -146,6 +152,8 @@ type Server struct {
 	gate     *gate.Gate
 	admitted atomic.Uint64 // connections since the start
 	streams  *events.Streams
+	platform *platform.API
+	keysAPI  *keys.API
 	mail     *mailapi.API
 	bodies   *web.BodyBudget
 
@@ -172,10 +180,10 @@ func New(o Options) (*Server, error) {
 	o.Limits = o.Limits.withDefaults()
 	o.AuthIssuer = cmp.Or(o.AuthIssuer, DefaultAuthIssuer)
 	s := &Server{
-		o: o, resolver: o.Resolver, projects: o.Resolver, log: o.Logger,
-		keys:   &keyring{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, throttle: newThrottle()},
-		writer: &web.Writer{Files: o.Files, Store: o.Resolver, Git: o.Git},
-		ids:    web.NewRequestIDs(), metrics: new(metrics),
+		o: o, resolver: o.Resolver, log: o.Logger,
+		keys: &keyring{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, uses: keyUses{ledger: o.Resolver},
+			throttle: newThrottle()},
+		ids: web.NewRequestIDs(), metrics: new(metrics),
 	}
 	s.gate = gate.New(gate.Limits{
 		HeaderBytes: s.o.Limits.HeaderBytes, BodyBytes: s.o.Limits.BodyBytes,
@@ -183,7 +191,16 @@ func New(o Options) (*Server, error) {
 		Conns: s.o.Limits.Conns, ConnsPerPeer: s.o.Limits.ConnsPerPeer,
 	})
 	s.anonymous.log = o.Logger
-	s.mail = &mailapi.API{Config: o.Resolver, Writer: s.writer, Live: o.Resolver, Log: o.Resolver, Mail: o.Mail,
+	writer := &web.Writer{Files: o.Files, Store: o.Resolver, Git: o.Git}
+	s.platform = &platform.API{
+		State: o.Resolver, Explainer: o.Explainer, Writer: writer, Lists: o.Resolver, Trail: o.Resolver, History: o.Git,
+		Published: o.Resolver.Published, Edges: o.Edges,
+		Hook:      platform.Hook{Fetch: o.OnGitHook, Secret: o.GitHookSecret},
+		Proposals: &platform.Proposals{Set: o.Proposals, Plan: o.Plan, Live: o.Resolver, Blocked: o.BlockedKeyIDs},
+		Logger:    o.Logger,
+	}
+	s.keysAPI = &keys.API{Live: o.Resolver, Writer: writer, Uses: &s.keys.uses, Blocked: o.BlockedKeyIDs}
+	s.mail = &mailapi.API{Config: o.Resolver, Writer: writer, Live: o.Resolver, Log: o.Resolver, Mail: o.Mail,
 		Waits: mailapi.NewWaits(s.o.Limits.Sends)}
 	s.bodies = web.NewBodyBudget(s.o.Limits.Bodies, s.o.Limits.BodiesPerKey)
 	s.streams = events.New(events.Options{

@@ -153,3 +153,11 @@ func (r *Request) SucceedWritten(message string, data []byte, etag string) {
 	r.Ctx.Response.Header.SetCanonical(HeaderETag, []byte(etag))
 	r.Succeed(message, data)
 }
+
+// HeadChunked answers HEAD for a GET whose body has no known length. With a body stream fasthttp would send the empty
+// line that ends a chunked body, and the client would read it as part of the next answer.
+func HeadChunked(ctx *fasthttp.RequestCtx) {
+	if ctx.Request.Header.IsHTTP11() {
+		ctx.Response.Header.SetContentLength(-1)
+	}
+}

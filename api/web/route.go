@@ -12,7 +12,7 @@ type Route struct {
 	Run    func(*Request) error
 }
 
-// Marks are what is special about a call that reads.
+// Marks are what is special about a call.
 type Marks uint8
 
 const (
@@ -21,6 +21,8 @@ const (
 	// ByAuthority marks a read that only the authority of a cluster can answer: it has the git history, the mail log, the
 	// audit trail, the last use of keys and the heartbeats of edges.
 	ByAuthority
+	// LiveOnly marks a write that cannot be proposed.
+	LiveOnly
 )
 
 // Call makes a Route.

@@ -1,4 +1,4 @@
-package api
+package platform
 
 import (
 	"slices"
@@ -13,11 +13,11 @@ import (
 // domainFields are the fields that sort a list of domains.
 var domainFields = []string{"id", "projectId", "domain", "primary", "active", "createdAt", "updatedAt"}
 
-func (s *Server) listDomains(r *web.Request) error {
-	return web.ListOwned(r, s.projects, "id", domainFields, "domains found", s.projects.Domains, resolver.AppendDomain)
+func (a *API) listDomains(r *web.Request) error {
+	return web.ListOwned(r, a.State, "id", domainFields, "domains found", a.State.Domains, resolver.AppendDomain)
 }
 
-func (s *Server) getDomain(r *web.Request, _ *catalog.Project, d *catalog.Domain) error {
+func (a *API) getDomain(r *web.Request, _ *catalog.Project, d *catalog.Domain) error {
 	r.SucceedTagged("domain found", resolver.AppendDomainRecord(nil, d), resolver.DomainETag(d))
 	return nil
 }
@@ -26,7 +26,7 @@ func (s *Server) getDomain(r *web.Request, _ *catalog.Project, d *catalog.Domain
 var domainNames = catalog.RequestNames(new(catalog.Domain).AuditFields())
 
 // readDomain reads the body into d and makes the name canonical.
-func (f *form) readDomain(d *catalog.Domain) error {
+func readDomain(f *web.Form, d *catalog.Domain) error {
 	f.Fill(d.AuditFields(), domainNames...)
 	if f.Has("domain") && !f.Bad["domain"] {
 		name, err := catalog.ParseDomain(d.Name)
@@ -67,17 +67,17 @@ func domainTaken() error {
 }
 
 // createDomain answers POST /projects/{id}/domains.
-func (s *Server) createDomain(r *web.Request, project *catalog.Project) error {
-	f, err := readForm(r, domainNames)
+func (a *API) createDomain(r *web.Request, project *catalog.Project) error {
+	f, err := r.ReadForm(domainNames)
 	if err != nil {
 		return err
 	}
 	d := catalog.Domain{Active: true}
 	f.Require("domain", "is required: a host name, or a wildcard such as *.acme.example")
-	if err := f.readDomain(&d); err != nil {
+	if err := readDomain(f, &d); err != nil {
 		return err
 	}
-	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
 		if slices.ContainsFunc(p.Domains, func(o catalog.Domain) bool { return o.UUID == d.UUID && o.Name != d.Name }) {
 			d.UUID = catalog.NewUUID() // the derived UUID belongs to a domain that was renamed
@@ -89,7 +89,7 @@ func (s *Server) createDomain(r *web.Request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	made, err := s.projects.Domain(project.ID, catalog.DeriveID(catalog.KindDomain, d.UUID))
+	made, err := a.State.Domain(project.ID, catalog.DeriveID(catalog.KindDomain, d.UUID))
 	if err != nil {
 		return err
 	}
@@ -109,31 +109,31 @@ func presentDomain(r *web.Request, p *catalog.ProjectConfig, uuid catalog.UUID) 
 }
 
 // updateDomain answers PUT /projects/{projectId}/domains/{domainId}.
-func (s *Server) updateDomain(r *web.Request, project *catalog.Project, domain *catalog.Domain) error {
-	f, err := readForm(r, domainNames)
+func (a *API) updateDomain(r *web.Request, project *catalog.Project, domain *catalog.Domain) error {
+	f, err := r.ReadForm(domainNames)
 	if err != nil {
 		return err
 	}
 	trial := *domain
-	if err := f.readDomain(&trial); err != nil {
+	if err := readDomain(f, &trial); err != nil {
 		return err
 	}
 	// A missing permission is reported before a failed If-Match. The commit checks it again.
 	if !r.Key.EveryProject() {
-		if err := configsrc.MayClaim(s.projects, r.Key.Covers, project.ID, trial.Name); err != nil {
+		if err := configsrc.MayClaim(a.State, r.Key.Covers, project.ID, trial.Name); err != nil {
 			return err
 		}
 	}
 	if err := r.Matches(resolver.DomainETag(domain)); err != nil {
 		return err
 	}
-	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		now, err := presentDomain(r, p, domain.UUID)
 		if err != nil {
 			return err
 		}
 		d := *now
-		if err := f.readDomain(&d); err != nil {
+		if err := readDomain(f, &d); err != nil {
 			return err
 		}
 		return putDomain(p, d)
@@ -141,7 +141,7 @@ func (s *Server) updateDomain(r *web.Request, project *catalog.Project, domain *
 	if err != nil {
 		return err
 	}
-	now, err := s.projects.Domain(project.ID, domain.ID)
+	now, err := a.State.Domain(project.ID, domain.ID)
 	if err != nil {
 		return err
 	}
@@ -150,11 +150,11 @@ func (s *Server) updateDomain(r *web.Request, project *catalog.Project, domain *
 }
 
 // deleteDomain answers DELETE /projects/{projectId}/domains/{domainId}.
-func (s *Server) deleteDomain(r *web.Request, project *catalog.Project, domain *catalog.Domain) error {
+func (a *API) deleteDomain(r *web.Request, project *catalog.Project, domain *catalog.Domain) error {
 	if err := r.Matches(resolver.DomainETag(domain)); err != nil {
 		return err
 	}
-	err := s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	err := a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if _, err := presentDomain(r, p, domain.UUID); err != nil {
 			return err
 		}

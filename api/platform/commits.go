@@ -1,4 +1,4 @@
-package api
+package platform
 
 import (
 	"fmt"
@@ -17,15 +17,14 @@ var (
 	refuseHistory = &catalog.Error{Code: catalog.CodeGitOff, Message: "this server keeps no git history (serve --git)"}
 )
 
-// A Git knows the git history; *gitrepo.Repo is behind it.
-type Git interface {
-	web.Git
+// A History is the git history; *gitrepo.Repo is behind it.
+type History interface {
 	// Has reports whether the branch has a commit, by its full id, whose files are live.
 	Has(commit string) (bool, error)
 }
 
 // getCommit answers GET /commits/{commit}: a position that has what the commit brought, once it is live.
-func (s *Server) getCommit(r *web.Request) error {
+func (a *API) getCommit(r *web.Request) error {
 	commit, _ := r.Ctx.UserValue("commit").(string)
 	if !commitID.MatchString(commit) {
 		return web.InvalidField("commit", "must be the full id of a commit: 40 or 64 hexadecimal digits in lower case")
@@ -33,17 +32,17 @@ func (s *Server) getCommit(r *web.Request) error {
 	if err := r.Permit(); err != nil {
 		return err
 	}
-	if s.o.Git == nil {
+	if a.History == nil {
 		return refuseHistory
 	}
-	has, err := s.o.Git.Has(commit)
+	has, err := a.History.Has(commit)
 	if err != nil {
 		return err
 	}
 	if !has {
 		return refuseCommit
 	}
-	at := s.resolver.Published() // only now: before, it might have been the position without the commit
+	at := a.Published() // only now: before, it might have been the position without the commit
 	r.Succeed("commit found", fmt.Appendf(nil, `{"commit":"%s","position":"%s","generation":%d}`, commit, at.Text,
 		at.Generation))
 	return nil

@@ -1,4 +1,4 @@
-package api
+package platform
 
 import (
 	"encoding/json"
@@ -20,34 +20,34 @@ var refuseView = &catalog.Error{Code: catalog.CodeUnavailable,
 	Message: "this server has no config folder, which says where values come from"}
 
 // getProject answers GET /projects/{id}, and with view=full the project with everything in it.
-func (s *Server) getProject(r *web.Request) error {
+func (a *API) getProject(r *web.Request) error {
 	q := web.ParseQuery(r.Ctx.URI().QueryString(), "view")
 	view, given := q.Values["view"]
 	if given && view != "full" && len(q.Problems) == 0 {
 		q.Problems.Addf("view", `must be "full", or left out for the project alone`)
 	}
-	project, err := r.Project(s.projects, "id", q.Problems...)
+	project, err := r.Project(a.State, "id", q.Problems...)
 	switch {
 	case err != nil:
 		return err
 	case given:
-		return s.explain(r, project)
+		return a.explain(r, project)
 	}
-	s.succeedProject(r, project)
+	a.succeedProject(r, project)
 	return nil
 }
 
 // explain answers with a project in full. The values and their origins are those of the files; the times are the
 // store's.
-func (s *Server) explain(r *web.Request, project *catalog.Project) error {
-	if s.o.Explainer == nil {
+func (a *API) explain(r *web.Request, project *catalog.Project) error {
+	if a.Explainer == nil {
 		return refuseView
 	}
-	x, err := s.o.Explainer.Explain(project.UUID)
+	x, err := a.Explainer.Explain(project.UUID)
 	if err != nil {
 		return err
 	}
-	rows, _, err := s.projects.Domains(project.ID, resolver.Query{})
+	rows, _, err := a.State.Domains(project.ID, resolver.Query{})
 	if err != nil {
 		return err
 	}
@@ -71,11 +71,11 @@ func (s *Server) explain(r *web.Request, project *catalog.Project) error {
 const blockPath = "/api/platform/projects/{id}/block"
 
 // getBlock answers GET /projects/{id}/block: the project's block as it stands in the file, without its secrets.
-func (s *Server) getBlock(r *web.Request, project *catalog.Project) error {
-	if s.o.Explainer == nil {
+func (a *API) getBlock(r *web.Request, project *catalog.Project) error {
+	if a.Explainer == nil {
 		return refuseView
 	}
-	block, err := s.o.Explainer.Block(project.UUID)
+	block, err := a.Explainer.Block(project.UUID)
 	if err != nil {
 		return err
 	}

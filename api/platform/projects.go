@@ -1,36 +1,19 @@
-package api
+package platform
 
 import (
 	"strconv"
 	"strings"
 
 	"fingerpost/api/web"
-	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
-
-// A ProjectReader reads single projects and what belongs to them; *resolver.Resolver and, for the state of a proposal,
-// *resolver.Overlay implement it.
-type ProjectReader interface {
-	configsrc.Names
-	ProjectBySlug(slug string) (*catalog.Project, error)
-	ServiceSettings(projectID int64) (*catalog.ServiceSettings, error)
-	AuthSettings(projectID int64) (*catalog.AuthSettings, error)
-	SMTPConfig(projectID int64) (*catalog.SMTPConfig, error)
-	Domain(projectID, domainID int64) (*catalog.Domain, error)
-	Domains(projectID int64, q resolver.Query) ([]*catalog.Domain, int, error)
-	Template(projectID, id int64) (*catalog.Template, error)
-	OwnTemplate(projectID int64, code string) (*catalog.Template, error)
-	Templates(projectID int64, q resolver.Query) ([]*catalog.Template, int, error)
-	Defaults() *catalog.Defaults
-}
 
 // projectFields are the fields that sort a list of projects.
 var projectFields = []string{"id", "uuid", "name", "slug", "description", "status", "createdAt", "updatedAt"}
 
 // listProjects answers GET /projects. A key that is bound to some projects sees those only.
-func (s *Server) listProjects(r *web.Request) error {
+func (a *API) listProjects(r *web.Request) error {
 	raw := r.Ctx.URI().QueryString()
 	f, problems := parseProjectFilter(raw)
 	page, err := web.ParsePaging(raw, projectFields, problems)
@@ -41,12 +24,12 @@ func (s *Server) listProjects(r *web.Request) error {
 		return err
 	}
 	if f.given {
-		return s.findProjects(r, f.Search, page)
+		return a.findProjects(r, f.Search, page)
 	}
 	if !page.Paged && (page.Sort == "" || page.Sort == "id") && r.Key.EveryProject() {
-		return s.streamProjects(r, page.Order == "desc")
+		return a.streamProjects(r, page.Order == "desc")
 	}
-	rows, total, err := s.resolver.Projects(page.Query(r.Key.ProjectIDs()))
+	rows, total, err := a.Lists.Projects(page.Query(r.Key.ProjectIDs()))
 	if err != nil {
 		return err
 	}
@@ -54,7 +37,7 @@ func (s *Server) listProjects(r *web.Request) error {
 	return nil
 }
 
-func (s *Server) getProjectBySlug(r *web.Request) error {
+func (a *API) getProjectBySlug(r *web.Request) error {
 	if err := r.Permit(); err != nil {
 		return err
 	}
@@ -62,18 +45,18 @@ func (s *Server) getProjectBySlug(r *web.Request) error {
 	if !r.Key.Names(slug) {
 		return web.RefuseProject
 	}
-	project, err := s.projects.ProjectBySlug(slug)
+	project, err := a.State.ProjectBySlug(slug)
 	if err != nil {
 		return err
 	}
 	if !r.Key.Covers(project.ID) {
 		return web.RefuseProject
 	}
-	s.succeedProject(r, project)
+	a.succeedProject(r, project)
 	return nil
 }
 
-func (s *Server) succeedProject(r *web.Request, p *catalog.Project) {
+func (a *API) succeedProject(r *web.Request, p *catalog.Project) {
 	r.SucceedTagged("project found", resolver.AppendProject(nil, p), resolver.ProjectETag(p))
 }
 
@@ -84,14 +67,14 @@ var projectNames = catalog.RequestNames(new(catalog.Project).AuditFields())
 var newProjectNames = []string{"name", "slug", "description", "labels"}
 
 // createProject answers POST /projects.
-func (s *Server) createProject(r *web.Request) error {
+func (a *API) createProject(r *web.Request) error {
 	if err := r.Permit(); err != nil {
 		return err
 	}
 	if !r.Key.EveryProject() {
 		return web.RefuseProject
 	}
-	f, err := readForm(r, newProjectNames, "status")
+	f, err := r.ReadForm(newProjectNames, "status")
 	if err != nil {
 		return err
 	}
@@ -110,15 +93,15 @@ func (s *Server) createProject(r *web.Request) error {
 	if err := f.Validated(p.Validate()); err != nil {
 		return err
 	}
-	if err := s.slugFree(p.Slug); err != nil {
+	if err := a.slugFree(p.Slug); err != nil {
 		return err
 	}
 	p.ID = catalog.DeriveID(catalog.KindProject, p.UUID)
-	err = s.writer.Write(r, &catalog.Edit{NewProject: &p})
+	err = a.Writer.Write(r, &catalog.Edit{NewProject: &p})
 	if err != nil {
 		return err
 	}
-	made, err := s.projects.ProjectByID(p.ID)
+	made, err := a.State.ProjectByID(p.ID)
 	if err != nil {
 		return err
 	}
@@ -128,8 +111,8 @@ func (s *Server) createProject(r *web.Request) error {
 }
 
 // slugFree returns a conflict if a project has the slug.
-func (s *Server) slugFree(slug string) error {
-	_, err := s.projects.ProjectBySlug(slug)
+func (a *API) slugFree(slug string) error {
+	_, err := a.State.ProjectBySlug(slug)
 	switch {
 	case err == nil:
 		e := &catalog.Error{Code: catalog.CodeConflict, Message: "there is a project with this slug already"}
@@ -142,8 +125,8 @@ func (s *Server) slugFree(slug string) error {
 }
 
 // updateProject answers PUT /projects/{id}. See web/write.go for the steps.
-func (s *Server) updateProject(r *web.Request, project *catalog.Project) error {
-	f, err := readForm(r, projectNames)
+func (a *API) updateProject(r *web.Request, project *catalog.Project) error {
+	f, err := r.ReadForm(projectNames)
 	if err != nil {
 		return err
 	}
@@ -166,11 +149,11 @@ func (s *Server) updateProject(r *web.Request, project *catalog.Project) error {
 		return err
 	}
 	if trial.Slug != project.Slug {
-		if err := s.slugFree(trial.Slug); err != nil {
+		if err := a.slugFree(trial.Slug); err != nil {
 			return err
 		}
 	}
-	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if err := r.Matches(resolver.ProjectETag(&p.Project)); err != nil {
 			return err
 		}
@@ -179,7 +162,7 @@ func (s *Server) updateProject(r *web.Request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	now, err := s.projects.ProjectByID(project.ID)
+	now, err := a.State.ProjectByID(project.ID)
 	if err != nil {
 		return err
 	}
@@ -188,12 +171,12 @@ func (s *Server) updateProject(r *web.Request, project *catalog.Project) error {
 }
 
 // deleteProject answers DELETE /projects/{id}.
-func (s *Server) deleteProject(r *web.Request, project *catalog.Project) error {
+func (a *API) deleteProject(r *web.Request, project *catalog.Project) error {
 	if err := r.Matches(resolver.ProjectETag(project)); err != nil {
 		return err
 	}
 	unchanged := func(p *catalog.ProjectConfig) error { return r.Matches(resolver.ProjectETag(&p.Project)) }
-	err := s.writer.Write(r, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: project.UUID, Change: unchanged,
+	err := a.Writer.Write(r, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: project.UUID, Change: unchanged,
 		Remove: true}})
 	if err != nil {
 		return err
@@ -203,3 +186,9 @@ func (s *Server) deleteProject(r *web.Request, project *catalog.Project) error {
 }
 
 func projectLocation(id int64) string { return "/api/platform/projects/" + strconv.FormatInt(id, 10) }
+
+var (
+	refuseRename = &catalog.Error{Code: catalog.CodeForbidden,
+		Message: "a project gets another slug only by a key with write on every project: other keys may be prepared for " +
+			"the new slug"}
+)

@@ -1,4 +1,4 @@
-package api
+package keys
 
 import (
 	"strconv"
@@ -22,7 +22,7 @@ const (
 const unknownHints = 3
 
 // readKey reads the fields of a new key. expiry is the name of the field that gives its end.
-func (s *Server) readKey(f *form, now time.Time) (k *catalog.Key, expiry string, err error) {
+func (a *API) readKey(f *web.Form, now time.Time) (k *catalog.Key, expiry string, err error) {
 	k = new(catalog.Key)
 	f.Require("name", "is required")
 	if f.Read("name", &k.Name); !f.Bad["name"] {
@@ -31,7 +31,7 @@ func (s *Server) readKey(f *form, now time.Time) (k *catalog.Key, expiry string,
 		}
 	}
 	f.Require("allow", "is required: one or more of "+strings.Join(catalog.Permissions, ", "))
-	for i, word := range f.words("allow", "permissions: "+strings.Join(catalog.Permissions, ", ")) {
+	for i, word := range words(f, "allow", "permissions: "+strings.Join(catalog.Permissions, ", ")) {
 		p, unknown := catalog.ParsePermissions([]string{word})
 		if k.Allow |= p; len(unknown) > 0 {
 			f.Fail(element("allow", i), "must be one of "+strings.Join(catalog.Permissions,
@@ -39,11 +39,11 @@ func (s *Server) readKey(f *form, now time.Time) (k *catalog.Key, expiry string,
 		}
 	}
 	if f.Body.Values["projects"] != nil {
-		if k.Projects, err = s.readSlugs(f); err != nil {
+		if k.Projects, err = a.readSlugs(f); err != nil {
 			return nil, "", err
 		}
 	}
-	expiry = f.readExpiry(k, now)
+	expiry = readExpiry(f, k, now)
 	return k, expiry, f.Validated(nil)
 }
 
@@ -57,7 +57,7 @@ func meant(word string) string {
 func element(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 
 // words reads a list of strings without repetitions. An element that is wrong is "".
-func (f *form) words(name, of string) []string {
+func words(f *web.Form, name, of string) []string {
 	value, given := f.Body.Values[name]
 	if !given {
 		return nil
@@ -84,10 +84,10 @@ func (f *form) words(name, of string) []string {
 
 // readSlugs reads the field projects, which is not null. Unlike a person, who may prepare a key for a project that
 // comes with another branch, a request must name projects that exist.
-func (s *Server) readSlugs(f *form) ([]string, error) {
-	slugs, unknown := f.words("projects", "slugs, or null for every project"), 0
+func (a *API) readSlugs(f *web.Form) ([]string, error) {
+	slugs, unknown := words(f, "projects", "slugs, or null for every project"), 0
 	there := func(slug string) bool {
-		_, err := s.resolver.ProjectBySlug(slug)
+		_, err := a.Live.ProjectBySlug(slug)
 		return err == nil
 	}
 	for i, slug := range slugs {
@@ -99,7 +99,7 @@ func (s *Server) readSlugs(f *form) ([]string, error) {
 			f.Fail(at, "is no slug: it "+msg)
 			continue
 		}
-		switch _, err := s.resolver.ProjectBySlug(slug); {
+		switch _, err := a.Live.ProjectBySlug(slug); {
 		case err == nil:
 		case !web.IsNotFound(err):
 			return nil, err
@@ -115,7 +115,7 @@ func (s *Server) readSlugs(f *form) ([]string, error) {
 }
 
 // readExpiry reads expiresAt or expiresIn, and returns the name of the one that is given.
-func (f *form) readExpiry(k *catalog.Key, now time.Time) (field string) {
+func readExpiry(f *web.Form, k *catalog.Key, now time.Time) (field string) {
 	var at, in *string
 	f.Read("expiresAt", &at)
 	f.Read("expiresIn", &in)
@@ -143,11 +143,11 @@ func (f *form) readExpiry(k *catalog.Key, now time.Time) (field string) {
 }
 
 // readOverlap reads the body of a rotation, which may be left out.
-func (s *Server) readOverlap(r *web.Request) (time.Duration, error) {
+func (a *API) readOverlap(r *web.Request) (time.Duration, error) {
 	if !r.Conn.HasBody() {
 		return defaultOverlap, nil
 	}
-	f, err := readForm(r, []string{"overlap"})
+	f, err := r.ReadForm([]string{"overlap"})
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package api
+package platform
 
 import (
 	"slices"
@@ -114,16 +114,16 @@ func searchQuery(p web.Paging, projects []int64) resolver.Query {
 func streamed(p web.Paging) bool { return !p.Paged && p.Sort == "" && p.Order == "" }
 
 // findProjects answers GET /projects with a filter.
-func (s *Server) findProjects(r *web.Request, by resolver.Search, page web.Paging) error {
+func (a *API) findProjects(r *web.Request, by resolver.Search, page web.Paging) error {
 	const message = "projects found"
 	if streamed(page) {
-		rows, err := s.resolver.FoundProjects(by, r.Key.ProjectIDs())
+		rows, err := a.Lists.FoundProjects(by, r.Key.ProjectIDs())
 		if err != nil {
 			return err
 		}
-		return s.stream(r, message, rows, appendProject)
+		return a.stream(r, message, rows, appendProject)
 	}
-	rows, total, err := s.resolver.FindProjects(by, searchQuery(page, r.Key.ProjectIDs()))
+	rows, total, err := a.Lists.FindProjects(by, searchQuery(page, r.Key.ProjectIDs()))
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *Server) findProjects(r *web.Request, by resolver.Search, page web.Pagin
 }
 
 // listAllDomains answers GET /domains: those of all projects that the key covers.
-func (s *Server) listAllDomains(r *web.Request) error {
+func (a *API) listAllDomains(r *web.Request) error {
 	raw := r.Ctx.URI().QueryString()
 	f, problems := parseDomainFilter(raw)
 	page, err := web.ParsePaging(raw, domainFields, problems)
@@ -144,13 +144,13 @@ func (s *Server) listAllDomains(r *web.Request) error {
 	}
 	const message = "domains found"
 	if streamed(page) {
-		rows, err := s.resolver.FoundDomains(f.Search, r.Key.ProjectIDs())
+		rows, err := a.Lists.FoundDomains(f.Search, r.Key.ProjectIDs())
 		if err != nil {
 			return err
 		}
-		return s.stream(r, message, rows, appendDomain)
+		return a.stream(r, message, rows, appendDomain)
 	}
-	rows, total, err := s.resolver.FindDomains(f.Search, searchQuery(page, r.Key.ProjectIDs()))
+	rows, total, err := a.Lists.FindDomains(f.Search, searchQuery(page, r.Key.ProjectIDs()))
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,12 @@
-package api
+package platform
 
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/web"
 	"fingerpost/resolver"
@@ -20,7 +19,8 @@ const streamChunk = 32 << 10
 // A listStream is the body of a list, made while it is read. It holds ids only, so that a slow reader and a long list
 // hold neither rows nor the store.
 type listStream struct {
-	server    *Server
+	log       *slog.Logger
+	from      rows
 	message   string
 	rows      []resolver.Found // to come
 	appendRow rowAppender
@@ -30,15 +30,21 @@ type listStream struct {
 	ended     bool
 }
 
+// rows reads single rows.
+type rows interface {
+	web.Projects
+	Domain(projectID, domainID int64) (*catalog.Domain, error)
+}
+
 // A rowAppender reads a row and appends it to dst as JSON.
-type rowAppender func(dst []byte, from *resolver.Resolver, row resolver.Found) ([]byte, error)
+type rowAppender func(dst []byte, from rows, row resolver.Found) ([]byte, error)
 
 // Read implements io.Reader. A failure cuts the connection in the middle of the body, so that no client takes a part of
 // the list for the whole.
 func (p *listStream) Read(b []byte) (n int, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			p.server.log.Error("list panicked", "cause", cause, "stack", string(debug.Stack()))
+			p.log.Error("list panicked", "cause", cause, "stack", string(debug.Stack()))
 			err = fmt.Errorf("list rows: %v", cause)
 		}
 	}()
@@ -47,7 +53,7 @@ func (p *listStream) Read(b []byte) (n int, err error) {
 			return 0, io.EOF
 		}
 		if err := p.fill(); err != nil {
-			p.server.log.Error("list failed", "error", err)
+			p.log.Error("list failed", "error", err)
 			return 0, err
 		}
 	}
@@ -69,7 +75,7 @@ func (p *listStream) fill() error {
 		if p.hasRows {
 			p.buf = append(p.buf, ',')
 		}
-		buf, err := p.appendRow(p.buf, p.server.resolver, row)
+		buf, err := p.appendRow(p.buf, p.from, row)
 		if web.IsNotFound(err) {
 			p.buf = p.buf[:before] // deleted since the rows were listed
 			continue
@@ -86,18 +92,10 @@ func (p *listStream) fill() error {
 	return nil
 }
 
-// headChunked answers HEAD for a GET whose body has no known length. With a body stream fasthttp would send the empty
-// line that ends a chunked body, and the client would read it as part of the next answer.
-func headChunked(ctx *fasthttp.RequestCtx) {
-	if ctx.Request.Header.IsHTTP11() {
-		ctx.Response.Header.SetContentLength(-1)
-	}
-}
-
 // streamProjects answers with all projects in the order of their ids.
-func (s *Server) streamProjects(r *web.Request, descending bool) error {
+func (a *API) streamProjects(r *web.Request, descending bool) error {
 	var rows []resolver.Found
-	err := s.resolver.EachProject(func(p *catalog.Project) bool {
+	err := a.Lists.EachProject(func(p *catalog.Project) bool {
 		rows = append(rows, resolver.Found{Project: p.ID, ID: p.ID})
 		return true
 	})
@@ -107,10 +105,10 @@ func (s *Server) streamProjects(r *web.Request, descending bool) error {
 	if descending {
 		slices.Reverse(rows)
 	}
-	return s.stream(r, "projects found", rows, appendProject)
+	return a.stream(r, "projects found", rows, appendProject)
 }
 
-func appendProject(dst []byte, from *resolver.Resolver, row resolver.Found) ([]byte, error) {
+func appendProject(dst []byte, from rows, row resolver.Found) ([]byte, error) {
 	p, err := from.ProjectByID(row.ID)
 	if err != nil {
 		return dst, err
@@ -118,7 +116,7 @@ func appendProject(dst []byte, from *resolver.Resolver, row resolver.Found) ([]b
 	return resolver.AppendProject(dst, p), nil
 }
 
-func appendDomain(dst []byte, from *resolver.Resolver, row resolver.Found) ([]byte, error) {
+func appendDomain(dst []byte, from rows, row resolver.Found) ([]byte, error) {
 	d, err := from.Domain(row.Project, row.ID)
 	if err != nil {
 		return dst, err
@@ -127,11 +125,11 @@ func appendDomain(dst []byte, from *resolver.Resolver, row resolver.Found) ([]by
 }
 
 // stream answers with a list whose rows are read while it is sent.
-func (s *Server) stream(r *web.Request, message string, rows []resolver.Found, appendRow rowAppender) error {
-	stream := &listStream{server: s, message: message, rows: rows, appendRow: appendRow}
+func (a *API) stream(r *web.Request, message string, rows []resolver.Found, appendRow rowAppender) error {
+	stream := &listStream{log: a.Logger, from: a.Lists, message: message, rows: rows, appendRow: appendRow}
 	r.Ctx.Response.Header.SetContentTypeBytes(web.ContentJSON)
 	if r.Ctx.IsHead() {
-		headChunked(r.Ctx)
+		web.HeadChunked(r.Ctx)
 		return nil
 	}
 	if !r.Ctx.Request.Header.IsHTTP11() {

@@ -1,4 +1,4 @@
-package api
+package platform
 
 import (
 	"fingerpost/api/web"
@@ -6,14 +6,14 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-func (s *Server) getServiceSettings(r *web.Request, project *catalog.Project) error {
+func (a *API) getServiceSettings(r *web.Request, project *catalog.Project) error {
 	return web.AnswerSingle(r, project, "service settings found",
-		s.projects.ServiceSettings, resolver.AppendServiceSettings, resolver.ServiceSettingsETag)
+		a.State.ServiceSettings, resolver.AppendServiceSettings, resolver.ServiceSettingsETag)
 }
 
-func (s *Server) getAuthSettings(r *web.Request, project *catalog.Project) error {
+func (a *API) getAuthSettings(r *web.Request, project *catalog.Project) error {
 	return web.AnswerSingle(r, project, "auth settings found",
-		s.projects.AuthSettings, resolver.AppendAuthSettings, resolver.AuthSettingsETag)
+		a.State.AuthSettings, resolver.AppendAuthSettings, resolver.AuthSettingsETag)
 }
 
 // The fields of settings in a request.
@@ -23,8 +23,8 @@ var (
 )
 
 // updateServiceSettings answers PUT /projects/{id}/service-settings.
-func (s *Server) updateServiceSettings(r *web.Request, project *catalog.Project) error {
-	f, err := readForm(r, serviceNames)
+func (a *API) updateServiceSettings(r *web.Request, project *catalog.Project) error {
+	f, err := r.ReadForm(serviceNames)
 	if err != nil {
 		return err
 	}
@@ -33,14 +33,14 @@ func (s *Server) updateServiceSettings(r *web.Request, project *catalog.Project)
 	if err := f.Validated(trial.Validate()); err != nil {
 		return err
 	}
-	now, err := s.projects.ServiceSettings(project.ID)
+	now, err := a.State.ServiceSettings(project.ID)
 	if err == nil {
 		err = r.Matches(resolver.ServiceSettingsETag(project.ID, now))
 	}
 	if err != nil {
 		return err
 	}
-	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if err := r.Matches(resolver.ServiceSettingsETag(p.Project.ID, &p.Service)); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (s *Server) updateServiceSettings(r *web.Request, project *catalog.Project)
 	if err != nil {
 		return err
 	}
-	if now, err = s.projects.ServiceSettings(project.ID); err != nil {
+	if now, err = a.State.ServiceSettings(project.ID); err != nil {
 		return err
 	}
 	r.SucceedWritten("service settings updated",
@@ -60,8 +60,8 @@ func (s *Server) updateServiceSettings(r *web.Request, project *catalog.Project)
 
 // updateAuthSettings answers PUT /projects/{id}/auth-settings. If the body has registrationMode without
 // approvalRequired or inviteOnly, those two are set to fit the mode.
-func (s *Server) updateAuthSettings(r *web.Request, project *catalog.Project) error {
-	f, err := readForm(r, authNames)
+func (a *API) updateAuthSettings(r *web.Request, project *catalog.Project) error {
+	f, err := r.ReadForm(authNames)
 	if err != nil {
 		return err
 	}
@@ -70,14 +70,14 @@ func (s *Server) updateAuthSettings(r *web.Request, project *catalog.Project) er
 	if err := f.Validated(trial.Validate()); err != nil {
 		return err
 	}
-	now, err := s.projects.AuthSettings(project.ID)
+	now, err := a.State.AuthSettings(project.ID)
 	if err == nil {
 		err = r.Matches(resolver.AuthSettingsETag(project.ID, now))
 	}
 	if err != nil {
 		return err
 	}
-	err = s.writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
 		if err := r.Matches(resolver.AuthSettingsETag(p.Project.ID, &p.Auth)); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (s *Server) updateAuthSettings(r *web.Request, project *catalog.Project) er
 	if err != nil {
 		return err
 	}
-	if now, err = s.projects.AuthSettings(project.ID); err != nil {
+	if now, err = a.State.AuthSettings(project.ID); err != nil {
 		return err
 	}
 	r.SucceedWritten("auth settings updated",

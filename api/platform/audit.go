@@ -1,4 +1,4 @@
-package api
+package platform
 
 import (
 	"strconv"
@@ -14,7 +14,7 @@ var auditFields = []string{"id", "time"}
 
 // listAudit answers GET /api/platform/audit: always paginated, and latest first by default. A key that is bound to
 // projects sees their entries only.
-func (s *Server) listAudit(r *web.Request) error {
+func (a *API) listAudit(r *web.Request) error {
 	raw := r.Ctx.URI().QueryString()
 	query, problems := parseAuditQuery(raw)
 	page, err := web.ParsePaging(raw, auditFields, problems)
@@ -31,7 +31,7 @@ func (s *Server) listAudit(r *web.Request) error {
 	}
 	page.Paged = true
 	query.Page, query.Limit, query.Ascending = page.Page, page.Limit, page.Order == "asc"
-	found, err := s.resolver.Audit(query)
+	found, err := a.Trail.Audit(query)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package api
+package platform
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -47,8 +46,8 @@ func nameTaken(name string) error {
 	return e
 }
 
-// readPropose reads the name of the proposal that a call is for.
-func readPropose(r *web.Request, rt *route) error {
+// ReadPropose reads the name of the proposal that a call is for.
+func ReadPropose(r *web.Request, rt *web.Route) error {
 	values := r.Ctx.Request.Header.PeekAll(headerPropose)
 	switch {
 	case len(values) == 0:
@@ -59,7 +58,7 @@ func readPropose(r *web.Request, rt *route) error {
 		return web.InvalidField(headerPropose, "is not for this call: what it shows is always live")
 	case rt.Method != http.MethodGet && r.Allow != catalog.MayWrite:
 		return web.InvalidField(headerPropose, "is not for this call: it changes no file")
-	case strings.HasPrefix(r.Path, proposalsPath), strings.HasPrefix(r.Path, keysPath):
+	case rt.Marks&web.LiveOnly != 0:
 		return web.InvalidField(headerPropose, "is not for this call")
 	}
 	name := string(values[0])
@@ -72,25 +71,40 @@ func readPropose(r *web.Request, rt *route) error {
 	return nil
 }
 
-// A proposed ends a handler whose write was proposed instead of made. The caller of the handler answers with it.
-type proposed struct {
+// Live is what proposals need of the live state; *resolver.Resolver implements it.
+type Live interface {
+	Keys() *resolver.KeySet
+	Defaults() *catalog.Defaults
+	Note(action string, by catalog.Author, changes ...catalog.FieldChange)
+}
+
+// Proposals runs calls on the state of proposals, and lists, applies and drops them. Safe for concurrent use.
+type Proposals struct {
+	Set     *proposals.Set // nil: nothing can be proposed
+	Plan    Planner        // nil: answers have no plan
+	Live    Live
+	Blocked map[string]bool // public ids of keys that are refused even if the files declare them
+}
+
+// A Proposed ends a handler whose write was proposed instead of made. The caller of the handler answers with it.
+type Proposed struct {
 	p   *proposals.Proposal
 	key *resolver.Key
 }
 
-func (*proposed) Error() string { return "proposed: nothing is live yet" }
+func (*Proposed) Error() string { return "proposed: nothing is live yet" }
 
-// inProposal runs a call on the state of a proposal: the same handlers on other projects and other files. So
-// preconditions, ids and conflicts are those of the proposal.
-func (s *Server) inProposal(rt *route, r *web.Request) error {
-	if s.o.Proposals == nil {
+// Run runs a call on the state of the proposal that the request names: the same handlers on other projects and other
+// files. So preconditions, ids and conflicts are those of the proposal. A write that was proposed returns a *Proposed.
+func (s *Proposals) Run(r *web.Request, call func(*resolver.Overlay, *configsrc.Overlay) error) error {
+	if s.Set == nil {
 		return refuseNoGit
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
 	defer cancel()
 	run := func(objects *resolver.Overlay, files *configsrc.Overlay) error {
 		broken := files.Broken()
-		err := s.on(objects, files).runOf(rt)(r)
+		err := call(objects, files)
 		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(broken) > 0 &&
 			r.Key.EveryProject() {
 			return &catalog.Error{Code: e.Code, Message: e.Message + "; files of the proposal's branch that do not load: " +
@@ -98,8 +112,8 @@ func (s *Server) inProposal(rt *route, r *web.Request) error {
 		}
 		return err
 	}
-	if rt.Method == http.MethodGet {
-		return s.o.Proposals.View(ctx, r.Propose, seenBy(r.Key, noProposal(r.Propose)), run)
+	if r.Ctx.IsGet() || r.Ctx.IsHead() {
+		return s.Set.View(ctx, r.Propose, seenBy(r.Key, noProposal(r.Propose)), run)
 	}
 	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that
 	// may not write is refused before its body is read.
@@ -109,33 +123,14 @@ func (s *Server) inProposal(rt *route, r *web.Request) error {
 		}
 	}
 	by := proposals.Key{Name: r.Key.Name, Limited: !r.Key.EveryProject()}
-	p, err := s.o.Proposals.Propose(ctx, r.Propose, by, seenBy(r.Key, nameTaken(r.Propose)), run)
+	p, err := s.Set.Propose(ctx, r.Propose, by, seenBy(r.Key, nameTaken(r.Propose)), run)
 	if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeRateLimited {
 		r.Ctx.Response.Header.SetCanonical(web.HeaderRetryAfter, []byte("3600"))
 	}
 	if err != nil {
 		return err
 	}
-	return &proposed{p, r.Key}
-}
-
-// runOf returns the run of a route of another Server.
-func (s *Server) runOf(rt *route) func(*web.Request) error {
-	table := s.routes()
-	same := func(own route) bool { return own.Method == rt.Method && own.Path == rt.Path }
-	return table[slices.IndexFunc(table, same)].Run
-}
-
-// on returns a Server whose handlers work on the state of a proposal, for one call. It serves no listener.
-func (s *Server) on(objects *resolver.Overlay, files *configsrc.Overlay) *Server {
-	writer := &web.Writer{Files: files, Store: s.resolver}
-	return &Server{
-		o: Options{Explainer: files, Plan: s.o.Plan, Limits: s.o.Limits,
-			AuthIssuer: s.o.AuthIssuer},
-		resolver: s.resolver, projects: objects, writer: writer, mail: s.mail.On(objects, writer),
-		log: s.log, keys: s.keys, ids: s.ids, metrics: s.metrics,
-		bodies: s.bodies, cacheControl: s.cacheControl,
-	}
+	return &Proposed{p, r.Key}
 }
 
 // A proposalAnswer is a proposal as clients see it.
@@ -152,16 +147,16 @@ type proposalAnswer struct {
 }
 
 // answerOf describes a proposal to a key that sees it.
-func (s *Server) answerOf(p *proposals.Proposal, to *resolver.Key) *proposalAnswer {
+func (s *Proposals) answerOf(p *proposals.Proposal, to *resolver.Key) *proposalAnswer {
 	a := &proposalAnswer{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Author: p.Author, Mergeable: p.Mergeable,
 		CreatedAt: p.Created.UTC().Format("2006-01-02T15:04:05.000000")}
-	if w := p.Weight(); w.Broken == nil && s.o.Plan != nil {
-		a.Plan = s.o.Plan(declarationsFor(to, w.Was), declarationsFor(to, w.Is), s.resolver.Defaults())
+	if w := p.Weight(); w.Broken == nil && s.Plan != nil {
+		a.Plan = s.Plan(declarationsFor(to, w.Was), declarationsFor(to, w.Is), s.Live.Defaults())
 	}
 	if len(p.Keys) > 0 && p.Keys[0].Name != "" {
 		a.Key = &p.Keys[0].Name
 	}
-	if url := s.o.Proposals.CompareURL(p.Branch); url != "" {
+	if url := s.Set.CompareURL(p.Branch); url != "" {
 		a.CompareURL = &url
 	}
 	return a
@@ -184,7 +179,8 @@ type proposedAnswer struct {
 	Diff string `json:"diff"`
 }
 
-func (s *Server) succeedProposed(r *web.Request, p *proposed) error {
+// Answer answers a write that was proposed.
+func (s *Proposals) Answer(r *web.Request, p *Proposed) error {
 	data, err := json.Marshal(proposedAnswer{s.answerOf(p.p, p.key), p.p.Weight().Diff(web.CoverageOf(p.key))})
 	if err != nil {
 		return err
@@ -215,17 +211,17 @@ func seenBy(k *resolver.Key, refusal error) proposals.Check {
 	}
 }
 
-// listProposals answers GET /api/platform/proposals.
-func (s *Server) listProposals(r *web.Request) error {
+// list answers GET /api/platform/proposals.
+func (s *Proposals) list(r *web.Request) error {
 	if err := r.Permit(); err != nil {
 		return err
 	}
-	if s.o.Proposals == nil {
+	if s.Set == nil {
 		return refuseNoGit
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
 	defer cancel()
-	list, err := s.o.Proposals.List(ctx, sees(r.Key))
+	list, err := s.Set.List(ctx, sees(r.Key))
 	if err != nil {
 		return err
 	}
@@ -241,7 +237,7 @@ func (s *Server) listProposals(r *web.Request) error {
 }
 
 // onProposal checks what calls on one proposal have in common. The key needs one of the permissions.
-func (s *Server) onProposal(r *web.Request, may catalog.Permission) (name string, ctx context.Context, cancel func(),
+func (s *Proposals) onProposal(r *web.Request, may catalog.Permission) (name string, ctx context.Context, cancel func(),
 	err error) {
 	name, _ = r.Ctx.UserValue("name").(string)
 	if !proposalName.MatchString(name) {
@@ -254,27 +250,27 @@ func (s *Server) onProposal(r *web.Request, may catalog.Permission) (name string
 	if r.Key.Allow&may == 0 {
 		return "", nil, nil, web.RefuseAllow
 	}
-	if s.o.Proposals == nil {
+	if s.Set == nil {
 		return "", nil, nil, refuseNoGit
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), proposeTime)
 	return name, ctx, cancel, nil
 }
 
-// applyProposal answers POST /api/platform/proposals/{name}/apply.
-func (s *Server) applyProposal(r *web.Request) error {
+// apply answers POST /api/platform/proposals/{name}/apply.
+func (s *Proposals) apply(r *web.Request) error {
 	name, ctx, cancel, err := s.onProposal(r, catalog.MayWrite)
 	if err != nil {
 		return err
 	}
 	defer cancel()
 	by := r.Author()
-	commit, err := s.o.Proposals.Apply(ctx, name, by, seenBy(r.Key, noProposal(name)), s.mayApply(r))
+	commit, err := s.Set.Apply(ctx, name, by, seenBy(r.Key, noProposal(name)), s.mayApply(r))
 	if err != nil {
 		return err
 	}
 	by.Commit = commit
-	s.resolver.Note(catalog.AuditApply, by, catalog.FieldChange{Field: "proposal", After: name})
+	s.Live.Note(catalog.AuditApply, by, catalog.FieldChange{Field: "proposal", After: name})
 	r.Ctx.Response.Header.Set(web.HeaderCommit, commit)
 	data, err := json.Marshal(map[string]string{"name": name, "commit": commit})
 	if err == nil {
@@ -285,9 +281,9 @@ func (s *Server) applyProposal(r *web.Request) error {
 
 // mayApply returns what applying a proposal checks in the turn in which it goes live: the request's key as it is by
 // then, and the keys that have made the proposal.
-func (s *Server) mayApply(r *web.Request) func(p *proposals.Proposal, w *configsrc.Weight) ([]catalog.Coverage, error) {
+func (s *Proposals) mayApply(r *web.Request) func(p *proposals.Proposal, w *configsrc.Weight) ([]catalog.Coverage, error) {
 	return func(p *proposals.Proposal, w *configsrc.Weight) ([]catalog.Coverage, error) {
-		set, now := s.resolver.Keys(), time.Now()
+		set, now := s.Live.Keys(), time.Now()
 		key := set.Lookup([]byte(r.Key.ID))
 		switch {
 		case key == nil || key.Hash != r.Key.Hash || key.Expired(now):
@@ -300,7 +296,7 @@ func (s *Server) mayApply(r *web.Request) func(p *proposals.Proposal, w *configs
 		limits := []catalog.Coverage{web.CoverageOf(key)}
 		for _, by := range p.Keys {
 			k := set.Named(by.Name)
-			gone := k == nil || k.Expired(now) || s.keys.blocked[k.ID] ||
+			gone := k == nil || k.Expired(now) || s.Blocked[k.ID] ||
 				k.Allow&(catalog.MayWrite|catalog.MayPropose) == 0
 			switch {
 			case gone && by.Limited:
@@ -314,15 +310,15 @@ func (s *Server) mayApply(r *web.Request) func(p *proposals.Proposal, w *configs
 	}
 }
 
-// dropProposal answers DELETE /api/platform/proposals/{name}: for a key with write that sees it, and for the key that
+// drop answers DELETE /api/platform/proposals/{name}: for a key with write that sees it, and for the key that
 // made it.
-func (s *Server) dropProposal(r *web.Request) error {
+func (s *Proposals) drop(r *web.Request) error {
 	name, ctx, cancel, err := s.onProposal(r, catalog.MayWrite|catalog.MayPropose)
 	if err != nil {
 		return err
 	}
 	defer cancel()
-	err = s.o.Proposals.Drop(ctx, name, func(p *proposals.Proposal) error {
+	err = s.Set.Drop(ctx, name, func(p *proposals.Proposal) error {
 		switch {
 		case len(p.Keys) > 0 && p.Keys[0].Name == r.Key.Name:
 			return nil
@@ -336,7 +332,7 @@ func (s *Server) dropProposal(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	s.resolver.Note(catalog.AuditDrop, r.Author(), catalog.FieldChange{Field: "proposal", After: name})
+	s.Live.Note(catalog.AuditDrop, r.Author(), catalog.FieldChange{Field: "proposal", After: name})
 	r.Succeed("proposal dropped", []byte("null"))
 	return nil
 }

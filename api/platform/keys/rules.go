@@ -1,4 +1,4 @@
-package api
+package keys
 
 import (
 	"slices"
@@ -64,7 +64,7 @@ func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
 
 // isLast reports whether no key with every permission on every project is left without the named ones, among which one
 // has. A key that ends earlier than theirs is none: when it ends, nobody is left.
-func (g *keyring) isLast(set *resolver.KeySet, names []string, now time.Time) bool {
+func (a *API) isLast(set *resolver.KeySet, names []string, now time.Time) bool {
 	until := func(k *resolver.Key) time.Time {
 		if k.ExpiresAt.IsZero() {
 			return time.Unix(1<<40, 0)
@@ -77,7 +77,7 @@ func (g *keyring) isLast(set *resolver.KeySet, names []string, now time.Time) bo
 		if slices.Contains(names, k.Name) {
 			end = &goes
 		}
-		if k.Full(now) && !g.blocked[k.ID] && until(k).After(*end) {
+		if k.Full(now) && !a.Blocked[k.ID] && until(k).After(*end) {
 			*end = until(k)
 		}
 	}
@@ -96,10 +96,10 @@ func replacedBy(set *resolver.KeySet, name string, now time.Time) (old []*catalo
 
 // permitted is what a change of keys checks directly before the files change: the request's key as it is by then, and
 // what then says of it.
-func (s *Server) permitted(r *web.Request, then func(key *resolver.Key, set *resolver.KeySet) error) func() error {
+func (a *API) permitted(r *web.Request, then func(key *resolver.Key, set *resolver.KeySet) error) func() error {
 	was := r.Key
 	return func() error {
-		set := s.resolver.Keys()
+		set := a.Live.Keys()
 		key := set.Lookup([]byte(was.ID))
 		switch {
 		case key == nil || key.Hash != was.Hash || key.Expired(time.Now()):

@@ -1,4 +1,4 @@
-package api
+package platform
 
 import (
 	"crypto/hmac"
@@ -14,10 +14,16 @@ import (
 
 const gitHookPath = "/hooks/git"
 
+// A Hook is the webhook of the git repository's remote.
+type Hook struct {
+	Fetch  func() // is called for a POST that has the secret; nil: there is no such path
+	Secret string
+}
+
 // gitHook answers POST /hooks/git: the next fetch of the git repository begins at once. The signature is the
 // credential; the body is read for it alone, since the fetch asks the remote what is new.
-func (s *Server) gitHook(r *web.Request) error {
-	if s.o.OnGitHook == nil {
+func (a *API) gitHook(r *web.Request) error {
+	if a.Hook.Fetch == nil {
 		return web.RefusePath
 	}
 	body, err := r.Conn.ReadBody(func(n int64) error { return r.Charge.Take(gitHookPath, n) })
@@ -27,10 +33,10 @@ func (s *Server) gitHook(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if !signed(func(name string) string { return string(r.Ctx.Request.Header.Peek(name)) }, body, s.o.GitHookSecret) {
+	if !signed(func(name string) string { return string(r.Ctx.Request.Header.Peek(name)) }, body, a.Hook.Secret) {
 		return web.RefuseKey
 	}
-	s.o.OnGitHook()
+	a.Hook.Fetch()
 	r.Succeed("fetching", []byte("null"))
 	return nil
 }
