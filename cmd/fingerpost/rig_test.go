@@ -35,6 +35,7 @@ type rig struct {
 	pid    int
 	flags  []string     // of serve, in addition to the addresses
 	umask  string       // of every command; "": the test's
+	env    []string     // more variables of every command
 	dies   string       // where the server is to die or what it is to leave out, see mainThatDies; "": nowhere, nothing
 	client *http.Client // of send: connections of its own
 	from   string       // the address that requests come from, since failed keys are throttled by address
@@ -151,7 +152,8 @@ func (r *rig) command(ctx context.Context, args ...string) *exec.Cmd {
 	}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = r.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "XDG_CONFIG_HOME=" + r.dir, "STORY_SECRET=s3cret", "DIES=" + r.dies}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "XDG_CONFIG_HOME=" + r.dir, "STORY_SECRET=s3cret",
+		"DIES=" + r.dies}, r.env...)
 	return cmd
 }
 

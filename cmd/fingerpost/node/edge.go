@@ -26,7 +26,7 @@ const staleEvery = 250 * time.Millisecond
 // becomeWhole opens an edge to requests, once it has a whole tree. Before, a domain that exists would be answered 404.
 func (n *service) becomeWhole() {
 	n.api.SetLoading(false)
-	n.ops.SetReady(true)
+	n.setReady(true)
 }
 
 // keepFresh refuses requests, and readiness, while an edge has had no word of the authority for --max-stale.
@@ -49,7 +49,7 @@ func (n *service) keepFresh(ctx context.Context) {
 		}
 		was = stale
 		n.api.SetStale(stale)
-		n.ops.SetReady(!stale)
+		n.setReady(!stale)
 		if stale {
 			n.log.Error("no word from the authority for --max-stale: requests are answered 503", "max_stale",
 				n.o.Cluster.MaxStale.String())

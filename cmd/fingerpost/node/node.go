@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"fingerpost/api"
 	"fingerpost/api/ops"
 	"fingerpost/api/transfer"
@@ -37,6 +39,7 @@ type service struct {
 	end         chan os.Signal // SIGTERM and SIGINT
 	failed      chan error     // a part that cannot go on sends its error
 	abandoned   bool           // something is still in use at the end
+	manager     manager
 }
 
 type boundListener struct {
@@ -64,6 +67,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	n.start()
+	n.run(func() error { n.keepTold(ctx); return nil })
 	if done, err := n.load(ctx); done || err != nil {
 		return err
 	}
@@ -166,7 +170,9 @@ func (n *service) wait(ctx context.Context, hup <-chan os.Signal) error {
 			if n.repo != nil {
 				n.repo.Sync()
 			}
+			n.manager.tell(daemon.SdNotifyReloading)
 			go func() {
+				defer n.manager.tell(daemon.SdNotifyReady, n.statusLine())
 				n.mail.mailer.TryAgain() // the content of secret files may have changed, or a server was repaired
 				n.resolver.ForgetSecrets()
 				if err := n.source.Reload(ctx); err != nil && ctx.Err() == nil {
@@ -182,8 +188,10 @@ const abruptly = time.Second
 
 // drain lets running requests and mails finish. A second signal ends it at once.
 func (n *service) drain() error {
-	n.ops.SetReady(false)
-	ctx, cancel := context.WithTimeout(context.Background(), n.o.Limits.DrainDelay+n.o.Limits.Grace)
+	n.setReady(false)
+	patience := n.o.Limits.DrainDelay + n.o.Limits.Grace
+	n.manager.tell(daemon.SdNotifyStopping, moreTime(patience+2*tellEvery))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() {
