@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"fingerpost/cmd/testrig"
+)
+
+// TestModulePath: .ci/module-path renames the module in a copy so that every import is found, and back to the same bytes.
+// A campaign also builds and tests under the other name.
+func TestModulePath(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it copies the tree, which -short leaves out")
+	}
+	if _, err := os.Stat(filepath.Join("..", "..", ".git")); err != nil {
+		t.Skip("the tree is no git checkout: which files belong to it is not known")
+	}
+	t.Parallel()
+	top := filepath.Join("..", "..")
+	copied := t.TempDir()
+	tracked := run(t, top, "git", "ls-files", "-z")
+	before := map[string][]byte{}
+	for name := range strings.SplitSeq(strings.TrimRight(tracked, "\x00"), "\x00") {
+		content, err := os.ReadFile(filepath.Join(top, name))
+		if err != nil {
+			continue // removed, and not yet committed
+		}
+		before[name] = content
+		path := filepath.Join(copied, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mode := os.FileMode(0o644)
+		if bytes.HasPrefix(content, []byte("#!")) {
+			mode = 0o755
+		}
+		if err := os.WriteFile(path, content, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const other = "example.org/team/fingerpost"
+	was := strings.TrimSpace(run(t, copied, "go", "list", "-m"))
+	run(t, copied, "./.ci/module-path", other)
+	for _, module := range []string{".", "bench"} {
+		if list := run(t, filepath.Join(copied, module), "go", "list", "-mod=mod", "./..."); strings.Contains("\n"+list, "\n"+was+"/") {
+			t.Errorf("these packages have the old path:\n%s", list)
+		}
+		run(t, filepath.Join(copied, module), "go", "list", "-mod=mod", "-test", "-deps", "./...") // fails for an import that is nowhere
+	}
+	if testrig.Full() {
+		run(t, copied, "go", "build", "./...")
+		run(t, copied, "go", "test", "-short", "./...")
+	}
+	run(t, copied, "./.ci/module-path", was)
+	for name, content := range before {
+		if now, err := os.ReadFile(filepath.Join(copied, name)); err != nil || !bytes.Equal(now, content) {
+			t.Errorf("%s has other bytes after a rename and back (%v)", name, err)
+		}
+	}
+}
+
+// run runs a program in a folder and returns what it prints.
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	var out, problems bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "FINGERPOST_") })
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &problems
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out.String(), problems.String())
+	}
+	return out.String()
+}
