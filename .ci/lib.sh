@@ -60,7 +60,7 @@ tools() {
   local need missing=() exim
   for need in strace:strace losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs python3:python3 smtp-sink:postfix \
     saslpasswd2:sasl2-bin nginx:nginx caddy:caddy haproxy:haproxy redis-server:redis-server etcd:etcd-server \
-    chromium:chromium ssh-keygen:openssh-client; do
+    chromium:chromium ssh-keygen:openssh-client systemd-analyze:systemd; do
     command -v "${need%:*}" >/dev/null || missing+=("${need#*:}")
   done
   # Postfix's ways to log in, and what shows Exim a user of its own.
@@ -93,6 +93,22 @@ go_tool() {
   name=$(basename "${1%@*}")
   [ -x "$dir/$name" ] || GOFLAGS=-mod=mod GOBIN=$dir go install "$1" >&2
   echo "$dir/$name"
+}
+
+# module_tools MODULE… builds the programs of modules below .ci once per state of their go.sum, and prints their folder.
+module_tools() {
+  local module dir
+  dir=$(tool_dir)/modules-$(cat .ci/tools/go.sum .ci/tools/validate/go.sum .ci/image/* | cksum | cut -d' ' -f1)
+  mkdir -p "$dir"
+  for module in "$@"; do
+    [ -f "$dir/.$(basename "$module")" ] && continue
+    case $module in
+    .ci/image) GOFLAGS=-mod=readonly go -C "$module" build -o "$dir/image" . >&2 || return 1 ;;
+    *) GOFLAGS=-mod=readonly go -C "$module" build -o "$dir/" tool >&2 || return 1 ;;
+    esac
+    touch "$dir/.$(basename "$module")"
+  done
+  echo "$dir"
 }
 
 # tests LABEL FOLDER ARGS… runs "go test -json ARGS" in a module, prints what failed, and the slowest tests.
