@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fingerpost/cmd/testrig"
+)
+
+// guidePorts are the ports that the guides print; each test of a guide puts free ones in their place. 1025 is a mail
+// catcher, which the test is.
+var guidePorts = []string{"8080", "9090", "8081", "8082", "9091", "9092", "4222", "1025"}
+
+// TestGuides runs the console blocks of each guide as they are printed, in one shell and a fresh folder, with the real
+// binary, and compares what they print. In the guide … stands for what differs, and a line of its own with … for any
+// lines. A command under which nothing is printed has to print nothing and to succeed. Blocks in the language sh need
+// what a test does not have (systemd, docker, kubectl, a package manager, root), and are not run.
+func TestGuides(t *testing.T) {
+	guides, err := filepath.Glob("guides/*.md")
+	if err != nil || len(guides) < 5 {
+		t.Fatalf("%d guides: %v", len(guides), err)
+	}
+	for _, file := range guides {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".md"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if words := len(strings.Fields(string(text))); words > 600 {
+				t.Errorf("%d words; a guide has at most 600", words)
+			}
+			steps := guideSteps(t, string(text))
+			if len(steps) == 0 {
+				if bytes.Contains(text, []byte("```sh")) {
+					t.Error("it has commands, and none of them runs in a test")
+				}
+				return
+			}
+			if testing.Short() && !strings.HasSuffix(file, "first-project.md") {
+				t.Skip("-short")
+			}
+			runGuide(t, steps)
+		})
+	}
+}
+
+// TestGuideSizes: the figures of the guide to sizing are those of the bench's last results.
+func TestGuideSizes(t *testing.T) {
+	guide, err1 := os.ReadFile("guides/sizing.md")
+	figures, err2 := os.ReadFile("../../bench/README.md")
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	rows := regexp.MustCompile(`(?m)^\| \d+ \| (\d+) \| ([\d.]+) \| ([\d.]+) \|$`).FindAllStringSubmatch(string(guide), -1)
+	if len(rows) < 5 {
+		t.Errorf("%d rows in the table", len(rows))
+	}
+	for _, row := range rows {
+		for name, figure := range map[string]string{"resident memory when ready at %s domains, MiB": row[2],
+			"start with an empty store at %s domains, s": row[3]} {
+			if want := fmt.Sprintf("| "+name+" | %s |", row[1], figure); !bytes.Contains(figures, []byte(want)) {
+				t.Errorf("bench/README.md has no row %q", want)
+			}
+		}
+	}
+}
+
+// A guideStep is a command of a guide and what it prints.
+type guideStep struct {
+	command, prints string
+}
+
+// guideSteps returns the commands of a guide's console blocks. A command goes on after a backslash, and up to EOF.
+func guideSteps(t *testing.T, text string) (steps []guideStep) {
+	for _, block := range regexp.MustCompile("(?ms)^```console\n(.*?)^```").FindAllStringSubmatch(text, -1) {
+		open := false
+		for line := range strings.Lines(block[1]) {
+			command, begins := strings.CutPrefix(line, "$ ")
+			switch last := len(steps) - 1; {
+			case open:
+				steps[last].command += line
+				heredoc := strings.Contains(steps[last].command, "<<'EOF'")
+				open = heredoc && line != "EOF\n" || !heredoc && strings.HasSuffix(line, "\\\n")
+			case begins:
+				steps = append(steps, guideStep{command: command})
+				open = strings.Contains(command, "<<'EOF'") || strings.HasSuffix(command, "\\\n")
+			case last < 0:
+				t.Fatalf("%q is printed by no command", line)
+			default:
+				steps[last].prints += line
+			}
+		}
+	}
+	return steps
+}
+
+// pattern is what the output has to match: spaces count as one, since columns are as wide as what is in them.
+func (s guideStep) pattern() *regexp.Regexp {
+	quoted := regexp.QuoteMeta(squeezed(s.prints))
+	quoted = regexp.MustCompile(`(?m)^…$`).ReplaceAllString(quoted, `(?s:.*)`)
+	return regexp.MustCompile("^" + strings.ReplaceAll(quoted, "…", ".*") + "$")
+}
+
+func squeezed(s string) string {
+	return strings.TrimSpace(regexp.MustCompile(`(?m)[ \t]+$|\n+$`).ReplaceAllString(regexp.MustCompile(` +`).ReplaceAllString(s, " "), ""))
+}
+
+// repeats reports whether a command only asks, so that it may be run again until a change has arrived.
+func (s guideStep) repeats() bool {
+	return strings.HasPrefix(s.command, "curl -s ") && !strings.Contains(s.command, " -d ") ||
+		strings.HasPrefix(s.command, "fingerpost edges --url") && !strings.Contains(s.command, "--wait")
+}
+
+func runGuide(t *testing.T, steps []guideStep) {
+	there, back := guideAddresses(t)
+	dir := t.TempDir()
+	work, outputs := filepath.Join(dir, "work"), filepath.Join(dir, "outputs")
+	for _, d := range []string{work, outputs} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shell := exec.Command("bash", "--norc", "--noprofile", "-s")
+	shell.Dir = work
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	shell.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C.UTF-8", "NO_COLOR=1",
+		"GIT_CONFIG_GLOBAL=" + filepath.Join(dir, "gitconfig"),
+		"FINGERPOST_LISTEN=" + there.Replace("127.0.0.1:8080"), "FINGERPOST_OPS_LISTEN=" + there.Replace("127.0.0.1:9090"),
+		"FINGERPOST_CACHE_SIZE=8MiB"}
+	typed, err := shell.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shell.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		typed.Close()
+		syscall.Kill(-shell.Process.Pid, syscall.SIGTERM)
+		shell.Wait()
+	})
+	for i, step := range steps {
+		out := filepath.Join(outputs, strconv.Itoa(i))
+		if said := typeGuideStep(t, typed, step, there, back, out); said != "" {
+			t.Fatalf("$ %sprints\n%s\nand in the guide\n%s", step.command, said, step.prints)
+		}
+	}
+}
+
+// typeGuideStep runs a command until its output is as in the guide, and returns what it prints if that is something
+// else.
+func typeGuideStep(t *testing.T, typed io.Writer, step guideStep, there, back *strings.Replacer, out string) string {
+	command, want := strings.TrimSuffix(there.Replace(step.command), "\n"), step.pattern()
+	background := strings.HasSuffix(command, "&")
+	for end := time.Now().Add(testrig.Patience / 3); ; {
+		os.Remove(out + ".code")
+		fmt.Fprintf(typed, "{ %s\n} >%s 2>&1\necho $? >%s.new; mv %[3]s.new %[3]s.code\n", command, out, out)
+		testrig.Eventually(t, "the end of "+command, func() bool { _, err := os.Stat(out + ".code"); return err == nil })
+		for {
+			said, _ := os.ReadFile(out)
+			code, _ := os.ReadFile(out + ".code")
+			got := squeezed(back.Replace(string(said)))
+			if want.MatchString(got) && (step.prints != "" || string(code) == "0\n") {
+				return ""
+			}
+			if time.Now().After(end) || !background && !step.repeats() {
+				return got + "\nexit code " + string(code)
+			}
+			<-time.After(20 * time.Millisecond)
+			if !background {
+				break
+			}
+		}
+	}
+}
+
+// guideAddresses puts free ports in the place of the printed ones, and back.
+func guideAddresses(t *testing.T) (there, back *strings.Replacer) {
+	sink := testrig.NewSink(t)
+	var to, from []string
+	for _, port := range guidePorts {
+		free := strconv.Itoa(sink.Port())
+		if port != "1025" {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			_, free, _ = net.SplitHostPort(l.Addr().String())
+		}
+		to = append(to, "127.0.0.1:"+port, "127.0.0.1:"+free, "= "+port, "= "+free)
+		from = append(from, "127.0.0.1:"+free, "127.0.0.1:"+port)
+	}
+	return strings.NewReplacer(to...), strings.NewReplacer(from...)
+}
