@@ -7,12 +7,15 @@ import (
 	"fingerpost/resolver/store"
 )
 
+// ErrNoStore is the error of a folder that has no store.
+var ErrNoStore = store.ErrNoStore
+
 // A Stored is the store of a stopped server, opened for reading. It changes nothing in the folder, and no server can
 // start on it until Close. Its methods may be called from any goroutine; the caller owns the results.
 type Stored struct{ store *store.Store }
 
 // OpenStored opens the store in dir. If a server runs on it, the error is a *store.LockedError with its pid; for a
-// folder without a store it is store.ErrNoStore. A damaged store stays where it is.
+// folder without a store it is ErrNoStore. A damaged store stays where it is.
 func OpenStored(dir string, log *slog.Logger) (*Stored, error) {
 	st, err := store.Open(dir, store.Options{Logger: log, ReadOnly: true})
 	if err != nil {

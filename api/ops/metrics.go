@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"runtime"
 	"strconv"
 	"time"
 
@@ -17,6 +18,9 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 	}
 	all := []prometheus.Collector{
 		durations{o.Figures},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fingerpost_build_info", Help: "1, with what is running.",
+			ConstLabels: prometheus.Labels{"version": o.Version, "commit": o.Commit, "goversion": runtime.Version()}},
+			func() float64 { return 1 }),
 		counters{
 			desc: prometheus.NewDesc("fingerpost_auth_failures_total", "Requests refused for want of a good key or token.",
 				[]string{"reason"}, nil),

@@ -63,6 +63,7 @@ type Options struct {
 	Config   Config
 	Logger   *slog.Logger // nil: slog.Default()
 	Version  string
+	Commit   string         // that the program was built from; "unknown"
 	Listen   []string       // the address as it was asked for and as it is: their hosts are names of this machine
 	Allow    []netip.Prefix // networks that may send commands and take profiles; this machine always may
 	// Git returns the state of the git repository, and SyncGit lets the next fetch and push begin. Nil: there is none.

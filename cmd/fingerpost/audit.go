@@ -29,6 +29,9 @@ func newAudit(t terminal) *cobra.Command {
 			"With --json one array, or with --follow one object a line. --data reads the store of a server that does not run.",
 		Args: wantsCommand,
 		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
+			if !given(cmd, "data") {
+				f.data = "" // the variable is that of serve, whose store is open while it runs
+			}
 			return audit(cmd.Context(), t, f)
 		}),
 	}

@@ -39,7 +39,12 @@ func newEdges(t terminal) *cobra.Command {
 			"With --data it lists the edges that the store of a server declares which does not run.",
 		Example: `  fingerpost edges --wait "$(git rev-parse HEAD)" --timeout 2m   # in a deploy script, after git push`,
 		Args:    wantsCommand,
-		RunE:    interruptible(func(cmd *cobra.Command, _ []string) error { return showEdges(cmd.Context(), t, f) }),
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
+			if !given(cmd, "data") {
+				f.data = "" // the variable is that of serve, whose store is open while it runs
+			}
+			return showEdges(cmd.Context(), t, f)
+		}),
 	}
 	f.connectFlags.add(cmd, "read every project")
 	fl := cmd.Flags()

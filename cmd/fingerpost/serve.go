@@ -63,7 +63,8 @@ func serve(ctx context.Context, t terminal, f *serveFlags) error {
 			return err
 		}
 	}
-	f.Version, f.Out = builtAs().version, t.out
+	built := builtAs()
+	f.Version, f.Commit, f.Out = built.version, built.commit, t.out
 	f.Disk, _ = ctx.Value(diskKey{}).(atomicfile.Disk)
 	err := node.Run(ctx, f.Options)
 	if malformed := (node.AddressError{}); errors.As(err, &malformed) {

@@ -77,14 +77,18 @@ func newValidate(t terminal) *cobra.Command {
 	return cmd
 }
 
-// knownFiles opens the store to compare the files with; nil: no comparison. A default store that cannot be opened is no
-// error but worth a note, and it is not used for a folder that was named explicitly.
+// knownFiles opens the store to compare the files with; nil: no comparison. A store that was not named on the command line
+// belongs to the folder of the variables or the default one, and to no other. That there is none is no error, since the
+// variables may be those of a service that has not started yet; one that cannot be opened is worth a note.
 func knownFiles(cmd *cobra.Command, data string) (known *resolver.Stored, note string, err error) {
-	named := cmd.Flags().Changed("data")
-	if _, err := os.Stat(data); !named && (err != nil || cmd.Flags().Changed("config")) {
-		return nil, "", nil //nolint:nilerr // without a store nothing is compared
+	named, changed := given(cmd, "data"), cmd.Flags().Changed
+	if !named && (given(cmd, "config") || changed("config") && !changed("data")) {
+		return nil, "", nil
 	}
 	known, err = resolver.OpenStored(data, slog.New(slog.DiscardHandler))
+	if !named && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, resolver.ErrNoStore)) {
+		return nil, "", nil
+	}
 	if err != nil && !named {
 		return nil, fmt.Sprintf("%v: renamed slugs are not looked for; a running server tells them in its log and /status",
 			err), nil

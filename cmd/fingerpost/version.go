@@ -42,7 +42,7 @@ func versionLine() string {
 // A build is what the Go tool has stamped into the program.
 type build struct {
 	version string // of the module, else made from the commit
-	commit  string // with "-dirty" if files had changed
+	commit  string // with "+dirty" if files had changed
 	date    string // of the commit, as RFC 3339
 }
 
@@ -67,7 +67,7 @@ func builtAs() build {
 		}
 	}
 	if dirty && b.commit != unknown {
-		b.commit += "-dirty"
+		b.commit += "+dirty"
 	}
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		b.version = v

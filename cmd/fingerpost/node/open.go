@@ -157,8 +157,9 @@ func (o *opening) opsOptions() ops.Options {
 			"commands and pprof are for this machine and --ops-allow",
 			"address", address.String(), "ops_allow", fmt.Sprint(listen.OpsAllow))
 	}
-	options := ops.Options{Logger: o.log, Version: o.o.Version, Listen: []string{listen.Ops, address.String()},
-		Allow: listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer}
+	options := ops.Options{Logger: o.log, Version: o.o.Version, Commit: o.o.Commit,
+		Listen: []string{listen.Ops, address.String()},
+		Allow:  listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer}
 	if o.repo != nil {
 		options.Git = o.repo.Status
 		if o.o.Git.Pull > 0 || o.o.Git.Push {

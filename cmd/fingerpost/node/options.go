@@ -26,6 +26,7 @@ type Options struct {
 	AccessLogResolve bool
 
 	Version string
+	Commit  string
 	Logger  *slog.Logger
 	Out     io.Writer // gets what was loaded, and the addresses, once the node serves
 	// Loading is called when the first load begins, and its result when it has ended.
