@@ -260,9 +260,11 @@ func TestOtherBucketsAreRefused(t *testing.T) {
 		if format != "" {
 			config.Metadata[metadataFormat], want = format, "of a newer release"
 		}
-		if _, err := b.js.CreateKeyValue(t.Context(), config); err != nil {
-			t.Fatal(err)
-		}
+		// The server answers a deletion before the stream's files are gone, and makes none of the same name until then.
+		testrig.Eventually(t, "the bucket is made anew", func() bool {
+			_, err := b.js.CreateKeyValue(t.Context(), config)
+			return err == nil
+		})
 		if err := r.newAuthority(AuthorityOptions{}).Claim(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the authority says %v, want %q", err, want)
 		}
