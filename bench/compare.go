@@ -65,7 +65,7 @@ const (
 // because what slowed the machine on one of the two days has slowed the baseline, too.
 type change struct {
 	row           string
-	beside        string // the baseline, if the figures are ratios to it
+	against       string // the baseline, if the figures are ratios to it
 	before, after float64
 	delta         string // with the significance
 	verdict       verdict
@@ -155,14 +155,14 @@ func judge(command string, was, is row, same bool) change {
 	before, after := was.samples(), is.samples()
 	if was.Ratio != nil && is.Ratio != nil && was.Rounds != nil && is.Rounds != nil && was.Against == is.Against {
 		before, after = ratios(was.Rounds.Figure, was.Rounds.Baseline), ratios(is.Rounds.Figure, is.Rounds.Baseline)
-		c.before, c.after, c.beside = was.Ratio.Median, is.Ratio.Median, " × "+was.Against
+		c.before, c.after, c.against = was.Ratio.Median, is.Ratio.Median, " × "+was.Against
 	}
 	test := benchmath.AssumeNothing.Compare(sampleOf(before), sampleOf(after))
 	sign := higherIsBetter(was.Unit)
 	switch {
 	case was.Aside || is.Aside:
 		c.why = "for information"
-	case c.beside == "" && !same:
+	case c.against == "" && !same:
 		c.why = "another kind of machine, and no baseline"
 	case len(before) == 0 || len(after) == 0:
 		if c.why = "measured once"; goalLost(was.Goal, is.Goal) {
@@ -235,7 +235,7 @@ func writeChanges(w io.Writer, changes []change, notes []string) error {
 			text += ": " + c.why
 		}
 		fmt.Fprintf(t, "%s\t%s%s\t%s%s\t%s\t%s\t\n",
-			c.row, number(c.before), c.beside, number(c.after), c.beside, c.delta, text)
+			c.row, number(c.before), c.against, number(c.after), c.against, c.delta, text)
 	}
 	if err := t.Flush(); err != nil {
 		return err

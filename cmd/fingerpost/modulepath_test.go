@@ -19,7 +19,7 @@ func TestModulePath(t *testing.T) {
 		t.Skip("it copies the tree, which -short leaves out")
 	}
 	if _, err := os.Stat(filepath.Join("..", "..", ".git")); err != nil {
-		t.Skip("the tree is no git checkout: which files belong to it is not known")
+		t.Skip("the tree is not a git checkout: which files belong to it is not known")
 	}
 	t.Parallel()
 	top := filepath.Join("..", "..")

@@ -260,8 +260,8 @@ func TestOtherBucketsAreRefused(t *testing.T) {
 		if format != "" {
 			config.Metadata[metadataFormat], want = format, "of a newer release"
 		}
-		// The server answers a deletion before the stream's files are gone, and makes none of the same name until then.
-		testrig.Eventually(t, "the bucket is made anew", func() bool {
+		// The server answers a deletion before it has removed the stream's files, and refuses the same name until then.
+		testrig.Eventually(t, "the bucket is recreated", func() bool {
 			_, err := b.js.CreateKeyValue(t.Context(), config)
 			return err == nil
 		})

@@ -170,9 +170,14 @@ func (n *service) wait(ctx context.Context, hup <-chan os.Signal) error {
 			if n.repo != nil {
 				n.repo.Sync()
 			}
-			n.manager.tell(daemon.SdNotifyReloading)
+			ready := n.manager.ready.Load()
+			if ready {
+				n.manager.tell(daemon.SdNotifyReloading)
+			}
 			go func() {
-				defer n.manager.tell(daemon.SdNotifyReady, n.statusLine())
+				if ready { // READY=1 of an edge without a tree would end its start
+					defer func() { n.manager.tell(daemon.SdNotifyReady, n.statusLine()) }()
+				}
 				n.mail.mailer.TryAgain() // the content of secret files may have changed, or a server was repaired
 				n.resolver.ForgetSecrets()
 				if err := n.source.Reload(ctx); err != nil && ctx.Err() == nil {
