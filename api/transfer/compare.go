@@ -274,7 +274,7 @@ func diffFields(have, want []catalog.Field, names []string) (out []FieldChange) 
 		}
 		f := FieldChange{Field: catalog.Snake(w.Name)}
 		if _, f.Secret = w.Value.(*catalog.Secret); !f.Secret {
-			f.Old, f.New = plainValue(have[i].Value), plainValue(w.Value)
+			f.Old, f.New = have[i].Plain(), w.Plain()
 		}
 		out = append(out, f)
 	}
@@ -302,27 +302,4 @@ func diffLabels(have, want []catalog.Label) (out []FieldChange) {
 	}
 	slices.SortFunc(out, func(a, b FieldChange) int { return strings.Compare(a.Field, b.Field) })
 	return out
-}
-
-// plainValue returns the value that a Field points to, nil for a null one.
-func plainValue(v any) any {
-	switch v := v.(type) {
-	case *bool:
-		return *v
-	case **bool:
-		if *v == nil {
-			return nil
-		}
-		return **v
-	case *int:
-		return *v
-	case *string:
-		return *v
-	case **string:
-		if *v == nil {
-			return nil
-		}
-		return **v
-	}
-	panic("fingerpost: a Field of a type that no case handles: impossible while Fields and this switch agree")
 }

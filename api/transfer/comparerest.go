@@ -95,10 +95,10 @@ func compareDefaults(have, want *catalog.Defaults) []Change {
 			}
 			if _, f.Secret = part.fields[k].Value.(*catalog.Secret); !f.Secret {
 				if hadOne {
-					f.Old = plainValue(h[i].fields[k].Value)
+					f.Old = h[i].fields[k].Plain()
 				}
 				if hasOne {
-					f.New = plainValue(part.fields[k].Value)
+					f.New = part.fields[k].Plain()
 				}
 			}
 			fields = append(fields, f)

@@ -116,22 +116,9 @@ func (im *Import) unsaid(f *client.Project) {
 	}
 	follow := func(fields, defaults []catalog.Field, told []string) {
 		for i := range fields {
-			if slices.Contains(told, fields[i].Name) {
-				continue
-			}
-			switch v := fields[i].Value.(type) {
-			case *bool:
-				*v = *defaults[i].Value.(*bool)
-			case *int:
-				*v = *defaults[i].Value.(*int)
-			case *string:
-				*v = *defaults[i].Value.(*string)
-			case **string:
-				*v = *defaults[i].Value.(**string)
-			case *catalog.Secret:
-				if v.Source == catalog.SecretNone {
-					*v = *defaults[i].Value.(*catalog.Secret)
-				}
+			secret, is := fields[i].Value.(*catalog.Secret)
+			if !slices.Contains(told, fields[i].Name) && (!is || secret.Source == catalog.SecretNone) {
+				fields[i].Set(defaults[i])
 			}
 		}
 	}

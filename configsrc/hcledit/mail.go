@@ -212,7 +212,7 @@ func (r *rewriter) optional(s *site, old, want []catalog.Field) {
 		if f.Same(old[i]) {
 			continue
 		}
-		expr, set := fieldText(f.Value)
+		expr, set := fieldText(f)
 		switch v := f.Value.(type) {
 		case *string:
 			set = *v != ""

@@ -72,7 +72,7 @@ func (r *rewriter) fields(s *site, old, want []catalog.Field) {
 		name := catalog.Snake(f.Name)
 		if labels, ok := f.Value.(*[]catalog.Label); ok {
 			r.do(s.setLabels(name, *labels))
-		} else if expr, set := fieldText(f.Value); set {
+		} else if expr, set := fieldText(f); set {
 			r.do(s.set(name, expr))
 		} else {
 			s.unset(name)
@@ -209,7 +209,7 @@ func changedFields(old, want []catalog.Field) (lines []string) {
 		if f.Same(old[i]) {
 			continue
 		}
-		if expr, set := fieldText(f.Value); set {
+		if expr, set := fieldText(f); set {
 			lines = append(lines, catalog.Snake(f.Name)+" = "+expr)
 		} else if _, nullable := f.Value.(**string); nullable { // without the line it would have the value in old
 			lines = append(lines, catalog.Snake(f.Name)+" = null")
@@ -235,27 +235,19 @@ func formatted(header string, lines []string) ([]byte, error) {
 }
 
 // fieldText returns a field's value as HCL. set is false for null, for which no line is written.
-func fieldText(value any) (expr string, set bool) {
-	switch v := value.(type) {
-	case *bool:
-		return strconv.FormatBool(*v), true
-	case *int:
-		return strconv.Itoa(*v), true
-	case **bool:
-		if *v == nil {
-			return "", false
-		}
-		return strconv.FormatBool(**v), true
-	case *[]catalog.Label:
-		return mapText(*v), len(*v) > 0
-	case *string:
-		return Literal(*v), true
-	case **string:
-		if *v == nil {
-			return "", false
-		}
-		return Literal(**v), true
-	case *catalog.Secret:
+func fieldText(f catalog.Field) (expr string, set bool) {
+	switch v := f.Plain().(type) {
+	case nil:
+		return "", false
+	case bool:
+		return strconv.FormatBool(v), true
+	case int:
+		return strconv.Itoa(v), true
+	case string:
+		return Literal(v), true
+	case []catalog.Label:
+		return mapText(v), len(v) > 0
+	case catalog.Secret:
 		switch v.Source {
 		case catalog.SecretNone:
 			return "", false
@@ -268,5 +260,5 @@ func fieldText(value any) (expr string, set bool) {
 		}
 	}
 	panic(fmt.Sprintf("hcledit: a field of type %T is written: impossible, secrets in clear text are sealed before",
-		value))
+		f.Value))
 }

@@ -24,9 +24,13 @@ type Domain struct {
 // Fields lists the attributes of the block. The name is its label.
 func (d *Domain) Fields() []Field {
 	return []Field{
-		{Name: "primary", Value: &d.Primary},
-		{Name: "active", Value: &d.Active},
-		{Name: "certificates", Value: &d.Certificates},
+		{Name: "primary", Value: &d.Primary, Label: "Primary",
+			Help: "The project's main address; another one stops being it."},
+		{Name: "active", Value: &d.Active, Label: "Active",
+			Help: "Requests for an inactive domain are answered with 403."},
+		{Name: "certificates", Value: &d.Certificates, Label: "Certificates",
+			Help:  "Whether gateways may fetch certificates for the names that it covers.",
+			Unset: "not said: yes for a name, no for a wildcard"},
 	}
 }
 

@@ -8,6 +8,12 @@ type Field struct {
 	// Value points into the noun: *bool, **bool (nullable), *int, *string, **string (nullable), *Secret or *[]Label.
 	Value any
 	OneOf []string // the allowed values of an enum, for a *string
+	// Label names the field for people, and Help tells them what it does; "": its name says it.
+	Label, Help string
+	Unset       string // what null means, for people
+	Required    bool   // an object cannot do without it
+	Lines       bool   // a text may have several lines
+	Verbatim    bool   // the line ends of a text count
 	// FileOnly says that requests of the API do not have the field: only the files change it.
 	FileOnly bool
 	// Follows names a field of the noun: a request of the API that has that field and not this one sets this one, too.
@@ -31,6 +37,33 @@ func RequestNames(fields []Field) (names []string) {
 		}
 	}
 	return names
+}
+
+// Plain returns the value: a bool, an int, a string, a Secret, a []Label, or nil for null.
+func (f Field) Plain() any {
+	switch v := f.Value.(type) {
+	case *bool:
+		return *v
+	case **bool:
+		if *v != nil {
+			return **v
+		}
+		return nil
+	case *int:
+		return *v
+	case *string:
+		return *v
+	case **string:
+		if *v != nil {
+			return **v
+		}
+		return nil
+	case *Secret:
+		return *v
+	case *[]Label:
+		return *v
+	}
+	panic("catalog: a Field of a type that no case handles: impossible while Fields and this switch agree")
 }
 
 // Same reports whether two fields of one kind have the same value. It does not allocate.

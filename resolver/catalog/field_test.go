@@ -46,3 +46,16 @@ func TestSameFields(t *testing.T) {
 		t.Error("fewer fields are the same")
 	}
 }
+
+// TestFieldLabels: every field of a noun that people edit has a name for them.
+func TestFieldLabels(t *testing.T) {
+	for kind, fields := range map[Kind][]Field{KindProject: new(Project).AuditFields(), KindDomain: new(Domain).AuditFields(),
+		KindServiceSettings: new(ServiceSettings).Fields(), KindAuthSettings: new(AuthSettings).Fields(),
+		KindSMTPConfig: new(SMTPConfig).Fields(), KindTemplate: new(Template).AuditFields()} {
+		for _, f := range fields {
+			if _, null := f.Value.(**bool); f.Label == "" || null && f.Unset == "" {
+				t.Errorf("%s.%s has no label, or nothing that says what null means", kind, f.Name)
+			}
+		}
+	}
+}

@@ -14,27 +14,31 @@ import (
 
 // AuditFields lists the project's own fields for the audit trail.
 func (p *Project) AuditFields() []Field {
-	return append([]Field{{Name: "slug", Value: &p.Slug}}, p.Fields()...)
+	return append([]Field{{Name: "slug", Value: &p.Slug, Label: "Slug",
+		Help: "Lower-case letters, digits and hyphens. Left empty, it is made from the name."}}, p.Fields()...)
 }
 
 // AuditFields lists the fields of a domain for the audit trail.
 func (d *Domain) AuditFields() []Field {
-	return append([]Field{{Name: "domain", Value: &d.Name}}, d.Fields()...)
+	return append([]Field{{Name: "domain", Value: &d.Name, Label: "Domain", Required: true,
+		Help: "A name, or *.name for everything below it."}}, d.Fields()...)
 }
 
 // AuditFields lists the fields of a template for the audit trail.
 func (t *Template) AuditFields() []Field {
-	return append([]Field{{Name: "code", Value: &t.Code}}, t.Fields()...)
+	return append([]Field{{Name: "code", Value: &t.Code, Label: "Code", Required: true,
+		Help: "What callers name, such as WELCOME."}}, t.Fields()...)
 }
 
 // AuditFields lists the fields of a key for the audit trail. Its hash counts as a secret.
 func (k *Key) AuditFields() []Field {
 	return []Field{
-		{Name: "name", Value: &k.Name},
+		{Name: "name", Value: &k.Name, Label: "Name", Required: true},
 		{Name: "id", Value: &k.ID},
 		{Name: "key", Value: &Secret{Source: SecretSealed, Ref: string(k.Hash[:])}},
-		{Name: "allow", Value: k.Allow.Words()},
-		{Name: "projects", Value: k.Projects},
+		{Name: "allow", Value: k.Allow.Words(), OneOf: Permissions, Label: "May"},
+		{Name: "projects", Value: k.Projects, Label: "Projects",
+			Help: "One slug a line. Left empty, the key covers every project."},
 		{Name: "expiresAt", Value: k.ExpiresAt},
 	}
 }
@@ -84,10 +88,10 @@ func FieldChanges(before, after []Field) (changes []FieldChange) {
 		name, c := "", FieldChange{}
 		var a, b any
 		if was != nil {
-			name, a = was.Name, auditValue(was.Value)
+			name, a = was.Name, auditValue(was)
 		}
 		if is != nil {
-			name, b = is.Name, auditValue(is.Value)
+			name, b = is.Name, auditValue(is)
 		}
 		if reflect.DeepEqual(a, b) {
 			return
@@ -115,27 +119,17 @@ func sameAudited(a, b *Field) bool {
 	case *bool, *int, *string, **string, *Secret:
 		return a.Same(*b)
 	}
-	return reflect.DeepEqual(auditValue(a.Value), auditValue(b.Value))
+	return reflect.DeepEqual(auditValue(a), auditValue(b))
 }
 
 // auditValue returns a field's value in the form of FieldChange, but a Secret as it is. What has no value is nil.
-func auditValue(value any) any {
-	switch v := value.(type) {
-	case *bool:
-		return *v
-	case **bool:
-		if *v != nil {
-			return **v
-		}
+func auditValue(f *Field) any {
+	switch v := f.Value.(type) {
 	case *int:
 		return int64(*v)
 	case *string:
 		if *v != "" {
 			return *v
-		}
-	case **string:
-		if *v != nil {
-			return **v
 		}
 	case *Secret:
 		if v.Source != SecretNone {
@@ -158,7 +152,7 @@ func auditValue(value any) any {
 			return v.UTC().Format("2006-01-02T15:04:05.000000")
 		}
 	default:
-		panic(fmt.Sprintf("catalog: an audited field of type %T: impossible while the tables and this switch agree", value))
+		return f.Plain()
 	}
 	return nil
 }

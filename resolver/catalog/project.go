@@ -36,10 +36,11 @@ type Project struct {
 // Fields lists the attributes of the block. The slug is its label.
 func (p *Project) Fields() []Field {
 	return []Field{
-		{Name: "name", Value: &p.Name},
-		{Name: "description", Value: &p.Description},
-		{Name: "status", Value: &p.Status, OneOf: Statuses},
-		{Name: "labels", Value: &p.Labels},
+		{Name: "name", Value: &p.Name, Label: "Name", Required: true},
+		{Name: "description", Value: &p.Description, Label: "Description", Lines: true},
+		{Name: "status", Value: &p.Status, OneOf: Statuses, Label: "Status",
+			Help: "The domains of a suspended project are answered with 403."},
+		{Name: "labels", Value: &p.Labels, Label: "Labels", Help: "One name=value a line, for gateways and tools."},
 	}
 }
 

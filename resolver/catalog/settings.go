@@ -33,12 +33,13 @@ type ServiceSettings struct {
 // Fields lists the attributes of the block.
 func (s *ServiceSettings) Fields() []Field {
 	return []Field{
-		{Name: "authEnabled", Value: &s.AuthEnabled},
-		{Name: "mailEnabled", Value: &s.MailEnabled},
-		{Name: "smsEnabled", Value: &s.SMSEnabled},
-		{Name: "auditEnabled", Value: &s.AuditEnabled},
-		{Name: "smsProvider", Value: &s.SMSProvider, FileOnly: true},
-		{Name: "auditRetentionDays", Value: &s.AuditRetentionDays, FileOnly: true},
+		{Name: "authEnabled", Value: &s.AuthEnabled, Label: "Auth service"},
+		{Name: "mailEnabled", Value: &s.MailEnabled, Label: "Mail service"},
+		{Name: "smsEnabled", Value: &s.SMSEnabled, Label: "SMS service"},
+		{Name: "auditEnabled", Value: &s.AuditEnabled, Label: "Audit service"},
+		{Name: "smsProvider", Value: &s.SMSProvider, FileOnly: true, Label: "SMS provider"},
+		{Name: "auditRetentionDays", Value: &s.AuditRetentionDays, FileOnly: true,
+			Label: "Days that audit entries are kept"},
 	}
 }
 
@@ -107,21 +108,27 @@ type PasswordRules struct {
 // Fields lists the attributes of the block.
 func (a *AuthSettings) Fields() []Field {
 	return []Field{
-		{Name: "registrationMode", Value: &a.RegistrationMode, OneOf: RegistrationModes},
-		{Name: "emailVerificationRequired", Value: &a.EmailVerificationRequired},
-		{Name: "phoneVerificationRequired", Value: &a.PhoneVerificationRequired},
-		{Name: "approvalRequired", Value: &a.ApprovalRequired, Follows: "registrationMode"},
-		{Name: "inviteOnly", Value: &a.InviteOnly, Follows: "registrationMode"},
-		{Name: "twoFactorRequired", Value: &a.TwoFactorRequired},
-		{Name: "jwtEnabled", Value: &a.Token.JWTEnabled, FileOnly: true},
-		{Name: "jwtSecret", Value: &a.Token.JWTSecret, FileOnly: true},
-		{Name: "jwtExpiresIn", Value: &a.Token.JWTExpiresIn, FileOnly: true},
-		{Name: "refreshTokenEnabled", Value: &a.Token.RefreshTokenEnabled, FileOnly: true},
-		{Name: "refreshTokenExpiresIn", Value: &a.Token.RefreshTokenExpiresIn, FileOnly: true},
-		{Name: "sessionTimeout", Value: &a.Token.SessionTimeout, FileOnly: true},
-		{Name: "passwordMinLength", Value: &a.Password.MinLength, FileOnly: true},
-		{Name: "passwordRequireUppercase", Value: &a.Password.RequireUppercase, FileOnly: true},
-		{Name: "passwordRequireNumbers", Value: &a.Password.RequireNumbers, FileOnly: true},
+		{Name: "registrationMode", Value: &a.RegistrationMode, OneOf: RegistrationModes, Label: "Registration",
+			Help: "Approval and invitation below follow it where the file does not set them."},
+		{Name: "emailVerificationRequired", Value: &a.EmailVerificationRequired, Label: "Mail addresses are verified"},
+		{Name: "phoneVerificationRequired", Value: &a.PhoneVerificationRequired, Label: "Phone numbers are verified"},
+		{Name: "approvalRequired", Value: &a.ApprovalRequired, Follows: "registrationMode",
+			Label: "Somebody approves each registration"},
+		{Name: "inviteOnly", Value: &a.InviteOnly, Follows: "registrationMode", Label: "Only invited people register"},
+		{Name: "twoFactorRequired", Value: &a.TwoFactorRequired, Label: "A second factor is required"},
+		{Name: "jwtEnabled", Value: &a.Token.JWTEnabled, FileOnly: true, Label: "Tokens (JWT)"},
+		{Name: "jwtSecret", Value: &a.Token.JWTSecret, FileOnly: true, Label: "Secret of the tokens"},
+		{Name: "jwtExpiresIn", Value: &a.Token.JWTExpiresIn, FileOnly: true, Label: "Tokens expire after"},
+		{Name: "refreshTokenEnabled", Value: &a.Token.RefreshTokenEnabled, FileOnly: true, Label: "Refresh tokens"},
+		{Name: "refreshTokenExpiresIn", Value: &a.Token.RefreshTokenExpiresIn, FileOnly: true,
+			Label: "Refresh tokens expire after"},
+		{Name: "sessionTimeout", Value: &a.Token.SessionTimeout, FileOnly: true, Label: "Session timeout in seconds"},
+		{Name: "passwordMinLength", Value: &a.Password.MinLength, FileOnly: true,
+			Label: "Characters of the shortest password"},
+		{Name: "passwordRequireUppercase", Value: &a.Password.RequireUppercase, FileOnly: true,
+			Label: "Passwords need a capital letter"},
+		{Name: "passwordRequireNumbers", Value: &a.Password.RequireNumbers, FileOnly: true,
+			Label: "Passwords need a digit"},
 	}
 }
 

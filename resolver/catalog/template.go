@@ -28,12 +28,13 @@ type Template struct {
 // Fields lists the attributes of the block.
 func (t *Template) Fields() []Field {
 	return []Field{
-		{Name: "name", Value: &t.Name},
-		{Name: "subjectTemplate", Value: &t.SubjectTemplate},
-		{Name: "bodyHtml", Value: &t.BodyHTML},
-		{Name: "bodyText", Value: &t.BodyText},
-		{Name: "active", Value: &t.Active},
-		{Name: "maxAge", Value: &t.MaxAge},
+		{Name: "name", Value: &t.Name, Label: "Name", Required: true},
+		{Name: "subjectTemplate", Value: &t.SubjectTemplate, Label: "Subject", Required: true,
+			Help: "Placeholders are {{name}}."},
+		{Name: "bodyHtml", Value: &t.BodyHTML, Label: "HTML", Lines: true, Verbatim: true},
+		{Name: "bodyText", Value: &t.BodyText, Label: "Text", Lines: true, Verbatim: true},
+		{Name: "active", Value: &t.Active, Label: "Active"},
+		{Name: "maxAge", Value: &t.MaxAge, Label: "Kept trying for", Help: "Such as 10m or 24h."},
 	}
 }
 
