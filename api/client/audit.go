@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -43,16 +42,17 @@ type AuditQuery struct {
 	Page, Limit   int  // from 1; 1 … MaxLogPage
 }
 
+// AuditPage reads one page of the audit trail, the newest entry first. filters are those of the API's reference.
+func (c *Client) AuditPage(ctx context.Context, filters url.Values) (Page[AuditEntry], error) {
+	return readPage[AuditEntry](ctx, c.platform, "/api/platform/audit", filters)
+}
+
 // Audit reads one page of the audit trail. more reports whether there are further pages.
 func (c *Client) Audit(ctx context.Context, q AuditQuery) (entries []AuditEntry, more bool, err error) {
-	v := url.Values{"page": {strconv.Itoa(q.Page)}, "limit": {strconv.Itoa(q.Limit)}}
+	v := url.Values{"page": {strconv.Itoa(q.Page)}, "limit": {strconv.Itoa(q.Limit)}, "actor": {q.Actor},
+		"action": {q.Action}}
 	if q.Project != 0 {
 		v.Set("projectId", strconv.FormatInt(q.Project, 10))
-	}
-	for name, value := range map[string]string{"actor": q.Actor, "action": q.Action} {
-		if value != "" {
-			v.Set(name, value)
-		}
 	}
 	if !q.From.IsZero() {
 		v.Set("from", q.From.UTC().Format(TimeLayout))
@@ -60,6 +60,6 @@ func (c *Client) Audit(ctx context.Context, q AuditQuery) (entries []AuditEntry,
 	if q.OldestFirst {
 		v.Set("order", "asc")
 	}
-	meta, err := c.platform.call(ctx, http.MethodGet, "/api/platform/audit?"+v.Encode(), nil, &entries)
-	return entries, err == nil && meta != nil && q.Page < meta.TotalPages && len(entries) > 0, err
+	p, err := c.AuditPage(ctx, v)
+	return p.Rows, q.Page < p.Pages && len(p.Rows) > 0, err
 }

@@ -24,6 +24,12 @@ type Options struct {
 	MailURL string // the mail API, as CleanURL returns it; "" is URL
 	MailKey string // its service token; "" is Key
 	NoMail  bool   // do not use the mail API
+
+	Transport http.RoundTripper // nil: connections of its own, with TLS
+	Service   string            // the name under which the mail API knows the client; "" is fingerpost-cli
+	Actor     string            // the person that changes are made for, "Name <address>"; "": nobody is named
+	Proposal  string            // reads of a project show it as this proposal has it; "": as it is live
+	Once      bool              // no call is repeated
 }
 
 // A Client makes the calls of the API. Its methods may be called from any number of goroutines.
@@ -39,32 +45,32 @@ type Client struct {
 
 // New makes a Client. It opens no connection yet.
 func New(o Options) *Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = MaxParallel
-	if o.TLS != nil {
-		transport.TLSClientConfig = o.TLS
+	if o.Transport == nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.MaxIdleConnsPerHost = MaxParallel
+		if o.TLS != nil {
+			transport.TLSClientConfig = o.TLS
+		}
+		o.Transport = transport
 	}
 	hide := new(veil)
 	hide.add(o.Key)
 	hide.add(o.MailKey)
 	httpClient := &http.Client{
-		Transport: transport, Timeout: o.Timeout,
+		Transport: o.Transport, Timeout: o.Timeout,
 		// A followed redirect would carry the key to its target.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	c := &Client{platform: &service{http: httpClient, base: o.URL, veil: hide,
-		headers: map[string]string{"X-PLATFORM-KEY": o.Key}}}
+	c := &Client{platform: &service{http: httpClient, base: o.URL, veil: hide, once: o.Once, actor: o.Actor,
+		proposal: o.Proposal, headers: map[string]string{"X-PLATFORM-KEY": o.Key}}}
 	if o.NoMail {
 		return c
 	}
-	c.mail = &service{http: httpClient, base: cmp.Or(o.MailURL, o.URL), veil: hide,
-		headers: map[string]string{"X-Internal-Service-Token": cmp.Or(o.MailKey, o.Key),
-			"X-Internal-Service-Name": serviceName}}
+	c.mail = &service{http: httpClient, base: cmp.Or(o.MailURL, o.URL), veil: hide, once: o.Once, actor: o.Actor,
+		proposal: o.Proposal, headers: map[string]string{"X-Internal-Service-Token": cmp.Or(o.MailKey, o.Key),
+			"X-Internal-Service-Name": cmp.Or(o.Service, "fingerpost-cli")}}
 	return c
 }
-
-// serviceName is the name under which the mail API knows this client.
-const serviceName = "fingerpost-cli"
 
 // URL is the service's address without a path.
 func (c *Client) URL() string { return c.platform.base }

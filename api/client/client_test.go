@@ -8,9 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 // TestInOrder holds few results and keeps their order.
@@ -90,5 +93,69 @@ func TestProjectBySlugWithoutID(t *testing.T) {
 	}
 	if p, err := c.ProjectBySlug(t.Context(), "initech"); err == nil {
 		t.Errorf("a project that is not in the list is %+v", p)
+	}
+}
+
+// TestEdit: an edit says under which conditions it is made, and for whom. Reads of what it is made on, and no others,
+// show the proposal.
+func TestEdit(t *testing.T) {
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		line := r.Method + " " + r.RequestURI
+		for _, name := range []string{"If-Match", "If-None-Match", "X-Change-Message", "X-Propose", "X-Actor"} {
+			if v := r.Header.Get(name); v != "" {
+				line += ", " + name + " " + v
+			}
+		}
+		got = append(got, line)
+		w.Header().Set("X-Commit", "c0ffee")
+		w.Header().Set("Location", projectsPath+"/12")
+		fmt.Fprint(w, `{"success":true,"data":{"diff":"d","branch":"b","key":"k"}}`)
+	}))
+	defer server.Close()
+	c := New(Options{URL: server.URL, Key: "k", Timeout: testrig.Patience, Actor: "Ada <a@b>", Proposal: "p"})
+	e := &Edit{Object: Object{Kind: catalog.KindProject, Project: 7}, Verb: Save, Fields: map[string]any{"name": "N"},
+		IfMatch: `"e"`, Message: "m", Proposal: "p"}
+	if d, err := c.Try(t.Context(), e); err != nil || d.Diff != "d" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if m, err := c.Make(t.Context(), e); err != nil || m != (Made{Project: 12, Commit: "c0ffee", Branch: "b"}) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	made := &Edit{Object: Object{Kind: catalog.KindTemplate, Project: 7}, Verb: Create, IfNew: true}
+	rotated := &Edit{Object: Object{Kind: catalog.KindKey, Key: "a/b"}, Verb: Rotate}
+	for _, e := range []*Edit{made, rotated} {
+		if _, err := c.Make(t.Context(), e); err != nil {
+			t.Error(err)
+		}
+	}
+	if s, err := c.State(t.Context(), Object{Kind: catalog.KindDomain, Project: 7, ID: 8}); err != nil || s.Shared {
+		t.Errorf("%+v, %v", s, err)
+	}
+	_, _ = c.ResolveFlat(t.Context(), "a.example")
+	want := []string{
+		`PUT /api/platform/projects/7?dryRun=1, If-Match "e", X-Change-Message m, X-Propose p, X-Actor Ada <a@b>`,
+		`PUT /api/platform/projects/7, If-Match "e", X-Change-Message m, X-Propose p, X-Actor Ada <a@b>`,
+		`POST /api/mail/projects/7/templates, If-None-Match *, X-Actor Ada <a@b>`,
+		`POST /api/platform/keys/a%2Fb/rotate, X-Actor Ada <a@b>`,
+		`GET /api/platform/projects/7/domains/8, X-Propose p`,
+		`GET /api/platform/projects/resolve?form=flat&domain=a.example`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestOnce: a client that asks once does not ask again.
+func TestOnce(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	_, err := New(Options{URL: server.URL, Key: "k", Timeout: testrig.Patience, Once: true}).Keys(t.Context())
+	if !Status(err, http.StatusServiceUnavailable) || asked != 1 {
+		t.Errorf("asked %d times: %v", asked, err)
 	}
 }

@@ -2,12 +2,13 @@
 // same platform and mail API.
 //
 // A Client reads projects with all that belongs to them, writes them, resolves domains and reads the mail log and the
-// audit trail, which MailTail and AuditTail follow. The commands resolve, logs, audit, plan, import and export stand on
-// it; package api/transfer does the comparing. Backup alone asks the ops listener.
+// audit trail, which MailTail and AuditTail follow. An Edit changes one object under conditions, and Try says what it
+// would change. The web console and the commands resolve, logs, audit, plan, import and export stand on it; package
+// api/transfer does the comparing. Backup alone asks the ops listener.
 //
 // It promises that
 //   - a call is repeated if the server asks for it (429 and 503, after Retry-After) and after a failed connection,
-//     except for POST, which the server may have done;
+//     except for POST, which the server may have done, and for a client with Options.Once;
 //   - a change that has begun is not cut off by the end of its context, only by Options.Timeout;
 //   - no redirect takes the key to another address;
 //   - errors name method and path, never the key, and replace control characters that a server sent;

@@ -20,6 +20,7 @@ type Error struct {
 	Code         catalog.Code // "" where the answer has none
 	Message      string
 	Details      []Detail
+	RequestID    string
 }
 
 // A Detail is what is wrong with one field of a request.

@@ -3,87 +3,139 @@ package client
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
 	"fingerpost/resolver/catalog"
 )
 
+// ReadExplained reads what Explain has returned. What cannot be read is as if the server did not have it. Secrets are
+// never there; where one is given, it has an origin.
+func ReadExplained(document json.RawMessage) (*catalog.Explained, error) {
+	var values row
+	if err := json.Unmarshal(document, &values); err != nil {
+		return nil, fmt.Errorf("read the explanation: %w", err)
+	}
+	origin := values.object("origin")
+	places := origin.object("defaults")
+	part := func(name string, fields []catalog.Field) catalog.Origins {
+		values.object(name).take(fields)
+		return origin.object(name).origins(places.object(name))
+	}
+	x := &catalog.Explained{Project: origin.origins(nil)}
+	c := &x.Config
+	c.Project.ID = values.number("id")
+	c.Project.UUID, _ = catalog.ParseUUID(values.text("uuid"))
+	values.take(c.Project.AuditFields())
+	from := origin.objects("domains")
+	for i, v := range values.objects("domains") {
+		d := catalog.Domain{ID: v.number("id"), ProjectID: c.Project.ID}
+		v.take(d.AuditFields())
+		if c.Domains = append(c.Domains, d); i < len(from) {
+			x.Domains = append(x.Domains, from[i].origins(nil))
+		}
+	}
+	x.Service = part("serviceSettings", c.Service.Fields())
+	x.Auth = part("authSettings", c.Auth.Fields())
+	if values.object("smtpConfig") != nil {
+		c.SMTP = new(catalog.SMTPConfig)
+		x.SMTP = part("smtpConfig", c.SMTP.Fields())
+	}
+	return x, nil
+}
+
+// object returns a field that is an object, nil if it is none.
+func (r row) object(name string) row { return objectOf(r[name]) }
+
+func objectOf(raw json.RawMessage) (o row) {
+	if json.Unmarshal(raw, &o) != nil {
+		return nil
+	}
+	return o
+}
+
+// objects returns a field that is a list of objects; one that is none is nil.
+func (r row) objects(name string) (list []row) {
+	var all []json.RawMessage
+	_ = json.Unmarshal(r[name], &all)
+	for _, raw := range all {
+		list = append(list, objectOf(raw))
+	}
+	return list
+}
+
+// take reads the fields that are there and can be read.
+func (r row) take(fields []catalog.Field) {
+	for _, f := range fields {
+		if raw, there := r[f.Name]; there {
+			_ = decode(raw, f.Value)
+		}
+	}
+}
+
+// origins reads the origins of a part. places are the lines in the defaults block of the values from there.
+func (r row) origins(places row) catalog.Origins {
+	if r == nil {
+		return nil
+	}
+	all := make(catalog.Origins, len(r))
+	for name, raw := range r {
+		o := catalog.Origin{Defaults: string(raw) == `"defaults"`}
+		if o.Defaults {
+			raw = places[name]
+		}
+		var at struct {
+			File string
+			Line int
+		}
+		_ = json.Unmarshal(raw, &at) // "built-in" has no place
+		o.File, o.Line = at.File, at.Line
+		all[name] = o
+	}
+	return all
+}
+
 // An ExplainedRow is a value of a project and where it comes from, for people: Name is that of the files, and no text
 // can control a terminal.
 type ExplainedRow struct{ Name, Value, Origin string }
 
-// explanation decodes what view=full answers.
-type explanation struct {
-	values, origins, places map[string]any
-}
-
 // ExplainedRows returns the rows of what Explain has returned: the project's own values, the matched domain, the
 // settings and the SMTP config.
 func ExplainedRows(document json.RawMessage, matched string) ([]ExplainedRow, error) {
-	decoder := json.NewDecoder(strings.NewReader(string(document)))
-	decoder.UseNumber() // ids are larger than what a float64 shows in full
-	x := explanation{}
-	if err := decoder.Decode(&x.values); err != nil {
-		return nil, fmt.Errorf("read the explanation: %w", err)
+	x, err := ReadExplained(document)
+	if err != nil {
+		return nil, err
 	}
-	x.origins = jsonObject(x.values["origin"])
-	x.places = jsonObject(x.origins["defaults"])
-	rows := x.rows("", x.values, x.origins, nil,
-		append(catalog.FieldNames(new(catalog.Project).AuditFields()), "id", "uuid")...)
-	rows = append(rows, x.domain(matched)...)
-	rows = append(rows, x.part("service_settings", "serviceSettings", new(catalog.ServiceSettings).Fields())...)
-	rows = append(rows, x.part("auth_settings", "authSettings", new(catalog.AuthSettings).Fields())...)
-	return append(rows, x.part("smtp_config", "smtpConfig", new(catalog.SMTPConfig).Fields())...), nil
-}
-
-// domain returns the rows of the matched domain.
-func (x *explanation) domain(matched string) []ExplainedRow {
-	domains, _ := x.values["domains"].([]any)
-	origins, _ := x.origins["domains"].([]any)
-	for i, d := range domains {
-		if d := jsonObject(d); d["domain"] == matched && i < len(origins) {
-			return x.rows("domain.", d, jsonObject(origins[i]), nil,
-				catalog.FieldNames(new(catalog.Domain).AuditFields())...)
+	c := &x.Config
+	id, uuid := int(c.Project.ID), c.Project.UUID.String()
+	rows := rowsOf("", append(c.Project.AuditFields(), catalog.Field{Name: "id", Value: &id},
+		catalog.Field{Name: "uuid", Value: &uuid}), x.Project)
+	for i := range x.Domains {
+		if d := &c.Domains[i]; d.Name == matched {
+			rows = append(rows, rowsOf("domain.", d.AuditFields(), x.Domains[i])...)
 		}
 	}
-	return nil
-}
-
-// part returns the rows of settings or of the SMTP config.
-func (x *explanation) part(block, field string, fields []catalog.Field) []ExplainedRow {
-	values := jsonObject(x.values[field])
-	if values == nil {
-		return []ExplainedRow{{block, "none", ""}}
+	rows = append(rows, rowsOf("service_settings.", c.Service.Fields(), x.Service)...)
+	rows = append(rows, rowsOf("auth_settings.", c.Auth.Fields(), x.Auth)...)
+	if c.SMTP == nil {
+		return append(rows, ExplainedRow{"smtp_config", "none", ""}), nil
 	}
-	return x.rows(block+".", values, jsonObject(x.origins[field]), jsonObject(x.places[field]),
-		catalog.FieldNames(fields)...)
+	return append(rows, rowsOf("smtp_config.", c.SMTP.Fields(), x.SMTP)...), nil
 }
 
-// rows returns a row for each named value that the document has, or has the origin of: a secret.
-func (x *explanation) rows(prefix string, values, origins, places map[string]any,
-	names ...string) (rows []ExplainedRow) {
-	for _, name := range names {
-		value, known := values[name]
-		origin, told := origins[name]
-		if !known && !told {
-			continue
+// rowsOf returns a row for each field. A secret is not shown, only whether there is one.
+func rowsOf(prefix string, fields []catalog.Field, origins catalog.Origins) (rows []ExplainedRow) {
+	for _, f := range fields {
+		o := origins[f.Name]
+		value := shown(f.Plain())
+		if _, is := f.Value.(*catalog.Secret); is {
+			if value = "none"; o != (catalog.Origin{}) {
+				value = "(secret)"
+			}
 		}
-		r := ExplainedRow{prefix + catalog.Snake(name), shown(value), originText(origin, places[name])}
-		if !known && r.Origin != "built-in" {
-			r.Value = "(secret)"
-		}
-		rows = append(rows, r)
+		rows = append(rows, ExplainedRow{prefix + catalog.Snake(f.Name), value, originText(o)})
 	}
 	return rows
-}
-
-// jsonObject returns nil for what is no object.
-func jsonObject(v any) map[string]any {
-	m, _ := v.(map[string]any)
-	return m
 }
 
 // maxExplained bounds the characters of a value.
@@ -99,31 +151,26 @@ func shown(v any) string {
 			v = string(r[:maxExplained]) + "…"
 		}
 		return strconv.Quote(v)
-	case map[string]any:
-		var pairs []string
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			pairs = append(pairs, Printable(name)+" = "+shown(v[name]))
+	case []catalog.Label:
+		pairs := make([]string, len(v))
+		for i, l := range v {
+			pairs[i] = Printable(l.Name) + " = " + shown(l.Value)
 		}
 		return "{" + strings.Join(pairs, ", ") + "}"
 	}
-	return Printable(fmt.Sprint(v))
+	return fmt.Sprint(v)
 }
 
-// originText writes an origin. place is the line in the defaults block of a value that comes from there.
-func originText(origin, place any) string {
-	at := func(v any) string {
-		m := jsonObject(v)
-		file, _ := m["file"].(string)
-		return Printable(fmt.Sprintf("%s:%v", file, m["line"]))
+// originText writes an origin.
+func originText(o catalog.Origin) string {
+	at := Printable(fmt.Sprintf("%s:%d", o.File, o.Line))
+	switch {
+	case o.Defaults && o.File != "":
+		return "defaults (" + at + ")"
+	case o.Defaults:
+		return "defaults"
+	case o.File == "":
+		return "built-in"
 	}
-	switch o := origin.(type) {
-	case string:
-		if jsonObject(place) != nil {
-			return o + " (" + at(place) + ")"
-		}
-		return Printable(o)
-	case map[string]any:
-		return at(o)
-	}
-	return ""
+	return at
 }

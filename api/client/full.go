@@ -37,14 +37,9 @@ func (c *Client) full(ctx context.Context, f *Project) error {
 }
 
 func (f *Project) fillFull(x row) error {
-	var labels map[string]string
-	if err := json.Unmarshal(x["labels"], &labels); err != nil {
-		return fmt.Errorf("field labels of the answer: %w", err)
+	if err := x.fill(f.Project.Fields(), []string{"labels"}); err != nil {
+		return err
 	}
-	for name, value := range labels {
-		f.Project.Labels = append(f.Project.Labels, catalog.Label{Name: name, Value: value})
-	}
-	catalog.SortLabels(f.Project.Labels)
 	var domains []row
 	if err := json.Unmarshal(x["domains"], &domains); err != nil {
 		return fmt.Errorf("field domains of the answer: %w", err)

@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
 	"sync"
 )
 
@@ -52,6 +54,35 @@ func (c *Client) pages(ctx context.Context, path string) (all []row, whole bool,
 			return all, len(all) == total, nil
 		}
 	}
+}
+
+// A Page is one page of a list.
+type Page[Row any] struct {
+	Rows         []Row
+	Total, Pages int // rows and pages of the whole list
+}
+
+// readPage reads one page of a list. filters are those of the query, "page" and "limit" among them; an empty one is
+// left out.
+func readPage[Row any](ctx context.Context, s *service, path string, filters url.Values) (p Page[Row], err error) {
+	filters = maps.Clone(filters)
+	maps.DeleteFunc(filters, func(_ string, v []string) bool { return len(v) == 0 || v[0] == "" })
+	meta, err := s.call(ctx, http.MethodGet, path+"?"+filters.Encode(), nil, &p.Rows)
+	if err == nil && meta != nil {
+		p.Total, p.Pages = meta.Total, meta.TotalPages
+	}
+	return p, err
+}
+
+// rowPage is readPage for rows that become nouns.
+func rowPage[T any](ctx context.Context, s *service, path string, filters url.Values,
+	read func(row) (T, error)) (p Page[T], err error) {
+	rows, err := readPage[row](ctx, s, path, filters)
+	if err == nil {
+		p.Total, p.Pages = rows.Total, rows.Pages
+		p.Rows, err = eachRow(rows.Rows, read)
+	}
+	return p, err
 }
 
 // InOrder calls get for 0 … n-1, up to parallel at once, and calls use with each result, one after the other and in

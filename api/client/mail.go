@@ -16,6 +16,35 @@ func mailPath(project int64, rest string) string {
 	return "/api/mail/projects/" + strconv.FormatInt(project, 10) + rest
 }
 
+// Templates lists the templates that a project can send, without their bodies: its own, and the default ones, whose
+// ProjectID is 0.
+func (c *Client) Templates(ctx context.Context, project int64) ([]catalog.Template, error) {
+	var rows []row
+	if _, err := c.mail.view(ctx, mailPath(project, "/templates"), &rows); err != nil {
+		return nil, err
+	}
+	return eachRow(rows, row.template)
+}
+
+// Template reads one template that a project can send.
+func (c *Client) Template(ctx context.Context, project, id int64) (catalog.Template, error) {
+	var x row
+	if _, err := c.mail.view(ctx, templatePath(project, id), &x); err != nil {
+		return catalog.Template{}, err
+	}
+	return x.template()
+}
+
+func templatePath(project, id int64) string {
+	return mailPath(project, "/templates/"+strconv.FormatInt(id, 10))
+}
+
+// template reads a template. A default one has no project.
+func (r row) template() (catalog.Template, error) {
+	t := catalog.Template{ID: r.number("id"), ProjectID: r.number("projectId"), Active: true}
+	return t, r.fill(t.AuditFields(), templateFields)
+}
+
 // mailOf adds SMTP config and templates.
 func (c *Client) mailOf(ctx context.Context, f *Project) error {
 	if c.mail == nil || !c.mailAnswers.Load() && c.mailMisses.Load() >= enoughMisses {
@@ -64,7 +93,7 @@ func (c *Client) mailOf(ctx context.Context, f *Project) error {
 func (c *Client) template(ctx context.Context, f *Project, x row) (t catalog.Template, shared bool, err error) {
 	id := f.Project.ID
 	t = catalog.Template{ID: x.number("id"), ProjectID: id, Active: true}
-	path := mailPath(id, "/templates/"+strconv.FormatInt(t.ID, 10))
+	path := templatePath(id, t.ID)
 	_, html := x["bodyHtml"]
 	if _, text := x["bodyText"]; !html && !text {
 		var full row

@@ -44,15 +44,16 @@ type LogQuery struct {
 	Page, Limit          int  // from 1; 1 … MaxLogPage
 }
 
+// MailPage reads one page of a project's mail log, the newest entry first. filters are those of the API's reference.
+func (c *Client) MailPage(ctx context.Context, project int64, filters url.Values) (Page[MailEntry], error) {
+	return readPage[MailEntry](ctx, c.mail, mailPath(project, "/logs"), filters)
+}
+
 // MailLog reads one page of a project's mail log. more reports whether there are further pages. A project without a
 // mail log is an *Error with status 404.
 func (c *Client) MailLog(ctx context.Context, project int64, q LogQuery) (entries []MailEntry, more bool, err error) {
-	v := url.Values{"page": {strconv.Itoa(q.Page)}, "limit": {strconv.Itoa(q.Limit)}}
-	for name, value := range map[string]string{"templateCode": q.Template, "toEmail": q.To, "status": q.Status} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
+	v := url.Values{"page": {strconv.Itoa(q.Page)}, "limit": {strconv.Itoa(q.Limit)}, "templateCode": {q.Template},
+		"toEmail": {q.To}, "status": {q.Status}}
 	if !q.From.IsZero() {
 		v.Set("from", q.From.UTC().Format(TimeLayout))
 	}
@@ -60,8 +61,8 @@ func (c *Client) MailLog(ctx context.Context, project int64, q LogQuery) (entrie
 		v.Set("sort", "createdAt")
 		v.Set("order", "asc")
 	}
-	meta, err := c.mail.call(ctx, http.MethodGet, mailPath(project, "/logs?"+v.Encode()), nil, &entries)
-	return entries, err == nil && meta != nil && q.Page < meta.TotalPages && len(entries) > 0, err
+	p, err := c.MailPage(ctx, project, v)
+	return p.Rows, q.Page < p.Pages && len(p.Rows) > 0, err
 }
 
 // MailLogEntry reads one entry of a project's mail log. One whose retention has ended is an *Error with status 404.

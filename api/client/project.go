@@ -58,15 +58,43 @@ func (c *Client) Projects(ctx context.Context) ([]catalog.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	projects := make([]catalog.Project, 0, len(rows))
-	for _, x := range rows {
-		p, err := x.project()
-		if err != nil {
-			return nil, fmt.Errorf("GET %s: %w", projectsPath, err)
-		}
-		projects = append(projects, p)
+	projects, err := eachRow(rows, row.project)
+	if err != nil {
+		return nil, fmt.Errorf("GET %s: %w", projectsPath, err)
 	}
 	return projects, nil
+}
+
+// ProjectPage reads one page of the projects that the key may see. filters are those of the API's reference.
+func (c *Client) ProjectPage(ctx context.Context, filters url.Values) (Page[catalog.Project], error) {
+	return rowPage(ctx, c.platform, projectsPath, filters, row.project)
+}
+
+// ProjectByID finds one project, without its labels.
+func (c *Client) ProjectByID(ctx context.Context, id int64) (catalog.Project, error) {
+	var x row
+	if _, err := c.platform.view(ctx, projectPath(id, ""), &x); err != nil {
+		return catalog.Project{}, err
+	}
+	return x.project()
+}
+
+// DomainPage reads one page of the domains of all projects. filters are those of the API's reference.
+func (c *Client) DomainPage(ctx context.Context, filters url.Values) (Page[catalog.Domain], error) {
+	return rowPage(ctx, c.platform, "/api/platform/domains", filters, row.domain)
+}
+
+// A Block is a project's block as it stands in its file, without its secrets.
+type Block struct {
+	File string // below the config folder
+	Line int    // of the first line
+	Text string // whole lines
+}
+
+// Block reads a project's block.
+func (c *Client) Block(ctx context.Context, project int64) (b Block, err error) {
+	_, err = c.platform.view(ctx, projectPath(project, "/block"), &b)
+	return b, err
 }
 
 // ProjectBySlug finds one project. One that does not exist is an *Error with status 404.
@@ -102,10 +130,11 @@ func (c *Client) Project(ctx context.Context, p *catalog.Project) (*Project, err
 		return nil, err
 	}
 	for _, x := range rows {
-		d := catalog.Domain{ID: x.number("id"), ProjectID: p.ID, Active: true}
-		if err := x.fill(d.AuditFields(), domainFields); err != nil {
+		d, err := x.domain()
+		if err != nil {
 			return nil, fmt.Errorf("GET %s: %w", projectPath(p.ID, "/domains"), err)
 		}
+		d.ProjectID = p.ID
 		if name, err := catalog.ParseDomain(d.Name); err != nil {
 			f.Odd = append(f.Odd, fmt.Sprintf("domain %s %v", Printable(strconv.Quote(d.Name)), err))
 		} else {

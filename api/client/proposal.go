@@ -13,6 +13,7 @@ type Proposal struct {
 	Branch     string          `json:"branch"`
 	Commit     string          `json:"commit"`
 	Author     string          `json:"author"`
+	Key        *string         `json:"key"` // that made it; nil if its first commit names none
 	Mergeable  bool            `json:"mergeable"`
 	CreatedAt  string          `json:"createdAt"`
 	CompareURL *string         `json:"compareUrl"`

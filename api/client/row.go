@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"fingerpost/resolver/catalog"
 )
@@ -68,10 +69,28 @@ func (r row) fill(fields []catalog.Field, names []string) error {
 		if !there || !slices.Contains(names, f.Name) {
 			continue
 		}
-		if err := json.Unmarshal(raw, f.Value); err != nil {
+		if err := decode(raw, f.Value); err != nil {
 			return fmt.Errorf("field %s of the answer: %w", f.Name, err)
 		}
 	}
+	return nil
+}
+
+// decode reads the value of a field.
+func decode(raw json.RawMessage, into any) error {
+	labels, is := into.(*[]catalog.Label)
+	if !is {
+		return json.Unmarshal(raw, into)
+	}
+	var values map[string]string
+	if err := json.Unmarshal(raw, &values); err != nil {
+		return err
+	}
+	*labels = nil
+	for name, value := range values {
+		*labels = append(*labels, catalog.Label{Name: name, Value: value})
+	}
+	catalog.SortLabels(*labels)
 	return nil
 }
 
@@ -91,8 +110,32 @@ func (r row) text(name string) (s string) {
 	return s
 }
 
+// time reads a time, zero if there is none.
+func (r row) time(name string) time.Time {
+	t, _ := time.Parse(TimeLayout, strings.TrimSuffix(r.text(name), "Z"))
+	return t
+}
+
+func (r row) domain() (catalog.Domain, error) {
+	d := catalog.Domain{ID: r.number("id"), ProjectID: r.number("projectId"), Active: true}
+	return d, r.fill(d.AuditFields(), domainFields)
+}
+
+// eachRow reads the rows of a list.
+func eachRow[T any](rows []row, read func(row) (T, error)) ([]T, error) {
+	list := make([]T, len(rows))
+	for i, x := range rows {
+		var err error
+		if list[i], err = read(x); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
 func (r row) project() (catalog.Project, error) {
-	p := catalog.Project{ID: r.number("id"), Status: catalog.StatusDraft}
+	p := catalog.Project{ID: r.number("id"), Status: catalog.StatusDraft, CreatedAt: r.time("createdAt"),
+		UpdatedAt: r.time("updatedAt")}
 	p.UUID, _ = catalog.ParseUUID(r.text("uuid"))
 	err := r.fill(p.AuditFields(), projectFields)
 	p.Status = strings.ToUpper(p.Status) // one form of the API has it in lower case

@@ -108,7 +108,7 @@ func (c *Client) PutTemplate(ctx context.Context, project int64, t *catalog.Temp
 
 // DeleteTemplate removes a template of a project.
 func (c *Client) DeleteTemplate(ctx context.Context, project, id int64) error {
-	return remove(ctx, c.mail, mailPath(project, "/templates/"+strconv.FormatInt(id, 10)), "a template")
+	return remove(ctx, c.mail, templatePath(project, id), "a template")
 }
 
 // remove deletes one object of a project.

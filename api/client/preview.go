@@ -1,0 +1,55 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+)
+
+// Parts are the texts of a template. An empty one is not there.
+type Parts struct {
+	SubjectTemplate string            `json:"subjectTemplate,omitempty"`
+	BodyHTML        string            `json:"bodyHtml,omitempty"`
+	BodyText        string            `json:"bodyText,omitempty"`
+	Variables       map[string]string `json:"variables"`
+}
+
+// A Preview is what Parts render to.
+type Preview struct {
+	Subject, BodyHTML, BodyText string
+	Missing, Unused             []string // variables
+}
+
+// Preview renders the texts of a template of a project, which need not be stored.
+func (c *Client) Preview(ctx context.Context, project int64, parts *Parts) (p Preview, err error) {
+	_, err = c.mail.do(ctx, request{method: http.MethodPost, path: mailPath(project, "/templates/preview"), body: parts,
+		passing: true}, &p)
+	return p, err
+}
+
+// SendTest sends the mail of a template to one address. sent is false if it is queued and tried again.
+func (c *Client) SendTest(ctx context.Context, project int64, code, to string, variables map[string]string) (sent bool,
+	err error) {
+	var answer struct{ Sent bool }
+	_, err = c.mail.call(ctx, http.MethodPost, "/api/mail/send/test-template", map[string]any{"projectId": project,
+		"toEmail": to, "templateCode": code, "variables": variables}, &answer)
+	return answer.Sent, err
+}
+
+// An SMTPStep is a step of a test of SMTP settings that has ended.
+type SMTPStep struct {
+	Name         string
+	Milliseconds float64
+}
+
+// Text is how long the step took, in milliseconds.
+func (s SMTPStep) Text() string { return strconv.FormatFloat(s.Milliseconds, 'f', -1, 64) }
+
+// TestSMTP tries SMTP settings by sending one mail. It stores nothing and uses nothing stored. fields are those of the
+// API's reference. After a failure, too, it returns the steps, of which the last one is the one that failed.
+func (c *Client) TestSMTP(ctx context.Context, requestID string, fields map[string]any) ([]SMTPStep, error) {
+	var answer struct{ Steps []SMTPStep }
+	_, err := c.mail.do(ctx, request{method: http.MethodPost, path: "/api/mail/projects/smtp-config/test", body: fields,
+		passing: true, header: http.Header{"X-Request-Id": {requestID}}}, &answer)
+	return answer.Steps, err
+}
