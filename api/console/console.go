@@ -83,6 +83,19 @@ type Options struct {
 	// API reaches the HTTP API of this process.
 	API  http.RoundTripper
 	Keys Keys
+	Node
+	// Git says that changes can be proposed.
+	Git bool
+	// GitWeb is the address of the repository's web page, for links to commits. "": commits are no links.
+	GitWeb string
+	// DemoKey signs in with one click from this machine. "": there is no such button.
+	DemoKey func() string
+	Version string
+	Logger  *slog.Logger // nil: slog.Default()
+}
+
+// A Node is what the process tells that the API does not. All of it may be left out.
+type Node struct {
 	// Config, Mail and Figures may be nil: their parts are left out.
 	Config  Config
 	Mail    Mail
@@ -96,16 +109,8 @@ type Options struct {
 	Loading func() bool
 	// GitState returns the state of the git repository of the files. Nil: there is none.
 	GitState func() GitState
-	// Git says that changes can be proposed.
-	Git bool
 	// Cluster says that there are edges, and Edge that this node is one.
 	Cluster, Edge bool
-	// GitWeb is the address of the repository's web page, for links to commits. "": commits are no links.
-	GitWeb string
-	// DemoKey signs in with one click from this machine. "": there is no such button.
-	DemoKey func() string
-	Version string
-	Logger  *slog.Logger // nil: slog.Default()
 }
 
 // A Console answers everything below Prefix. Safe for concurrent use.

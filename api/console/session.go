@@ -35,8 +35,8 @@ const (
 	personCookie = "fingerpost-person"
 )
 
-// A session is a person who has signed in with a key. Its fields do not change, but for those after mu.
-type session struct {
+// A signIn is what a session was begun with. It does not change.
+type signIn struct {
 	id      string // public: names it in the list
 	secret  string // the cookie's value
 	token   string // that every form carries
@@ -45,9 +45,14 @@ type session struct {
 	peer    netip.Addr
 	began   time.Time
 	expires time.Time
+}
 
-	mu           sync.Mutex
-	key          Key // as it was at the last request
+// A session is a person who has signed in with a key.
+type session struct {
+	signIn
+
+	mu           sync.Mutex // guards what follows, but streams
+	key          Key        // as it was at the last request
 	seen         time.Time
 	notice       string // shown on the next page
 	secretNotice string // a new key, shown once
@@ -294,8 +299,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := time.Now()
-	s := &session{id: random()[:12], secret: random(), token: random(), text: text, actor: actor, peer: peerOf(r),
-		began: now, seen: now, expires: now.Add(sessionTime), key: key}
+	s := &session{signIn: signIn{id: random()[:12], secret: random(), token: random(), text: text, actor: actor,
+		peer: peerOf(r), began: now, expires: now.Add(sessionTime)}, seen: now, key: key}
 	if !c.sessions.add(s) {
 		refuse(http.StatusServiceUnavailable, "Too many people are signed in. End some sessions first.")
 		return

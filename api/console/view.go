@@ -16,20 +16,25 @@ import (
 
 // A view is what every page gets.
 type view struct {
-	Title, Page string
-	Nav         string // the entry of the menu that is the present one
-	Token       string // of the session's forms; "" without a session
-	Key         Key
-	Actor       string
-	May         rights
-	Git, Edge   bool
-	Proposal    string // that the person works in, or ""
-	Notice      string
-	Secret      string // a new key, shown this once
-	Problems    int    // that the menu tells
-	Version     string
-	Error       *failure
-	Data        any
+	Title     string
+	Nav       string // the entry of the menu that is the present one
+	Git, Edge bool
+	Problems  int // that the menu tells
+	Version   string
+	Error     *failure
+	Data      any
+	visitor
+}
+
+// A visitor is the person who gets a page. Without a session everything is empty.
+type visitor struct {
+	Token    string // of the session's forms
+	Key      Key
+	Actor    string
+	May      rights
+	Proposal string // that the person works in, or ""
+	Notice   string
+	Secret   string // a new key, shown this once
 }
 
 // navOf is the menu's entry of pages that have another name.
@@ -66,7 +71,7 @@ func (c *Console) parsePages() (map[string]*template.Template, error) {
 
 // render answers with a page, or for htmx with its part "main".
 func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, status int, page, title string, data any) {
-	v := view{Title: title, Page: page, Nav: page, Version: c.o.Version, Git: c.o.Git, Edge: c.o.Edge, Data: data}
+	v := view{Title: title, Nav: page, Version: c.o.Version, Git: c.o.Git, Edge: c.o.Edge, Data: data}
 	if f, is := data.(*failure); is {
 		v.Error = f
 	}

@@ -14,8 +14,8 @@ func (n *service) consoleOptions() *console.Options {
 	if !n.o.Console {
 		return nil
 	}
-	o := &console.Options{Config: n.source, Mail: n.mail.mailer, DemoKey: n.demoKeyInUse, GitWeb: n.o.Git.Web,
-		Version: n.o.Version}
+	o := &console.Options{Node: console.Node{Config: n.source, Mail: n.mail.mailer}, DemoKey: n.demoKeyInUse,
+		GitWeb: n.o.Git.Web, Version: n.o.Version}
 	if n.repo != nil {
 		o.GitState = n.consoleGit
 	}
