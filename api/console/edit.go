@@ -126,9 +126,9 @@ func (c *Console) conflict(w http.ResponseWriter, r *http.Request, s *session, f
 		return
 	}
 	for i := range f.Fields {
-		f.Fields[i].Now = fresh.Fields[i].Value
+		f.Fields[i].Now = fresh.Fields[i].Text
 		if f.Fields[i].Type == "password" {
-			f.Fields[i].Now = f.Fields[i].Value
+			f.Fields[i].Now = f.Fields[i].Text
 		}
 	}
 	f.ETag, f.Title = fresh.ETag, "Changed meanwhile"

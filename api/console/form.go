@@ -26,25 +26,13 @@ type form struct {
 
 // A field is a field of a form.
 type field struct {
-	Name, Label, Hint string
-	Type              string // text, textarea, code, number, select, password, labels, slugs, permissions
-	Choices           []choice
-	Required          bool
-	Nullable          bool   // without a value it is null
-	Bool              bool   // "yes" and "no" are true and false
-	Unset             string // how a select shows null
-	FileOnly          bool   // only the files change it
-	FullOnly          bool   // only view=full shows it; the ETag covers it
-	Follows           string // see catalog.Field
-	Later             bool   // something new has no such field
-	Fixed             bool   // only something new has a choice
-	Value             string // in editable: what the API sets if it is left out
-	Proposed          string // in editable: what a form for something new begins with; "": Value
-	Placeholder       string
-	Origin            string // where Value is said
-	ReadOnly          string // why it cannot be changed here; "" if it can
-	Error             string
-	Now               string // in a conflict: what the API has by now
+	control
+	Text        string // the value
+	Placeholder string
+	Origin      string // where the value is said
+	ReadOnly    string // why it cannot be changed here; "" if it can
+	Error       string
+	Now         string // in a conflict: what the API has by now
 
 	was     string // what the form shows before a person changes it
 	base    string // what the API sets or keeps without the field
@@ -52,24 +40,21 @@ type field struct {
 	touched bool   // the person has changed it
 }
 
-// A choice is an option of a select, or a permission.
-type choice struct{ Value, Text string }
-
 // Options lists the choices, with the present value if it is none of them: it is shown and kept.
 func (f field) Options() []choice {
-	if slices.ContainsFunc(f.Choices, func(c choice) bool { return c.Value == f.Value }) {
+	if slices.ContainsFunc(f.Choices, func(c choice) bool { return c.Value == f.Text }) {
 		return f.Choices
 	}
-	return append([]choice{{f.Value, f.Value}}, f.Choices...)
+	return append([]choice{{f.Text, f.Text}}, f.Choices...)
 }
 
 // Has reports whether a permission is in the list.
 func (f field) Has(permission string) bool {
-	return slices.Contains(strings.Split(f.Value, ", "), permission)
+	return slices.Contains(strings.Split(f.Text, ", "), permission)
 }
 
 // begin shows a value.
-func (f *field) begin(value string) { f.Value, f.was, f.base = value, value, value }
+func (f *field) begin(value string) { f.Text, f.was, f.base = value, value, value }
 
 // field returns the field of a name.
 func (f *form) field(name string) *field {
@@ -134,12 +119,12 @@ func (f *form) fill(sent url.Values) {
 		if mark := sent.Get(markPrefix + x.Name); mark != "" {
 			was = mark
 		}
-		if x.touched = (field{Type: x.Type, was: value}).Mark() != was; !x.touched {
+		if x.touched = (field{control: x.control, was: value}).Mark() != was; !x.touched {
 			continue
 		}
 		crlf := strings.Count(x.was, "\r\n")
-		if x.Value = value; x.Type == "code" && crlf > 0 && crlf == strings.Count(x.was, "\n") {
-			x.Value = strings.ReplaceAll(value, "\n", "\r\n") // the other lines stay as they are
+		if x.Text = value; x.Verbatim && crlf > 0 && crlf == strings.Count(x.was, "\n") {
+			x.Text = strings.ReplaceAll(value, "\n", "\r\n") // the other lines stay as they are
 		}
 	}
 }
@@ -152,7 +137,7 @@ func (f *form) sends(x *field) bool {
 	case x.touched:
 		return true
 	case f.now == nil:
-		return x.Value != x.base
+		return x.Text != x.base
 	}
 	leader := f.field(x.Follows)
 	return leader != nil && leader.touched && x.own
@@ -173,7 +158,7 @@ func (f *form) body() (body object, ok bool) {
 		}
 	}
 	if editable[f.Kind].byCode {
-		body["code"] = f.field("code").Value
+		body["code"] = f.field("code").Text
 	}
 	return body, ok
 }
@@ -182,7 +167,7 @@ func (f *form) body() (body object, ok bool) {
 func (f *form) whole() (body object, ok bool) {
 	body, ok = object{}, true
 	for i := range f.Fields {
-		if x := &f.Fields[i]; x.ReadOnly == "" && !x.FileOnly && x.Value != "" {
+		if x := &f.Fields[i]; x.ReadOnly == "" && !x.FileOnly && x.Text != "" {
 			if body[x.Name], x.Error = x.sent(nil); x.Error != "" {
 				ok = false
 			}
@@ -194,31 +179,31 @@ func (f *form) whole() (body object, ok bool) {
 // sent returns a field's value for the API, and what is wrong with it. now is what the API has.
 func (f *field) sent(now object) (value any, bad string) {
 	switch {
-	case f.Nullable && f.Value == "":
+	case f.nullable() && f.Text == "":
 		return nil, ""
-	case f.Bool && (f.Value == "yes" || f.Value == "no"):
-		return f.Value == "yes", ""
+	case f.yesOrNo() && (f.Text == "yes" || f.Text == "no"):
+		return f.Text == "yes", ""
 	}
 	switch f.Type {
 	case "number":
-		if f.Value == "" || strings.Trim(f.Value, "0123456789") != "" {
+		if f.Text == "" || strings.Trim(f.Text, "0123456789") != "" {
 			return nil, "must be a number"
 		}
-		return json.Number(f.Value), ""
+		return json.Number(f.Text), ""
 	case "labels":
 		return f.labels(asObject(now[f.Name]))
 	case "permissions":
-		return strings.Split(f.Value, ", "), ""
+		return strings.Split(f.Text, ", "), ""
 	case "slugs":
-		return strings.Fields(strings.ReplaceAll(f.Value, ",", " ")), ""
+		return strings.Fields(strings.ReplaceAll(f.Text, ",", " ")), ""
 	}
-	return f.Value, ""
+	return f.Text, ""
 }
 
 // labels reads the lines of labels. The value of a label whose line is as it was shown stays exactly as it is.
 func (f *field) labels(now object) (labels object, bad string) {
 	labels = object{}
-	for l := range strings.Lines(f.Value) {
+	for l := range strings.Lines(f.Text) {
 		if l = strings.TrimSpace(l); l == "" {
 			continue
 		}

@@ -79,7 +79,7 @@ func (c *Console) load(r *http.Request, s *session, f *form, k kind) error {
 	f.Title, f.method = "Edit "+k.title, http.MethodPut
 	f.now, f.ETag = a.Object(), a.Header.Get("ETag")
 	for _, x := range f.Fields {
-		if x.FullOnly {
+		if x.fullOnly {
 			f.now[x.Name] = values[x.Name]
 		}
 	}
@@ -100,7 +100,7 @@ func (c *Console) load(r *http.Request, s *session, f *form, k kind) error {
 func (f *form) show(values object) {
 	for i := range f.Fields {
 		x := &f.Fields[i]
-		unset := x.Value // what the API sets without the field
+		unset := textOf(x.Field) // what the API sets without the field
 		x.begin(shown(*x, f.now))
 		if x.FileOnly {
 			x.begin(shown(*x, values))
@@ -108,7 +108,7 @@ func (f *form) show(values object) {
 		if f.now["defaultTemplate"] == true {
 			x.base = unset
 		}
-		if x.Fixed {
+		if x.fixed {
 			x.ReadOnly = "It cannot be changed: make a new one instead."
 		}
 	}
@@ -117,12 +117,12 @@ func (f *form) show(values object) {
 // begin makes a form for something new. inForce are the values of what stands in for it meanwhile.
 func (f *form) begin(k kind, inForce object) {
 	f.Title = "New " + k.title
-	f.Fields = slices.DeleteFunc(f.Fields, func(x field) bool { return x.Later })
+	f.Fields = slices.DeleteFunc(f.Fields, func(x field) bool { return x.later })
 	for i := range f.Fields {
 		x := &f.Fields[i]
-		x.begin(x.Value)
-		if x.Proposed != "" {
-			x.Value, x.was = x.Proposed, x.Proposed
+		x.begin(textOf(x.Field))
+		if x.proposed != "" {
+			x.Text, x.was = x.proposed, x.proposed
 		}
 		if len(inForce) > 0 { // what the API keeps of it is not known: everything is sent
 			x.base = ""
@@ -137,8 +137,8 @@ func (f *form) propose(inForce object) {
 		x := &f.Fields[i]
 		switch value := shown(*x, inForce); {
 		case x.own:
-			x.Value, x.was = value, value
-		case !x.Bool:
+			x.Text, x.was = value, value
+		case !x.yesOrNo():
 			x.Placeholder = value
 		}
 	}
@@ -186,7 +186,7 @@ func (f *form) places(values, origins, defaults object) {
 		if x.FileOnly {
 			x.ReadOnly = "Only the files change it."
 			if x.Type == "password" && (kind == "file" || kind == "defaults") {
-				x.Value = "(secret)"
+				x.Text = "(secret)"
 			}
 		}
 	}
@@ -195,8 +195,8 @@ func (f *form) places(values, origins, defaults object) {
 // limitKey leaves the permissions that a key can give.
 func (f *form) limitKey(giver Key) {
 	allow := f.field("allow")
-	allow.Choices = choicesOf(giver.gives().Words())
+	allow.Choices = choicesOf(giver.gives().Words()...)
 	if end := giver.ExpiresAt; !end.IsZero() {
-		f.field("expiresIn").Hint = "Such as 720h. Your key ends at " + end.UTC().Format("2006-01-02 15:04:05") + " UTC."
+		f.field("expiresIn").Help = "Such as 720h. Your key ends at " + end.UTC().Format("2006-01-02 15:04:05") + " UTC."
 	}
 }

@@ -1,6 +1,9 @@
 package console
 
 import (
+	"slices"
+	"strings"
+
 	"fingerpost/resolver/catalog"
 )
 
@@ -16,159 +19,150 @@ type kind struct {
 	fields []field
 }
 
-// editable are the resources that have forms. What a field is (its type, its choices, whether the API changes it) comes
-// from the catalog, which checks requests and files by it; below is only how people read it.
+// A control is how a field of a kind is shown, the same in each of its forms. Its Value is what the API sets where a
+// request does not have the field.
+type control struct {
+	catalog.Field
+	Type     string   // text, textarea, code, number, select, password, labels, slugs, permissions
+	Choices  []choice // of a select, or permissions
+	proposed string   // what a form for something new begins with; "": its Value
+	later    bool     // something new has no such field
+	fixed    bool     // only something new has a choice
+	fullOnly bool     // only view=full shows it; the ETag covers it
+}
+
+// A choice is an option of a select, or a permission.
+type choice struct{ Value, Text string }
+
+// nullable reports whether no text means null.
+func (x *control) nullable() bool {
+	switch x.Value.(type) {
+	case **bool, **string:
+		return true
+	}
+	return false
+}
+
+// yesOrNo reports whether the texts "yes" and "no" are true and false.
+func (x *control) yesOrNo() bool {
+	switch x.Value.(type) {
+	case *bool, **bool:
+		return true
+	}
+	return false
+}
+
+// editable are the resources that have forms. What a field is, its name for people and what the API sets without it come
+// from the catalog, which checks requests and files by it; below is only what the calls of the API have of their own.
 var editable = map[string]kind{
-	"project": {title: "project", list: projectsPath,
-		fields: fieldsOf(new(catalog.Project).AuditFields(), projectTexts)},
+	"project": {title: "project", list: projectsPath, fields: fieldsOf(projectFields(), func(x *control) {
+		x.later, x.fullOnly = x.Name == "status", x.Name == "labels"
+	})},
 	"domain": {title: "domain", list: projectsPath + "/%s/domains", part: "domains",
-		fields: fieldsOf(new(catalog.Domain).AuditFields(), domainTexts)},
+		fields: fieldsOf((&catalog.Domain{Active: true}).AuditFields(), nil)},
 	"service-settings": {title: "service settings", list: projectsPath + "/%s/service-settings", single: true,
-		part: "serviceSettings", fields: fieldsOf(new(catalog.ServiceSettings).Fields(), serviceTexts)},
+		part: "serviceSettings", fields: fieldsOf(new(catalog.ServiceSettings).Fields(), nil)},
 	"auth-settings": {title: "auth settings", list: projectsPath + "/%s/auth-settings", single: true,
-		part: "authSettings", fields: fieldsOf(new(catalog.AuthSettings).Fields(), authTexts)},
+		part: "authSettings", fields: fieldsOf(new(catalog.AuthSettings).Fields(), nil)},
 	"smtp-config": {title: "SMTP config", list: mailPath("%s", "/smtp-config"), mail: true, single: true,
-		part: "smtpConfig", fields: fieldsOf(new(catalog.SMTPConfig).Fields(), smtpTexts)},
+		part: "smtpConfig", fields: fieldsOf((&catalog.SMTPConfig{Active: true}).Fields(), func(x *control) {
+			if x.Name == "tlsEnabled" {
+				x.proposed = "yes"
+			}
+		})},
 	"template": {title: "template", list: mailPath("%s", "/templates"), mail: true, byCode: true,
-		fields: fieldsOf(new(catalog.Template).AuditFields(), templateTexts)},
-	"key": {title: "key", list: keysPath, live: true, fields: []field{
-		{Name: "name", Label: "Name", Type: "text", Required: true},
-		{Name: "allow", Label: "May", Type: "permissions", Choices: choicesOf(catalog.Permissions)},
-		{Name: "projects", Label: "Projects", Type: "slugs",
-			Hint: "One slug a line. Left empty, the key covers every project."},
-		{Name: "expiresIn", Label: "Expires in", Type: "text", Hint: "Such as 720h. Left empty, never."},
-	}},
+		fields: fieldsOf((&catalog.Template{Active: true}).AuditFields(), func(x *control) {
+			x.fixed = x.Name == "code"
+		})},
+	"key": {title: "key", list: keysPath, live: true, fields: fieldsOf(keyFields(), nil)},
 }
 
-var projectTexts = []field{
-	{Name: "name", Label: "Name", Required: true},
-	{Name: "slug", Label: "Slug",
-		Hint: "Lower-case letters, digits and hyphens. Left empty, it is made from the name."},
-	{Name: "status", Label: "Status", Later: true, Hint: "The domains of a suspended project are answered with 403."},
-	{Name: "description", Label: "Description", Type: "textarea"},
-	{Name: "labels", Label: "Labels", FullOnly: true,
-		Hint: "One name=value a line, for gateways and tools."},
+// projectFields lists the fields of a project: the slug, which is made from the name, follows it.
+func projectFields() []catalog.Field {
+	fields := new(catalog.Project).AuditFields()
+	fields[0], fields[1] = fields[1], fields[0]
+	return fields
 }
 
-var domainTexts = []field{
-	{Name: "domain", Label: "Domain", Required: true, Hint: "A name, or *.name for everything below it."},
-	{Name: "primary", Label: "Primary", Hint: "The project's main address; another one stops being it."},
-	{Name: "active", Label: "Active", Value: "yes", Hint: "Requests for an inactive domain are answered with 403."},
-	{Name: "certificates", Label: "Certificates", Unset: "not said: yes for a name, no for a wildcard",
-		Hint: "Whether gateways may fetch certificates for the names that it covers."},
+// keyFields lists the fields of a request for a key: those of the key that it chooses, and for how long.
+func keyFields() []catalog.Field {
+	asked := []string{"name", "allow", "projects"}
+	return append(slices.DeleteFunc(new(catalog.Key).AuditFields(), func(f catalog.Field) bool {
+		return !slices.Contains(asked, f.Name)
+	}), catalog.Field{Name: "expiresIn", Value: new(string), Label: "Expires in",
+		Help: "Such as 720h. Left empty, never."})
 }
 
-var serviceTexts = []field{
-	{Name: "authEnabled", Label: "Auth service"},
-	{Name: "mailEnabled", Label: "Mail service"},
-	{Name: "smsEnabled", Label: "SMS service"},
-	{Name: "auditEnabled", Label: "Audit service"},
-	{Name: "smsProvider", Label: "SMS provider"},
-	{Name: "auditRetentionDays", Label: "Days that audit entries are kept"},
-}
-
-var authTexts = []field{
-	{Name: "registrationMode", Label: "Registration",
-		Hint: "Approval and invitation below follow it where the file does not set them."},
-	{Name: "emailVerificationRequired", Label: "Mail addresses are verified"},
-	{Name: "phoneVerificationRequired", Label: "Phone numbers are verified"},
-	{Name: "approvalRequired", Label: "Somebody approves each registration"},
-	{Name: "inviteOnly", Label: "Only invited people register"},
-	{Name: "twoFactorRequired", Label: "A second factor is required"},
-	{Name: "jwtEnabled", Label: "Tokens (JWT)"},
-	{Name: "jwtSecret", Label: "Secret of the tokens"},
-	{Name: "jwtExpiresIn", Label: "Tokens expire after"},
-	{Name: "refreshTokenEnabled", Label: "Refresh tokens"},
-	{Name: "refreshTokenExpiresIn", Label: "Refresh tokens expire after"},
-	{Name: "sessionTimeout", Label: "Session timeout in seconds"},
-	{Name: "passwordMinLength", Label: "Characters of the shortest password"},
-	{Name: "passwordRequireUppercase", Label: "Passwords need a capital letter"},
-	{Name: "passwordRequireNumbers", Label: "Passwords need a digit"},
-}
-
-var smtpTexts = []field{
-	{Name: "host", Label: "Host", Required: true},
-	{Name: "port", Label: "Port", Hint: "587 for STARTTLS, 465 for TLS from the first byte."},
-	{Name: "username", Label: "User name", Hint: "Empty: the server asks for none."},
-	{Name: "password", Label: "Password",
-		Hint: "Left empty, the stored one stays. It is sealed before it is written into the file."},
-	{Name: "fromEmail", Label: "From: address", Required: true},
-	{Name: "fromName", Label: "From: name"},
-	{Name: "replyTo", Label: "Reply-To"},
-	{Name: "tlsEnabled", Label: "STARTTLS is required", Proposed: "yes"},
-	{Name: "sslEnabled", Label: "TLS from the first byte"},
-	{Name: "active", Label: "Active", Value: "yes", Hint: "Sends are refused while it is not."},
-	{Name: "caFile", Label: "Certificate of a private CA"},
-}
-
-var templateTexts = []field{
-	{Name: "code", Label: "Code", Required: true, Fixed: true, Hint: "What callers name, such as WELCOME."},
-	{Name: "name", Label: "Name", Required: true},
-	{Name: "subjectTemplate", Label: "Subject", Required: true, Hint: "Placeholders are {{name}}."},
-	{Name: "bodyHtml", Label: "HTML", Type: "code"},
-	{Name: "bodyText", Label: "Text", Type: "code"},
-	{Name: "maxAge", Label: "Kept trying for", Hint: "Such as 10m or 24h."},
-	{Name: "active", Label: "Active", Value: "yes"},
-}
-
-// fieldsOf completes the fields of a form from those of the noun. A field that no text is given for follows at the end.
-func fieldsOf(noun []catalog.Field, texts []field) []field {
-	of := make(map[string]catalog.Field, len(noun))
-	for _, f := range noun {
-		of[f.Name] = f
-	}
-	for i := range texts {
-		f, known := of[texts[i].Name]
-		if !known {
-			panic("console: no noun has the field " + texts[i].Name + ": impossible while both tables agree")
-		}
-		texts[i].typed(f)
-		delete(of, f.Name)
-	}
-	for _, f := range noun {
-		if _, left := of[f.Name]; left {
-			x := field{Name: f.Name, Label: f.Name}
-			x.typed(f)
-			texts = append(texts, x)
+// fieldsOf makes the fields of a form from those of the noun. set may add what is particular to a field; nil: nothing.
+func fieldsOf(noun []catalog.Field, set func(*control)) []field {
+	fields := make([]field, len(noun))
+	for i, f := range noun {
+		x := &fields[i].control
+		x.Field = f
+		if x.typed(); set != nil {
+			set(x)
 		}
 	}
-	return texts
+	return fields
 }
 
-// typed takes from a field of the catalog what it says.
-func (x *field) typed(f catalog.Field) {
-	x.FileOnly, x.Follows = f.FileOnly, f.Follows
-	kind := "text"
-	switch f.Value.(type) {
+// typed chooses how the field is shown.
+func (x *control) typed() {
+	x.Type = "text"
+	switch x.Value.(type) {
 	case *bool:
-		kind, x.Choices = "select", []choice{{"yes", "yes"}, {"no", "no"}}
-		x.Bool = true
-		if x.Value == "" {
-			x.Value = "no"
-		}
+		x.Type, x.Choices = "select", choicesOf("yes", "no")
 	case **bool:
-		kind, x.Choices = "select", []choice{{"", x.Unset}, {"yes", "yes"}, {"no", "no"}}
-		x.Bool, x.Nullable = true, true
+		x.Type, x.Choices = "select", append([]choice{{"", x.Unset}}, choicesOf("yes", "no")...)
 	case *int:
-		kind = "number"
-	case **string:
-		x.Nullable = true
+		x.Type = "number"
 	case *catalog.Secret:
-		kind = "password"
+		x.Type = "password"
 	case *[]catalog.Label:
-		kind = "labels"
+		x.Type = "labels"
+	case []string:
+		if x.Type = "slugs"; x.OneOf != nil {
+			x.Type, x.Choices = "permissions", choicesOf(x.OneOf...)
+		}
+		return
 	}
-	if f.OneOf != nil {
-		kind, x.Choices = "select", choicesOf(f.OneOf)
-	}
-	if x.Type == "" {
-		x.Type = kind
+	switch {
+	case x.Verbatim:
+		x.Type = "code"
+	case x.Lines:
+		x.Type = "textarea"
+	case x.OneOf != nil:
+		x.Type, x.Choices = "select", choicesOf(x.OneOf...)
 	}
 }
 
-func choicesOf(words []string) (choices []choice) {
+func choicesOf(words ...string) (choices []choice) {
 	for _, w := range words {
 		choices = append(choices, choice{w, w})
 	}
 	return choices
+}
+
+// textOf returns a field's value as a form shows it. A secret is never shown, and no number of a form may be 0.
+func textOf(f catalog.Field) string {
+	if list, is := f.Value.([]string); is {
+		return strings.Join(list, ", ")
+	}
+	switch v := f.Plain().(type) {
+	case catalog.Secret:
+		return ""
+	case []catalog.Label:
+		lines := make([]string, len(v))
+		for i, l := range v {
+			lines[i] = l.Name + "=" + l.Value
+		}
+		return strings.Join(lines, "\n")
+	case int:
+		if v == 0 {
+			return ""
+		}
+		return text(v)
+	default:
+		return text(v)
+	}
 }

@@ -168,7 +168,8 @@ func groupsOf(full object) (groups []valueGroup) {
 			}
 			row := valueRow{Name: name, Value: text(value)}
 			if name == "labels" {
-				row.Value = strings.ReplaceAll(shown(field{Name: name, Type: "labels"}, values), "\n", ", ")
+				labels := field{control: control{Field: catalog.Field{Name: name}, Type: "labels"}}
+				row.Value = strings.ReplaceAll(shown(labels, values), "\n", ", ")
 			}
 			if !has {
 				row.Value = "(secret)"
