@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"net/http"
 	"net/url"
 	"strings"
@@ -37,5 +38,18 @@ func TestConsoleKeyChange(t *testing.T) {
 	}
 	if r.resolver.Keys().Named("leaver") != nil {
 		t.Error("the key is still there")
+	}
+}
+
+// TestConsoleHidesSecret: the answers of a look-up are shown without the secret of the tokens, whatever is in it.
+func TestConsoleHidesSecret(t *testing.T) {
+	r := newConsoleRig(t, newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  domain \"acme.example\" {}\n}\n"}))
+	r.alter = func(_ string, answer []byte) []byte {
+		return bytes.Replace(answer, []byte(`"jwtSecret":null`), []byte(`"jwtSecret":"a \"quote\", a \\ and the rest"`), 1)
+	}
+	g := r.signIn(t, r.key)
+	g.send("/console/?domain=acme.example", nil)
+	if strings.Contains(g.page, "the rest") || !strings.Contains(g.page, `jwtSecret&#34;: &#34;(secret)&#34;`) {
+		t.Errorf("%d %s", g.status, visibleText(g.page))
 	}
 }

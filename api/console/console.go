@@ -116,7 +116,6 @@ type Node struct {
 // A Console answers everything below Prefix. Safe for concurrent use.
 type Console struct {
 	o        Options
-	client   *http.Client
 	mux      *http.ServeMux
 	guard    http.Handler // mux behind the check against requests of other sites
 	pages    map[string]*template.Template
@@ -134,7 +133,7 @@ func New(o Options) (*Console, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	c := &Console{o: o, client: &http.Client{Transport: o.API, Timeout: callTime}, mux: http.NewServeMux()}
+	c := &Console{o: o, mux: http.NewServeMux()}
 	c.stopped, c.stop = context.WithCancel(context.Background())
 	c.sessions.all = map[string]*session{}
 	var err error
@@ -269,7 +268,7 @@ func (c *Console) signedIn(h handler) http.Handler {
 		if s == nil {
 			to := Prefix + "sign-in"
 			if r.Method == http.MethodGet {
-				to += "?" + query("to", r.URL.RequestURI(), "why", why)
+				to = link(to, "to", r.URL.RequestURI(), "why", why)
 			} else if why == "" {
 				to += "?why=ended"
 			}
@@ -294,12 +293,4 @@ func (c *Console) signedIn(h handler) http.Handler {
 		}
 		h(w, r, s)
 	})
-}
-
-// projectID returns text if it is a decimal number, else "".
-func projectID(text string) string {
-	if text == "" || strings.Trim(text, "0123456789") != "" {
-		return ""
-	}
-	return text
 }

@@ -6,9 +6,9 @@
 // first, and is made only if what it started from is still there. Pages work without JavaScript, except for what is
 // live. A slow browser costs a goroutine, and slows nobody else.
 //
-// What it needs. A way to the API (Options.API), the check of keys (Keys), and for what the API does not tell, the
-// state of the files (Config), of the mail queue (Mail) and the figures of this node. What concerns every project is
-// shown to keys for every project only.
+// What it needs. A way to the API (Options.API), which it calls with package client; the check of keys (Keys); and for
+// what the API does not tell, the state of the files, of the mail queue and of this node (Node). What concerns every
+// project is shown to keys for every project only. What a field of a form is comes from package catalog.
 //
 // What it does not do. It has no store, no accounts and no rights of its own; sessions live in memory and end with the
 // process. It does not know the HTTP library of the server that it is mounted in: it is a plain http.Handler.

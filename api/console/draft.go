@@ -1,11 +1,13 @@
 package console
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+
+	"fingerpost/api/client"
+	"fingerpost/resolver/catalog"
 )
 
 // A draft is a change that a person has seen the diff of and not saved yet. It lives in the session, so that no
@@ -14,14 +16,14 @@ type draft struct {
 	ID, Title, Back string
 	Proposal        string // that it was made in, or ""
 	Diff            string
-	Problems        []object
+	Problems        []client.Problem
 	Error           *failure
 
-	kind, project, id string
-	sent              url.Values
-	etag              string
-	call              call // with a header, which may be empty
-	saving            bool
+	kind   string
+	id     int64 // of what is edited
+	sent   url.Values
+	edit   client.Edit
+	saving bool
 }
 
 // EditLink leads back to the form, "" if there was none.
@@ -29,16 +31,13 @@ func (d *draft) EditLink() string {
 	if d.sent == nil {
 		return ""
 	}
-	return link(Prefix+"edit", "kind", d.kind, "project", d.project, "id", d.id, "draft", d.ID)
+	return link(Prefix+"edit", "kind", d.kind, "project", d.edit.Project, "id", d.id, "draft", d.ID)
 }
 
 // Anew reports whether the save makes values of its own: those of a dry run are not those of the save.
 func (d *draft) Anew() bool {
 	return d.kind == "key" || strings.Contains(d.Diff, `sealed("`)
 }
-
-// new reports whether the change must not replace anything.
-func (d *draft) new() bool { return d.call.header.Get("If-None-Match") != "" }
 
 var existsAlready = &failure{Status: http.StatusPreconditionFailed,
 	Message: "This exists already, and was not replaced. Edit that one."}
@@ -47,7 +46,7 @@ var existsAlready = &failure{Status: http.StatusPreconditionFailed,
 func (d *draft) Live() bool { return editable[d.kind].live }
 
 // Deletes reports whether the change deletes something.
-func (d *draft) Deletes() bool { return d.call.method == http.MethodDelete }
+func (d *draft) Deletes() bool { return d.edit.Verb == client.Delete }
 
 // addDraft gives a draft its id, and forgets the oldest one if there are many.
 func (s *session) addDraft(d *draft) {
@@ -63,7 +62,7 @@ func (s *session) addDraft(d *draft) {
 	s.drafts = append(s.drafts[at:len(s.drafts):len(s.drafts)], d)
 }
 
-// bytes is about the memory of a draft's texts; its call shares those of the form.
+// bytes is about the memory of a draft's texts; its edit shares those of the form.
 func (d *draft) bytes() int {
 	n := len(d.Diff)
 	for _, values := range d.sent {
@@ -128,8 +127,6 @@ func (c *Console) showDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	c.render(w, r, s, http.StatusOK, "draft", d.Title, d)
 }
 
-const headerPropose = "X-Propose"
-
 var proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
 // saveDraft saves a change, proposes it, or drops it.
@@ -150,81 +147,77 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 		c.failed(w, r, s, &failure{Status: http.StatusBadRequest, Message: "The form does not say what to do."})
 		return
 	}
-	save := d.call
-	save.header = d.call.header.Clone()
-	if m := strings.TrimSpace(r.PostFormValue("message")); m != "" {
-		save.header.Set("X-Change-Message", m)
-	}
-	proposal := d.Proposal
-	if proposal == "" && r.PostFormValue("do") == "propose" {
-		name := strings.TrimSpace(r.PostFormValue("proposal"))
-		if d.Live() {
-			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest,
-				Message: "Keys are always live: a change of them cannot be proposed."})
+	save := d.edit
+	save.Message = strings.TrimSpace(r.PostFormValue("message"))
+	if d.Proposal == "" && r.PostFormValue("do") == "propose" {
+		save.Proposal = strings.TrimSpace(r.PostFormValue("proposal"))
+		if bad := d.proposable(save.Proposal); bad != "" {
+			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest, Message: bad})
 			return
 		}
-		if !proposalName.MatchString(name) {
-			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest,
-				Message: "A proposal needs a name of lower-case letters, digits, dots and hyphens, such as rename-shop."})
-			return
-		}
-		save.header.Set(headerPropose, name)
-		proposal = name
 	}
 	if !s.beginSave(d) {
 		c.failed(w, r, s, goneDraft)
 		return
 	}
-	a, err := c.ask(r.Context(), s, save)
-	if fail, is := errors.AsType[*failure](err); is {
-		s.endSave(d)
-		if fail.Status == http.StatusPreconditionFailed && proposal != d.Proposal {
-			c.showRefused(w, r, s, d, &failure{Status: fail.Status, Message: "The proposal " + proposal +
-				" has changed this already. Open it on the page Changes, work in it, and edit what it has."})
-			return
-		}
-		if fail.Status == http.StatusPreconditionFailed && d.new() {
-			c.showRefused(w, r, s, d, existsAlready)
-			return
-		}
-		if fail.Status == http.StatusPreconditionFailed || fail.Code == "CONFIG_CHANGED_ON_DISK" {
-			f, err := c.formOf(r, s, d.kind, d.project, d.id)
-			if err == nil && d.sent != nil && !d.Deletes() {
-				f.fill(d.sent)
-				s.drop(d)
-				c.conflict(w, r, s, f)
-				return
-			}
-		}
-		c.showRefused(w, r, s, d, fail)
-		return
-	}
+	made, err := c.api(s).Make(r.Context(), &save)
 	if err != nil {
 		s.endSave(d)
-		c.failed(w, r, s, err)
+		c.notSaved(w, r, s, d, save.Proposal, failureOf(err))
 		return
 	}
 	s.drop(d)
-	c.saved(s, d, a, proposal != "")
+	c.saved(s, d, &made, save.Proposal)
 	to := d.Back
-	if id, made := strings.CutPrefix(a.Header.Get("Location"), projectsPath+"/"); made && d.kind == "project" &&
-		d.Proposal != "" {
-		to = Prefix + "projects/" + id
-	} else if d.kind == "project" && d.Deletes() {
+	switch {
+	case made.Project != 0 && d.kind == "project" && save.Proposal == d.Proposal:
+		to = projectPage(made.Project)
+	case d.kind == "project" && d.Deletes():
 		to = Prefix + "projects"
-	} else if d.kind == "project" && d.project == "" && a.Status == http.StatusCreated {
-		to = Prefix + "projects/" + text(a.Object()["id"])
-	} else if proposal != d.Proposal {
+	case save.Proposal != d.Proposal:
 		to = Prefix + "changes"
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
+// proposable returns why a draft cannot be proposed under a name, "" if it can.
+func (d *draft) proposable(name string) string {
+	switch {
+	case d.Live():
+		return "Keys are always live: a change of them cannot be proposed."
+	case !proposalName.MatchString(name):
+		return "A proposal needs a name of lower-case letters, digits, dots and hyphens, such as rename-shop."
+	}
+	return ""
+}
+
+// notSaved shows why a draft was not saved: the form with both versions if somebody has changed the same meanwhile, else
+// the diff again.
+func (c *Console) notSaved(w http.ResponseWriter, r *http.Request, s *session, d *draft, proposal string,
+	fail *failure) {
+	changed := fail.Status == http.StatusPreconditionFailed
+	switch {
+	case changed && proposal != d.Proposal:
+		fail = &failure{Status: fail.Status, Message: "The proposal " + proposal +
+			" has changed this already. Open it on the page Changes, work in it, and edit what it has."}
+	case changed && d.edit.IfNew:
+		fail = existsAlready
+	case (changed || fail.Code == catalog.CodeFileChanged) && d.sent != nil && !d.Deletes():
+		if f, err := c.formOf(r, s, d.kind, text(d.edit.Project), text(d.id)); err == nil {
+			f.fill(d.sent)
+			s.drop(d)
+			c.conflict(w, r, s, f)
+			return
+		}
+	}
+	c.showRefused(w, r, s, d, fail)
+}
+
 // saved tells the person what has become of the change.
-func (c *Console) saved(s *session, d *draft, a *answer, proposed bool) {
-	switch commit := a.Header.Get("X-Commit"); {
-	case proposed:
-		s.say("Proposed on the branch " + text(a.Object()["branch"]) + ". Nothing is live before somebody applies it.")
+func (c *Console) saved(s *session, d *draft, made *client.Made, proposal string) {
+	switch commit := made.Commit; {
+	case proposal != "":
+		s.say("Proposed on the branch " + made.Branch + ". Nothing is live before somebody applies it.")
 	case commit != "":
 		s.say("Saved as commit " + commit[:min(len(commit), 10)] + ", and live.")
 	case c.o.Git:
@@ -232,9 +225,9 @@ func (c *Console) saved(s *session, d *draft, a *answer, proposed bool) {
 	default:
 		s.say("Saved into the file, and live.")
 	}
-	if key := text(a.Object()["key"]); d.kind == "key" && key != "" {
+	if made.Key != "" {
 		s.mu.Lock()
-		s.secretNotice = key
+		s.secretNotice = made.Key
 		s.mu.Unlock()
 	}
 }

@@ -1,9 +1,10 @@
 package console
 
 import (
-	"errors"
 	"net/http"
 	"strings"
+
+	"fingerpost/api/client"
 )
 
 // editPage shows a form, empty or with what the API has.
@@ -19,7 +20,7 @@ func (c *Console) editPage(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 	if draft := s.draft(q.Get("draft")); draft != nil { // a person goes back from the diff
 		f.fill(draft.sent)
-		f.ETag = draft.etag
+		f.ETag = draft.edit.IfMatch
 	}
 	c.render(w, r, s, http.StatusOK, "edit", f.Title, f)
 }
@@ -32,20 +33,16 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request, s *session) {
 		return
 	}
 	etag := r.PostFormValue("etag")
-	d := &draft{kind: f.Kind, project: f.Project, id: f.ID, sent: r.PostForm, etag: etag, Back: f.Back, Title: f.Title}
-	d.call = call{method: f.method, path: f.path, header: f.header(etag)}
+	d := &draft{kind: f.Kind, id: f.ID, sent: r.PostForm, edit: f.edit(etag), Back: f.Back, Title: f.Title}
 	if r.PostFormValue("delete") != "" {
 		f.Delete = true
-		d.Title, d.call.method = "Delete "+editable[f.Kind].title, http.MethodDelete
-		if editable[f.Kind].byCode {
-			d.call.path += "/" + f.ID
-		}
+		d.Title, d.edit.Verb, d.edit.ID = "Delete "+editable[f.Kind].title, client.Delete, f.ID
 	} else if f.fill(r.PostForm); !c.fits(w, r, s, f, d) {
 		return
 	}
 	c.prepare(w, r, s, d, func(fail *failure) {
 		switch {
-		case fail.Status == http.StatusPreconditionFailed && d.new():
+		case fail.Status == http.StatusPreconditionFailed && d.edit.IfNew:
 			c.refused(w, r, s, f, existsAlready)
 		case fail.Status == http.StatusPreconditionFailed:
 			c.conflict(w, r, s, f)
@@ -55,9 +52,9 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request, s *session) {
 	})
 }
 
-// fits puts what a person has changed into the draft's call. If there is nothing to save it answers and reports false.
+// fits puts what a person has changed into the draft's edit. If there is nothing to save it answers and reports false.
 func (c *Console) fits(w http.ResponseWriter, r *http.Request, s *session, f *form, d *draft) bool {
-	if d.etag != "" && f.ETag != "" && f.ETag != d.etag {
+	if etag := d.edit.IfMatch; etag != "" && f.ETag != "" && f.ETag != etag {
 		c.conflict(w, r, s, f)
 		return false
 	}
@@ -69,37 +66,30 @@ func (c *Console) fits(w http.ResponseWriter, r *http.Request, s *session, f *fo
 		s.say("Nothing was changed.")
 		http.Redirect(w, r, f.Back, http.StatusSeeOther)
 	default:
-		d.call.body = body
+		d.edit.Fields = body
 		return true
 	}
 	return false
 }
 
-// prepare makes a dry run of a draft's call, and shows what it changes. refused answers where the API refuses it.
+// prepare makes a dry run of a draft's edit, and shows what it changes. refused answers where the API refuses it.
 func (c *Console) prepare(w http.ResponseWriter, r *http.Request, s *session, d *draft, refused func(*failure)) {
 	if name := s.Proposal(); name != "" && !d.Live() {
-		d.Proposal = name
-		d.call.header.Set(headerPropose, name)
+		d.Proposal, d.edit.Proposal = name, name
 	}
-	dry := d.call
-	dry.path += "?dryRun=1"
-	a, err := c.ask(r.Context(), s, dry)
-	if fail, is := errors.AsType[*failure](err); is {
-		refused(fail)
-		return
-	}
+	dry, err := c.api(s).Try(r.Context(), &d.edit)
 	if err != nil {
-		c.failed(w, r, s, err)
+		refused(failureOf(err))
 		return
 	}
-	d.Diff, d.Problems = text(a.Object()["diff"]), asList(a.Object()["problems"])
+	d.Diff, d.Problems = dry.Diff, dry.Problems
 	s.addDraft(d)
 	http.Redirect(w, r, Prefix+"drafts/"+d.ID, http.StatusSeeOther)
 }
 
 // refused shows a form again with what the API says about it.
 func (c *Console) refused(w http.ResponseWriter, r *http.Request, s *session, f *form, fail *failure) {
-	var rest []detail
+	var rest []client.Detail
 details:
 	for _, d := range fail.Details {
 		for i := range f.Fields {
@@ -111,23 +101,19 @@ details:
 		}
 		rest = append(rest, d)
 	}
-	f.Note = fail.Message
-	for _, d := range rest {
-		f.Note += "; " + d.Field + " " + d.Message
-	}
+	f.Note = reason(&failure{Message: fail.Message, Details: rest})
 	c.render(w, r, s, fail.Status, "edit", f.Title, f)
 }
 
 // conflict shows both versions of what has been changed meanwhile. f has what the person wanted.
 func (c *Console) conflict(w http.ResponseWriter, r *http.Request, s *session, f *form) {
-	fresh, err := c.formOf(r, s, f.Kind, f.Project, f.ID)
+	fresh, err := c.formOf(r, s, f.Kind, text(f.Project), text(f.ID))
 	if err != nil {
 		c.failed(w, r, s, err)
 		return
 	}
 	for i := range f.Fields {
-		f.Fields[i].Now = fresh.Fields[i].Text
-		if f.Fields[i].Type == "password" {
+		if f.Fields[i].Now = fresh.Fields[i].Text; f.Fields[i].Type == "password" {
 			f.Fields[i].Now = f.Fields[i].Text
 		}
 	}

@@ -4,24 +4,26 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+
+	"fingerpost/api/client"
+	"fingerpost/resolver/catalog"
 )
 
 // A form edits one resource of the API. Its fields are those of the API, in the same naming.
 type form struct {
-	Kind, Project, ID string // what is edited; ID "" for a new one
-	Title, Note       string
-	Fields            []field
-	ETag              string // of what the form shows; "" for something new
-	Delete            bool   // the form asks whether to delete it
-	Back              string
+	Kind        string
+	Project, ID int64 // what is edited; ID 0 for something new
+	Title, Note string
+	Fields      []field
+	ETag        string // of what the form shows; "" for something new
+	Delete      bool   // the form asks whether to delete it
+	Back        string
 
-	method, path string
-	mail         bool   // of the mail API
-	now          object // what the API has; nil for something new
+	verb client.Verb
+	now  noun // what the API has; nil for something new
 }
 
 // A field is a field of a form.
@@ -63,20 +65,6 @@ func (f *form) field(name string) *field {
 		return nil
 	}
 	return &f.Fields[i]
-}
-
-// shown returns a field's value in a form.
-func shown(f field, of object) string {
-	v := of[f.Name]
-	if f.Type != "labels" {
-		return text(v)
-	}
-	var lines []string
-	for name, value := range asObject(v) {
-		lines = append(lines, name+"="+text(value))
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
 }
 
 // asSent returns a text as a browser sends it back if nobody has changed it: a line has no line ends, and those of a
@@ -145,11 +133,11 @@ func (f *form) sends(x *field) bool {
 
 // body returns what the person has changed, nil for nothing, so that nothing else is touched. ok is false if a field is
 // not what it should be.
-func (f *form) body() (body object, ok bool) {
+func (f *form) body() (body map[string]any, ok bool) {
 	if !slices.ContainsFunc(f.Fields, func(x field) bool { return x.touched }) {
 		return nil, true
 	}
-	body, ok = object{}, true
+	body, ok = map[string]any{}, true
 	for i := range f.Fields {
 		if x := &f.Fields[i]; f.sends(x) {
 			if body[x.Name], x.Error = x.sent(f.now); x.Error != "" {
@@ -164,8 +152,8 @@ func (f *form) body() (body object, ok bool) {
 }
 
 // whole returns all fields that have a value, for a call that uses nothing stored.
-func (f *form) whole() (body object, ok bool) {
-	body, ok = object{}, true
+func (f *form) whole() (body map[string]any, ok bool) {
+	body, ok = map[string]any{}, true
 	for i := range f.Fields {
 		if x := &f.Fields[i]; x.ReadOnly == "" && !x.FileOnly && x.Text != "" {
 			if body[x.Name], x.Error = x.sent(nil); x.Error != "" {
@@ -177,7 +165,7 @@ func (f *form) whole() (body object, ok bool) {
 }
 
 // sent returns a field's value for the API, and what is wrong with it. now is what the API has.
-func (f *field) sent(now object) (value any, bad string) {
+func (f *field) sent(now noun) (value any, bad string) {
 	switch {
 	case f.nullable() && f.Text == "":
 		return nil, ""
@@ -191,7 +179,7 @@ func (f *field) sent(now object) (value any, bad string) {
 		}
 		return json.Number(f.Text), ""
 	case "labels":
-		return f.labels(asObject(now[f.Name]))
+		return f.labels(named(now, f.Name))
 	case "permissions":
 		return strings.Split(f.Text, ", "), ""
 	case "slugs":
@@ -201,8 +189,14 @@ func (f *field) sent(now object) (value any, bad string) {
 }
 
 // labels reads the lines of labels. The value of a label whose line is as it was shown stays exactly as it is.
-func (f *field) labels(now object) (labels object, bad string) {
-	labels = object{}
+func (f *field) labels(now *catalog.Field) (labels map[string]string, bad string) {
+	had := map[string]string{}
+	if now != nil {
+		for _, l := range *now.Value.(*[]catalog.Label) {
+			had[l.Name] = l.Value
+		}
+	}
+	labels = map[string]string{}
 	for l := range strings.Lines(f.Text) {
 		if l = strings.TrimSpace(l); l == "" {
 			continue
@@ -213,21 +207,21 @@ func (f *field) labels(now object) (labels object, bad string) {
 		}
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		labels[name] = value
-		if had, has := now[name]; has && strings.TrimSpace(text(had)) == value {
+		if had, has := had[name]; has && strings.TrimSpace(had) == value {
 			labels[name] = had
 		}
 	}
 	return labels, ""
 }
 
-// header returns the preconditions of a save: what the form shows is still there, or still is not.
-func (f *form) header(etag string) http.Header {
-	h := http.Header{}
-	switch {
-	case etag != "":
-		h.Set("If-Match", etag)
-	case f.now == nil && f.mail: // these calls change what exists
-		h.Set("If-None-Match", "*")
+// edit returns what a save does, without its fields: only if what the form shows is still there, or still is not.
+func (f *form) edit(etag string) client.Edit {
+	k := editable[f.Kind]
+	e := client.Edit{Object: k.object(f.Project, f.ID), Verb: f.verb, IfMatch: etag}
+	if k.byCode {
+		e.ID = 0
 	}
-	return h
+	// Without an ETag the calls of the mail API change what exists.
+	e.IfNew = etag == "" && f.now == nil && (k.kind == catalog.KindSMTPConfig || k.kind == catalog.KindTemplate)
+	return e
 }

@@ -4,19 +4,95 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/api/client"
 	"fingerpost/resolver/catalog"
 )
 
-// A kind describes a resource: where it is, and its fields.
+// A kind describes a resource that has a form. What a field is, how people call it and what the API sets without it come
+// from the catalog, which checks requests and files by it.
 type kind struct {
+	kind   catalog.Kind
 	title  string
-	mail   bool
-	list   string // path of the collection, "%s" is the project
-	single bool   // a project has one
-	live   bool   // a change of it cannot be proposed
-	byCode bool   // it is saved by its code, so that a default becomes the project's own; origins are not known
-	part   string // of the answer with view=full that has its values and origins; "": it is the answer itself
-	fields []field
+	single bool // a project has one
+	live   bool // a change of it cannot be proposed
+	byCode bool // it is saved by its code, so that a default becomes the project's own; origins are not known
+	fields func() noun
+	// part returns the fields of the one with the id as they are in force, and where they are said.
+	part func(x *catalog.Explained, id int64) (noun, catalog.Origins)
+	set  func(*control) // adds what a field has in this form alone; nil: nothing
+}
+
+// A noun is the fields of one, as the catalog lists them.
+type noun = []catalog.Field
+
+// editable are the resources that have forms.
+var editable = map[string]kind{
+	"project": {kind: catalog.KindProject, title: "project",
+		fields: func() noun { return projectFields(new(catalog.Project)) },
+		part: func(x *catalog.Explained, _ int64) (noun, catalog.Origins) {
+			return projectFields(&x.Config.Project), x.Project
+		},
+		set: func(x *control) { x.later = x.Name == "status" }},
+	"domain": {kind: catalog.KindDomain, title: "domain",
+		fields: func() noun { return (&catalog.Domain{Active: true}).AuditFields() }, part: domainOf},
+	"service-settings": {kind: catalog.KindServiceSettings, title: "service settings", single: true,
+		fields: func() noun { return new(catalog.ServiceSettings).Fields() },
+		part: func(x *catalog.Explained, _ int64) (noun, catalog.Origins) {
+			return x.Config.Service.Fields(), x.Service
+		}},
+	"auth-settings": {kind: catalog.KindAuthSettings, title: "auth settings", single: true,
+		fields: func() noun { return new(catalog.AuthSettings).Fields() },
+		part: func(x *catalog.Explained, _ int64) (noun, catalog.Origins) {
+			return x.Config.Auth.Fields(), x.Auth
+		}},
+	"smtp-config": {kind: catalog.KindSMTPConfig, title: "SMTP config", single: true,
+		fields: func() noun { return (&catalog.SMTPConfig{Active: true}).Fields() }, part: smtpOf,
+		set: func(x *control) {
+			if x.Name == "tlsEnabled" {
+				x.proposed = "yes"
+			}
+		}},
+	"template": {kind: catalog.KindTemplate, title: "template", byCode: true,
+		fields: func() noun { return (&catalog.Template{Active: true}).AuditFields() },
+		set:    func(x *control) { x.fixed = x.Name == "code" }},
+	"key": {kind: catalog.KindKey, title: "key", live: true, fields: keyFields},
+}
+
+// projectFields lists the fields of a project: the name first, of which the slug is made.
+func projectFields(p *catalog.Project) noun {
+	fields := p.AuditFields()
+	fields[0], fields[1] = fields[1], fields[0]
+	return fields
+}
+
+func domainOf(x *catalog.Explained, id int64) (noun, catalog.Origins) {
+	for i := range x.Domains {
+		if d := &x.Config.Domains[i]; d.ID == id {
+			return d.AuditFields(), x.Domains[i]
+		}
+	}
+	return nil, nil
+}
+
+func smtpOf(x *catalog.Explained, _ int64) (noun, catalog.Origins) {
+	if x.Config.SMTP == nil {
+		return nil, nil
+	}
+	return x.Config.SMTP.Fields(), x.SMTP
+}
+
+// keyFields lists the fields of a request for a key: those of the key that it chooses, and for how long.
+func keyFields() noun {
+	asked := []string{"name", "allow", "projects"}
+	return append(slices.DeleteFunc(new(catalog.Key).AuditFields(), func(f catalog.Field) bool {
+		return !slices.Contains(asked, f.Name)
+	}), catalog.Field{Name: "expiresIn", Value: new(string), Label: "Expires in",
+		Help: "Such as 720h. Left empty, never."})
+}
+
+// object names what a form of the kind edits for the client. id is 0 for something new.
+func (k *kind) object(project, id int64) client.Object {
+	return client.Object{Kind: k.kind, Project: project, ID: id}
 }
 
 // A control is how a field of a kind is shown, the same in each of its forms. Its Value is what the API sets where a
@@ -28,86 +104,26 @@ type control struct {
 	proposed string   // what a form for something new begins with; "": its Value
 	later    bool     // something new has no such field
 	fixed    bool     // only something new has a choice
-	fullOnly bool     // only view=full shows it; the ETag covers it
 }
 
 // A choice is an option of a select, or a permission.
 type choice struct{ Value, Text string }
 
-// nullable reports whether no text means null.
-func (x *control) nullable() bool {
-	switch x.Value.(type) {
-	case **bool, **string:
-		return true
-	}
-	return false
-}
-
-// yesOrNo reports whether the texts "yes" and "no" are true and false.
-func (x *control) yesOrNo() bool {
-	switch x.Value.(type) {
-	case *bool, **bool:
-		return true
-	}
-	return false
-}
-
-// editable are the resources that have forms. What a field is, its name for people and what the API sets without it come
-// from the catalog, which checks requests and files by it; below is only what the calls of the API have of their own.
-var editable = map[string]kind{
-	"project": {title: "project", list: projectsPath, fields: fieldsOf(projectFields(), func(x *control) {
-		x.later, x.fullOnly = x.Name == "status", x.Name == "labels"
-	})},
-	"domain": {title: "domain", list: projectsPath + "/%s/domains", part: "domains",
-		fields: fieldsOf((&catalog.Domain{Active: true}).AuditFields(), nil)},
-	"service-settings": {title: "service settings", list: projectsPath + "/%s/service-settings", single: true,
-		part: "serviceSettings", fields: fieldsOf(new(catalog.ServiceSettings).Fields(), nil)},
-	"auth-settings": {title: "auth settings", list: projectsPath + "/%s/auth-settings", single: true,
-		part: "authSettings", fields: fieldsOf(new(catalog.AuthSettings).Fields(), nil)},
-	"smtp-config": {title: "SMTP config", list: mailPath("%s", "/smtp-config"), mail: true, single: true,
-		part: "smtpConfig", fields: fieldsOf((&catalog.SMTPConfig{Active: true}).Fields(), func(x *control) {
-			if x.Name == "tlsEnabled" {
-				x.proposed = "yes"
-			}
-		})},
-	"template": {title: "template", list: mailPath("%s", "/templates"), mail: true, byCode: true,
-		fields: fieldsOf((&catalog.Template{Active: true}).AuditFields(), func(x *control) {
-			x.fixed = x.Name == "code"
-		})},
-	"key": {title: "key", list: keysPath, live: true, fields: fieldsOf(keyFields(), nil)},
-}
-
-// projectFields lists the fields of a project: the slug, which is made from the name, follows it.
-func projectFields() []catalog.Field {
-	fields := new(catalog.Project).AuditFields()
-	fields[0], fields[1] = fields[1], fields[0]
-	return fields
-}
-
-// keyFields lists the fields of a request for a key: those of the key that it chooses, and for how long.
-func keyFields() []catalog.Field {
-	asked := []string{"name", "allow", "projects"}
-	return append(slices.DeleteFunc(new(catalog.Key).AuditFields(), func(f catalog.Field) bool {
-		return !slices.Contains(asked, f.Name)
-	}), catalog.Field{Name: "expiresIn", Value: new(string), Label: "Expires in",
-		Help: "Such as 720h. Left empty, never."})
-}
-
-// fieldsOf makes the fields of a form from those of the noun. set may add what is particular to a field; nil: nothing.
-func fieldsOf(noun []catalog.Field, set func(*control)) []field {
-	fields := make([]field, len(noun))
-	for i, f := range noun {
-		x := &fields[i].control
-		x.Field = f
-		if x.typed(); set != nil {
-			set(x)
+// controls makes the fields of a form.
+func (k *kind) controls() []field {
+	var fields []field
+	for _, f := range k.fields() {
+		x := field{control: control{Field: f}}
+		if x.choose(); k.set != nil {
+			k.set(&x.control)
 		}
+		fields = append(fields, x)
 	}
 	return fields
 }
 
-// typed chooses how the field is shown.
-func (x *control) typed() {
+// choose decides how the field is shown.
+func (x *control) choose() {
 	x.Type = "text"
 	switch x.Value.(type) {
 	case *bool:
@@ -136,6 +152,24 @@ func (x *control) typed() {
 	}
 }
 
+// yesOrNo reports whether the texts "yes" and "no" are true and false.
+func (x *control) yesOrNo() bool {
+	switch x.Value.(type) {
+	case *bool, **bool:
+		return true
+	}
+	return false
+}
+
+// nullable reports whether no text means null.
+func (x *control) nullable() bool {
+	switch x.Value.(type) {
+	case **bool, **string:
+		return true
+	}
+	return false
+}
+
 func choicesOf(words ...string) (choices []choice) {
 	for _, w := range words {
 		choices = append(choices, choice{w, w})
@@ -146,7 +180,7 @@ func choicesOf(words ...string) (choices []choice) {
 // textOf returns a field's value as a form shows it. A secret is never shown, and no number of a form may be 0.
 func textOf(f catalog.Field) string {
 	if list, is := f.Value.([]string); is {
-		return strings.Join(list, ", ")
+		return text(list)
 	}
 	switch v := f.Plain().(type) {
 	case catalog.Secret:
@@ -165,4 +199,13 @@ func textOf(f catalog.Field) string {
 	default:
 		return text(v)
 	}
+}
+
+// named returns the field of a name, nil if there is none.
+func named(fields noun, name string) *catalog.Field {
+	i := slices.IndexFunc(fields, func(f catalog.Field) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &fields[i]
 }

@@ -2,38 +2,38 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
-	"net/url"
+	"regexp"
 	"strings"
 
 	"golang.org/x/net/idna"
 
+	"fingerpost/api/client"
 	"fingerpost/resolver/catalog"
 )
 
 // A lookUpView is what is known of a domain.
 type lookUpView struct {
 	Domain     string
-	Code       string // of a refusal
-	Message    string
-	Answer     object // of resolve
+	Failed     *failure           // of a refusal
+	Message    string             // why it is refused
+	Answer     *client.Resolution // nil: refused
 	Exact      bool
 	Records    []recordRow
 	Cached     string // "yes", "no" or "": not known
-	Full       object
 	Groups     []valueGroup
 	Flat, JSON string
-	Change     object // the last one, of the audit trail
+	Change     *client.AuditEntry // the last one; nil: none
 	Example    string
 }
 
 // A recordRow is a name under which a domain could be found.
 type recordRow struct {
 	Name     string
-	Record   object // nil: there is none
-	Project  object
+	Record   *catalog.Domain  // nil: there is none
+	Project  *catalog.Project // nil: not known
 	Decides  bool
 	Shadowed bool // it would match if the deciding one were not there
 }
@@ -44,58 +44,55 @@ type valueGroup struct {
 	Rows  []valueRow
 }
 
-type valueRow struct{ Name, Value, Origin, Kind string }
-
-const (
-	resolvePath  = "/api/platform/projects/resolve"
-	projectsPath = "/api/platform/projects"
-	domainsPath  = "/api/platform/domains"
-	auditPath    = "/api/platform/audit"
-	keysPath     = "/api/platform/keys"
-)
+type valueRow struct {
+	Name, Value, Origin string
+	InFile              bool // Origin is a line of a file
+}
 
 // lookUp answers the start page: which project a domain leads to, and why.
 func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) {
 	v := lookUpView{Domain: strings.TrimSpace(r.FormValue("domain"))}
+	api := c.api(s)
 	if v.Domain == "" {
-		if a, err := c.ask(r.Context(), s, get(domainsPath, "page", "1", "limit", "10")); err == nil {
-			for _, d := range a.List() {
-				if name := text(d["domain"]); d["active"] == true && !strings.HasPrefix(name, "*.") {
-					v.Example = name
-					break
-				}
-			}
-		}
+		v.Example = example(r.Context(), api)
 		c.render(w, r, s, http.StatusOK, "lookup", "Look-up", v)
 		return
 	}
 	if c.o.Cached != nil {
 		v.Cached = text(c.o.Cached(v.Domain)) // before the question puts it there
 	}
-	a, err := c.ask(r.Context(), s, get(resolvePath, "domain", v.Domain))
-	if f, is := errors.AsType[*failure](err); is {
-		if v.Code, v.Message, v.Cached = f.Code, f.Message, ""; len(f.Details) > 0 {
-			v.Message = f.Details[0].Message
+	if a, err := api.Resolve(r.Context(), v.Domain); err != nil {
+		v.Failed, v.Cached = failureOf(err), ""
+		if v.Message = v.Failed.Message; len(v.Failed.Details) > 0 {
+			v.Message = v.Failed.Details[0].Message
 		}
-	} else if err != nil {
-		c.failed(w, r, s, err)
-		return
 	} else {
-		v.Answer = a.Object()
-		v.JSON = indented(a.Data)
+		v.Answer, v.JSON = &a, indented(a.Data)
 	}
-	c.candidates(r, s, &v)
+	v.candidates(r.Context(), api)
 	if v.Answer != nil {
-		c.explain(r, s, &v)
+		v.explain(r.Context(), api)
 	}
 	c.render(w, r, s, http.StatusOK, "lookup", "Look-up: "+v.Domain, v)
+}
+
+// example returns a domain that can be looked up, "" if there is none.
+func example(ctx context.Context, api *client.Client) string {
+	if page, err := api.DomainPage(ctx, query("page", "1", "limit", "10")); err == nil {
+		for _, d := range page.Rows {
+			if d.Active && !d.Wildcard() {
+				return d.Name
+			}
+		}
+	}
+	return ""
 }
 
 // maxCandidates bounds the names above a domain that are looked for.
 const maxCandidates = 12
 
 // candidates looks for all records that could match: the name, and the wildcards above it, the longest first.
-func (c *Console) candidates(r *http.Request, s *session, v *lookUpView) {
+func (v *lookUpView) candidates(ctx context.Context, api *client.Client) {
 	name := strings.ToLower(strings.TrimSuffix(v.Domain, "."))
 	if host, _, found := strings.Cut(name, ":"); found {
 		name = host
@@ -103,10 +100,9 @@ func (c *Console) candidates(r *http.Request, s *session, v *lookUpView) {
 	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
 		name = ascii
 	}
-	if v.Code == "VALIDATION_ERROR" || name == "" {
+	if v.Failed != nil && v.Failed.Code == catalog.CodeValidation || name == "" {
 		return
 	}
-	matched := text(asObject(v.Answer["matchedDomain"])["domain"])
 	names := []string{name}
 	for rest := name; len(names) < maxCandidates; {
 		_, above, found := strings.Cut(rest, ".")
@@ -118,111 +114,111 @@ func (c *Console) candidates(r *http.Request, s *session, v *lookUpView) {
 	decided := false
 	for _, n := range names {
 		row := recordRow{Name: n}
-		if a, err := c.ask(r.Context(), s, get(domainsPath, "q", n, "limit", "20")); err == nil {
-			for _, d := range a.List() {
-				if text(d["domain"]) == n {
-					row.Record = d
+		if page, err := api.DomainPage(ctx, query("q", n, "limit", "20")); err == nil {
+			for i := range page.Rows {
+				if page.Rows[i].Name == n {
+					row.Record = &page.Rows[i]
 				}
 			}
 		}
 		if row.Record != nil {
-			if a, err := c.ask(r.Context(), s, get(projectsPath+"/"+text(row.Record["projectId"]))); err == nil {
-				row.Project = a.Object()
+			if p, err := api.ProjectByID(ctx, row.Record.ProjectID); err == nil {
+				row.Project = &p
 			}
 			row.Decides, row.Shadowed = !decided, decided
 			decided = true
 		}
 		v.Records = append(v.Records, row)
 	}
-	v.Exact = matched == name
+	v.Exact = v.Answer != nil && v.Answer.Matched == name
 }
 
 // explain adds where each value comes from, the other form, and the last change.
-func (c *Console) explain(r *http.Request, s *session, v *lookUpView) {
-	id := text(asObject(v.Answer["project"])["id"])
-	if a, err := c.ask(r.Context(), s, get(resolvePath, "domain", v.Domain, "form", "flat")); err == nil {
-		if flat := asObject(a.Object()["authSettings"]); flat["jwtSecret"] != nil {
-			flat["jwtSecret"] = "(secret)" // people share their screens
-		}
-		v.Flat = indented(a.Data)
+func (v *lookUpView) explain(ctx context.Context, api *client.Client) {
+	if flat, err := api.ResolveFlat(ctx, v.Domain); err == nil {
+		v.Flat = secretInFlat.ReplaceAllString(indented(flat), `$1"(secret)"`)
 	}
-	if a, err := c.ask(r.Context(), s, get(projectsPath+"/"+id, "view", "full")); err == nil {
-		v.Full = a.Object()
-		v.Groups = groupsOf(v.Full)
+	if x, err := explained(ctx, api, v.Answer.ID); err == nil {
+		v.Groups = groupsOf(x)
 	}
-	if a, err := c.ask(r.Context(), s, get(auditPath, "projectId", id, "limit", "1")); err == nil && len(a.List()) > 0 {
-		v.Change = a.List()[0]
+	if page, err := api.AuditPage(ctx, query("projectId", v.Answer.ID, "limit", "1")); err == nil && len(page.Rows) > 0 {
+		v.Change = &page.Rows[0]
 	}
 }
 
-// groupsOf puts the values of view=full into tables, each with its origin.
-func groupsOf(full object) (groups []valueGroup) {
-	origin := asObject(full["origin"])
-	defaults := asObject(origin["defaults"])
-	table := func(title, part string, values, from object, fields ...string) {
+// secretInFlat finds the secret in the flat answer: people share their screens.
+var secretInFlat = regexp.MustCompile(`("jwtSecret": )"(?:[^"\\]|\\.)*"`)
+
+// explained reads a project in full, with the origin of each value.
+func explained(ctx context.Context, api *client.Client, project int64) (*catalog.Explained, error) {
+	document, err := api.Explain(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	return client.ReadExplained(document)
+}
+
+// groupsOf puts the values of a project into tables, each with its origin.
+func groupsOf(x *catalog.Explained) (groups []valueGroup) {
+	table := func(title string, fields noun, from catalog.Origins) {
 		g := valueGroup{Title: title}
-		for _, name := range fields {
-			value, has := values[name]
-			if !has && from[name] == nil {
-				continue
-			}
-			row := valueRow{Name: name, Value: text(value)}
-			if name == "labels" {
-				labels := field{control: control{Field: catalog.Field{Name: name}, Type: "labels"}}
-				row.Value = strings.ReplaceAll(shown(labels, values), "\n", ", ")
-			}
-			if !has {
+		for _, f := range fields {
+			row := valueRow{Name: f.Name, Value: textOf(f)}
+			switch f.Value.(type) {
+			case *catalog.Secret:
 				row.Value = "(secret)"
+			case *[]catalog.Label:
+				row.Value = strings.ReplaceAll(row.Value, "\n", ", ")
 			}
-			row.Origin, row.Kind = place(from[name])
-			if row.Kind == "defaults" {
-				if at, kind := place(asObject(defaults[part])[name]); kind == "file" {
-					row.Origin = "defaults, " + at
-				}
+			if o, told := from[f.Name]; told {
+				row.Origin, row.InFile = inherited("defaults", o), o.File != "" && !o.Defaults
 			}
 			g.Rows = append(g.Rows, row)
 		}
-		if len(g.Rows) > 0 {
-			groups = append(groups, g)
-		}
+		groups = append(groups, g)
 	}
-	table("Project", "", full, origin, "name", "slug", "status", "description", "labels", "id", "uuid")
-	table("Service settings", "serviceSettings", asObject(full["serviceSettings"]), asObject(origin["serviceSettings"]),
-		catalog.FieldNames(new(catalog.ServiceSettings).Fields())...)
-	table("Auth settings", "authSettings", asObject(full["authSettings"]), asObject(origin["authSettings"]),
-		catalog.FieldNames(new(catalog.AuthSettings).Fields())...)
-	table("SMTP config", "smtpConfig", asObject(full["smtpConfig"]), asObject(origin["smtpConfig"]),
-		catalog.FieldNames(new(catalog.SMTPConfig).Fields())...)
+	p := &x.Config.Project
+	id, uuid := int(p.ID), p.UUID.String()
+	table("Project", append(projectFields(p), catalog.Field{Name: "id", Value: &id},
+		catalog.Field{Name: "uuid", Value: &uuid}), x.Project)
+	table("Service settings", x.Config.Service.Fields(), x.Service)
+	table("Auth settings", x.Config.Auth.Fields(), x.Auth)
+	if x.Config.SMTP != nil {
+		table("SMTP config", x.Config.SMTP.Fields(), x.SMTP)
+	}
 	return groups
 }
 
-// place returns an origin as people read it: a file with its line, "defaults" or "built in".
-func place(v any) (where, kind string) {
-	switch v := v.(type) {
-	case object:
-		return text(v["file"]) + ":" + text(v["line"]), "file"
-	case string:
-		if v == "built-in" {
-			return "built in", v
-		}
-		return v, v
+// place returns an origin as people read it: a file with its line, or "built in".
+func place(o catalog.Origin) string {
+	if o.File == "" {
+		return "built in"
 	}
-	return "", ""
+	return o.File + ":" + itoa(o.Line)
 }
 
-func indented(v any) string {
+// inherited is place, with a word for what comes from the defaults block.
+func inherited(word string, o catalog.Origin) string {
+	switch {
+	case !o.Defaults:
+		return place(o)
+	case o.File == "":
+		return word
+	}
+	return word + ", " + place(o)
+}
+
+// indented returns JSON on lines that people can read.
+func indented(raw json.RawMessage) string {
 	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
+	_ = json.Indent(&out, raw, "", "  ")
 	return out.String()
 }
 
 // A projectsView is a page of projects.
 type projectsView struct {
 	Query, Status, Label string
-	Rows                 []object
+	Rows                 []catalog.Project
 	Total, Page, Pages   int
 	Counts               []statusCount
 	Link                 string // of another page, without its number
@@ -247,16 +243,17 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 	} else if named {
 		label = "label." + strings.TrimSpace(name)
 	}
-	filters := func(status string) []string {
-		f := []string{"q", v.Query, "status", status}
+	api := c.api(s)
+	find := func(status string, page, limit int) (client.Page[catalog.Project], error) {
+		q := query("q", v.Query, "status", status, "page", itoa(page), "limit", itoa(limit))
 		if label != "" {
-			f = append(f, label, strings.TrimSpace(value))
+			q.Set(label, strings.TrimSpace(value))
 		}
-		return f
+		return api.ProjectPage(r.Context(), q)
 	}
-	a, err := c.ask(r.Context(), s, get(projectsPath, append(filters(v.Status), "page", itoa(v.Page), "limit",
-		itoa(pageRows))...))
-	if f, is := errors.AsType[*failure](err); is && f.Status == http.StatusBadRequest {
+	found, err := find(v.Status, v.Page, pageRows)
+	if client.Status(err, http.StatusBadRequest) {
+		f := failureOf(err)
 		v.Problem = f.Message
 		for _, d := range f.Details {
 			v.Problem = d.Field + " " + d.Message
@@ -264,23 +261,15 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 	} else if err != nil {
 		c.failed(w, r, s, err)
 		return
-	} else {
-		v.Rows, v.Total, v.Pages = a.List(), a.Total, a.Pages
 	}
+	v.Rows, v.Total, v.Pages = found.Rows, found.Total, found.Pages
 	for _, status := range append([]string{""}, catalog.Statuses...) {
 		count := statusCount{Status: status, Link: link(Prefix+"projects", "q", v.Query, "label", v.Label, "status", status)}
-		if a, err := c.ask(r.Context(), s, get(projectsPath, append(filters(status), "page", "1", "limit",
-			"1")...)); err == nil {
-			count.N = a.Total
+		if page, err := find(status, 1, 1); err == nil {
+			count.N = page.Total
 		}
 		v.Counts = append(v.Counts, count)
 	}
-	q := url.Values{}
-	for name, value := range map[string]string{"q": v.Query, "status": v.Status, "label": v.Label} {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	v.Link = Prefix + "projects?" + q.Encode() + "&page="
+	v.Link = pages("projects", "q", v.Query, "status", v.Status, "label", v.Label)
 	c.render(w, r, s, http.StatusOK, "projects", "Projects", v)
 }

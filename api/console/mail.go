@@ -2,40 +2,48 @@ package console
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/net/html"
 
+	"fingerpost/api/client"
 	"fingerpost/mailer"
 	"fingerpost/resolver/catalog"
 )
 
 // A mailView is the mail of a project, and the state of the queue.
 type mailView struct {
-	Project              object // nil: none is chosen
-	ID                   string
-	Projects             []object // to choose from
-	Query                string
-	Status, To, Template string
-	From, Until          string
-	Rows                 []object
-	Total, Page, Pages   int
-	Link                 string
-	Queue                *mailer.Counts
-	Stopped              []stoppedRow
-	Statuses             []string
-	Templates            []object
-	Problem              string
+	Project   *catalog.Project  // nil: none is chosen
+	Projects  []catalog.Project // to choose from
+	Query     string
+	Filter    mailFilter
+	Found     client.Page[client.MailEntry]
+	Page      int
+	Link      string
+	Templates []catalog.Template
+	Problem   string
+	Queue     *mailer.Counts
+	Stopped   []stoppedRow
 }
+
+// A mailFilter says which mail of a project's log is shown. Empty fields do not filter.
+type mailFilter struct {
+	Project                           int64 // 0: none is chosen
+	Status, To, Template, From, Until string
+}
+
+// Any reports whether anything but the project is said.
+func (f mailFilter) Any() bool { return f != mailFilter{Project: f.Project} }
+
+// Statuses are those that can be chosen.
+func (mailFilter) Statuses() []string { return catalog.MailStatuses }
 
 // A stoppedRow is a project whose mail has stopped.
 type stoppedRow struct {
@@ -55,44 +63,36 @@ var mailFields = map[string]string{
 
 func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) {
 	q := r.URL.Query()
-	v := mailView{ID: projectID(q.Get("project")), Query: q.Get("q"), Status: q.Get("status"),
-		To: strings.TrimSpace(q.Get("to")), Template: strings.TrimSpace(q.Get("template")),
-		From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1), Statuses: catalog.MailStatuses}
-	if v.ID == "" {
-		a, err := c.ask(r.Context(), s, get(projectsPath, "q", v.Query, "page", "1", "limit", itoa(pageRows)))
+	f := mailFilter{Project: idOf(q.Get("project")), Status: q.Get("status"), To: strings.TrimSpace(q.Get("to")),
+		Template: strings.TrimSpace(q.Get("template")), From: q.Get("from"), Until: q.Get("until")}
+	v := mailView{Filter: f, Query: q.Get("q"), Page: number(q.Get("page"), 1)}
+	ctx, api := r.Context(), c.api(s)
+	if f.Project == 0 {
+		found, err := api.ProjectPage(ctx, query("q", v.Query, "page", "1", "limit", itoa(pageRows)))
 		if err != nil {
 			c.failed(w, r, s, err)
 			return
 		}
-		v.Projects, v.Total = a.List(), a.Total
+		v.Projects = found.Rows
 		c.queue(r, s, &v)
 		c.render(w, r, s, http.StatusOK, "mail", "Mail", v)
 		return
 	}
-	a, err := c.ask(r.Context(), s, get(projectsPath+"/"+v.ID))
+	p, err := api.ProjectByID(ctx, f.Project)
 	if err != nil {
 		c.failed(w, r, s, err)
 		return
 	}
-	v.Project = a.Object()
-	filters := []string{"status", v.Status, "toEmail", v.To, "templateCode", v.Template, "from", v.From, "to", v.Until}
-	a, err = c.ask(r.Context(), s, get(mailPath(v.ID, "/logs"), append(filters, "page", itoa(v.Page), "limit",
-		itoa(pageRows))...))
-	if f, is := errors.AsType[*failure](err); is {
-		v.Problem = f.text()
-	} else if err != nil {
-		c.failed(w, r, s, err)
-		return
-	} else {
-		v.Rows, v.Total, v.Pages = a.List(), a.Total, a.Pages
+	v.Project = &p
+	if v.Found, err = api.MailPage(ctx, p.ID, query("status", f.Status, "toEmail", f.To, "templateCode", f.Template,
+		"from", f.From, "to", f.Until, "page", itoa(v.Page), "limit", itoa(pageRows))); err != nil {
+		v.Problem = reason(err)
 	}
-	if a, err := c.ask(r.Context(), s, get(mailPath(v.ID, "/templates"))); err == nil {
-		v.Templates = a.List()
-	}
-	v.Link = link(Prefix+"mail", "project", v.ID, "status", v.Status, "to", v.To, "template", v.Template, "from", v.From,
-		"until", v.Until) + "&page="
+	v.Templates, _ = api.Templates(ctx, p.ID)
+	v.Link = pages("mail", "project", f.Project, "status", f.Status, "to", f.To, "template", f.Template, "from", f.From,
+		"until", f.Until)
 	c.queue(r, s, &v)
-	c.render(w, r, s, http.StatusOK, "mail", "Mail of "+text(v.Project["name"]), v)
+	c.render(w, r, s, http.StatusOK, "mail", "Mail of "+p.Name, v)
 }
 
 // queue adds the state of the queue: all of it for a key that covers every project, else the projects that it covers.
@@ -105,36 +105,36 @@ func (c *Console) queue(r *http.Request, s *session, v *mailView) {
 		v.Queue = &counts
 	}
 	for _, x := range c.o.Mail.Stopped() {
-		id := text(x.ProjectID)
-		if v.ID != "" && v.ID != id || len(v.Stopped) >= pageRows {
+		if v.Project != nil && v.Project.ID != x.ProjectID || len(v.Stopped) >= pageRows {
 			continue
 		}
-		a, err := c.ask(r.Context(), s, get(projectsPath+"/"+id))
+		p, err := c.api(s).ProjectByID(r.Context(), x.ProjectID)
 		if err != nil {
 			continue // not a project of this key
 		}
-		v.Stopped = append(v.Stopped, stoppedRow{x, text(a.Object()["name"]), mailFields[string(x.Code)]})
+		v.Stopped = append(v.Stopped, stoppedRow{x, p.Name, mailFields[string(x.Code)]})
 	}
 }
 
 // An entryView is a mail of the log.
 type entryView struct {
-	Project, Mail object
-	Field         string
+	Project *catalog.Project // nil: not known
+	Mail    client.MailEntry
+	Field   string
 }
 
 func (c *Console) mailEntry(w http.ResponseWriter, r *http.Request, s *session) {
-	id := projectID(r.PathValue("project"))
-	a, err := c.ask(r.Context(), s, get(mailPath(id, "/logs/"+r.PathValue("id"))))
+	api, id := c.api(s), idOf(r.PathValue("project"))
+	e, err := api.MailLogEntry(r.Context(), id, idOf(r.PathValue("id")))
 	if err != nil {
 		c.failed(w, r, s, err)
 		return
 	}
-	v := entryView{Mail: a.Object(), Field: mailFields[text(a.Object()["errorCode"])]}
-	if a, err := c.ask(r.Context(), s, get(projectsPath+"/"+id)); err == nil {
-		v.Project = a.Object()
+	v := entryView{Mail: e, Field: mailFields[text(e.ErrorCode)]}
+	if p, err := api.ProjectByID(r.Context(), id); err == nil {
+		v.Project = &p
 	}
-	c.render(w, r, s, http.StatusOK, "entry", "Mail to "+visible(v.Mail["toEmail"]), v)
+	c.render(w, r, s, http.StatusOK, "entry", "Mail to "+visible(e.ToEmail), v)
 }
 
 // A smtpTestView is a test of SMTP settings.
@@ -142,19 +142,17 @@ type smtpTestView struct {
 	Form    *form
 	To      string
 	Running string // the id of a test whose steps are still to come
-	Steps   []smtpStep
+	Steps   []client.SMTPStep
 	Passed  bool
 	Failed  *failure
 }
 
-type smtpStep struct{ Name, Milliseconds string }
-
 // smtpForm is the form of the SMTP config of a project, or an empty one.
 func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form, error) {
-	if projectID(project) == "" {
+	if idOf(project) == 0 {
 		k := editable["smtp-config"]
-		f := &form{Kind: "smtp-config", Fields: slices.Clone(k.fields)}
-		f.begin(k, nil)
+		f := &form{Kind: "smtp-config", Fields: k.controls()}
+		f.begin(&k, nil)
 		return f, nil
 	}
 	return c.showing(r, s, "smtp-config", project, "")
@@ -187,7 +185,7 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
 		v.Failed = &failure{Message: "Some of the fields cannot be read:"}
 		for _, x := range f.Fields {
 			if x.Error != "" {
-				v.Failed.Details = append(v.Failed.Details, detail{x.Name, x.Error})
+				v.Failed.Details = append(v.Failed.Details, client.Detail{Field: x.Name, Message: x.Error})
 			}
 		}
 	case isFragment(r) && c.o.WatchTest != nil:
@@ -197,16 +195,14 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
 		stop := c.o.WatchTest(t.id, t.step)
 		go func() {
 			defer stop()
-			_, steps, err := c.trySMTP(c.stopped, s, t.id, body)
-			t.end(steps, err)
+			t.end(c.api(s).TestSMTP(c.stopped, t.id, body))
 		}()
 		v.Running = t.id
 	default:
-		v.Passed, v.Steps, err = c.trySMTP(r.Context(), s, t.id, body)
-		if v.Failed, _ = errors.AsType[*failure](err); err != nil && v.Failed == nil {
-			c.failed(w, r, s, err)
-			return
+		if v.Steps, err = c.api(s).TestSMTP(r.Context(), t.id, body); err != nil {
+			v.Failed = failureOf(err)
 		}
+		v.Passed = err == nil
 	}
 	if v.Failed != nil {
 		for _, d := range v.Failed.Details {
@@ -220,25 +216,12 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
 	c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings", v)
 }
 
-// trySMTP has the API try settings. The steps are those that have ended, also of a test that fails.
-func (c *Console) trySMTP(ctx context.Context, s *session, requestID string, body object) (passed bool,
-	steps []smtpStep, err error) {
-	a, err := c.ask(ctx, s, call{method: http.MethodPost, path: "/api/mail/projects/smtp-config/test", body: body,
-		header: http.Header{"X-Request-Id": {requestID}}})
-	if a != nil {
-		for _, o := range asList(a.Object()["steps"]) {
-			steps = append(steps, smtpStep{text(o["name"]), text(o["milliseconds"])})
-		}
-	}
-	return err == nil, steps, err
-}
-
 // An smtpTest is a test that runs while a page waits for its steps. Its fields after mu are guarded by it.
 type smtpTest struct {
 	id string
 
 	mu      sync.Mutex
-	steps   []smtpStep
+	steps   []client.SMTPStep
 	ended   bool
 	err     error
 	changed chan struct{} // closed at the next change: a browser may ask anew while its former stream still waits
@@ -247,13 +230,13 @@ type smtpTest struct {
 func (t *smtpTest) step(name string, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.steps = append(t.steps, smtpStep{name,
-		strconv.FormatFloat(float64(took.Round(time.Microsecond))/float64(time.Millisecond), 'f', -1, 64)})
+	t.steps = append(t.steps, client.SMTPStep{Name: name,
+		Milliseconds: float64(took.Round(time.Microsecond)) / float64(time.Millisecond)})
 	t.wake()
 }
 
 // end notes the outcome, with the steps that were not told: on an edge the authority makes the test.
-func (t *smtpTest) end(steps []smtpStep, err error) {
+func (t *smtpTest) end(steps []client.SMTPStep, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(steps) > len(t.steps) {
@@ -292,8 +275,8 @@ func (c *Console) smtpTestSteps(w http.ResponseWriter, r *http.Request, s *sessi
 		}
 		if ended {
 			v := smtpTestView{Passed: err == nil}
-			if v.Failed, _ = errors.AsType[*failure](err); err != nil && v.Failed == nil {
-				v.Failed = &failure{Message: err.Error()}
+			if err != nil {
+				v.Failed = failureOf(err)
 			}
 			c.sendPart(w, "result", "smtptest", "result", v)
 			fmt.Fprint(w, "event: done\ndata: \n\n")
@@ -313,9 +296,8 @@ func (c *Console) smtpTestSteps(w http.ResponseWriter, r *http.Request, s *sessi
 
 // A templateView is a template with its preview.
 type templateView struct {
-	Project   object
-	ID, TID   string
-	Template  object
+	Project   catalog.Project // its ID alone if the rest is not known
+	Template  catalog.Template
 	Variables []variable
 	Preview   *previewView
 	To        string
@@ -327,10 +309,9 @@ type variable struct{ Name, Value string }
 
 // A previewView is what a template renders to.
 type previewView struct {
-	Subject, Text, HTML string
-	Frame               string // its id
-	Missing, Unused     string
-	Failed              *failure
+	client.Preview
+	Frame  string // its id
+	Failed *failure
 }
 
 // templatePage shows a template rendered with the variables of the form.
@@ -340,70 +321,50 @@ func (c *Console) templatePage(w http.ResponseWriter, r *http.Request, s *sessio
 		c.failed(w, r, s, err)
 		return
 	}
-	c.render(w, r, s, http.StatusOK, "template", "Template "+text(v.Template["code"]), v)
+	c.render(w, r, s, http.StatusOK, "template", "Template "+v.Template.Code, v)
 }
 
 func (c *Console) templateOf(r *http.Request, s *session) (*templateView, error) {
-	v := &templateView{ID: projectID(r.FormValue("project")), TID: projectID(r.FormValue("id"))}
-	a, err := c.ask(r.Context(), s, get(mailPath(v.ID, "/templates/"+v.TID)))
-	if err != nil {
+	v := &templateView{Project: catalog.Project{ID: idOf(r.FormValue("project"))}}
+	ctx, api := r.Context(), c.api(s)
+	var err error
+	if v.Template, err = api.Template(ctx, v.Project.ID, idOf(r.FormValue("id"))); err != nil {
 		return nil, err
 	}
-	v.Template = a.Object()
-	if a, err := c.ask(r.Context(), s, get(projectsPath+"/"+v.ID)); err == nil {
-		v.Project = a.Object()
+	if p, err := api.ProjectByID(ctx, v.Project.ID); err == nil {
+		v.Project = p
 	}
-	values := object{}
+	values := map[string]string{}
 	for name, value := range r.Form {
 		if name, is := strings.CutPrefix(name, "var."); is && value[0] != "" {
 			values[name] = value[0]
 		}
 	}
-	v.Preview = c.rendered(r, s, v.ID, object{"subjectTemplate": v.Template["subjectTemplate"],
-		"bodyHtml": v.Template["bodyHtml"], "bodyText": v.Template["bodyText"]}, values)
-	names := strings.Split(v.Preview.Missing, ", ")
-	for name := range values {
-		names = append(names, name)
-	}
+	v.Preview = c.rendered(ctx, s, v.Project.ID, &client.Parts{SubjectTemplate: v.Template.SubjectTemplate,
+		BodyHTML: v.Template.BodyHTML, BodyText: v.Template.BodyText, Variables: values})
+	names := append(slices.Collect(maps.Keys(values)), v.Preview.Missing...)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if name != "" {
-			v.Variables = append(v.Variables, variable{name, text(values[name])})
-		}
+		v.Variables = append(v.Variables, variable{name, values[name]})
 	}
 	return v, nil
 }
 
 // rendered asks the API for a preview, and keeps its HTML for the frame.
-func (c *Console) rendered(r *http.Request, s *session, project string, parts, values object) *previewView {
-	for name, value := range parts {
-		if text(value) == "" {
-			delete(parts, name)
-		}
-	}
-	parts["variables"] = values
-	a, err := c.ask(r.Context(), s, call{method: http.MethodPost, path: mailPath(project, "/templates/preview"),
-		body: parts})
-	if fail, is := errors.AsType[*failure](err); is {
-		return &previewView{Failed: fail}
-	}
+func (c *Console) rendered(ctx context.Context, s *session, project int64, parts *client.Parts) *previewView {
+	p, err := c.api(s).Preview(ctx, project, parts)
 	if err != nil {
-		return &previewView{Failed: &failure{Message: err.Error()}}
+		return &previewView{Failed: failureOf(err)}
 	}
-	o := a.Object()
-	p := &previewView{Subject: text(o["subject"]), Text: text(o["bodyText"]), HTML: text(o["bodyHtml"]),
-		Missing: text(o["missing"]), Unused: text(o["unused"])}
-	p.Frame = s.keepFrame(framed(p.HTML))
-	return p
+	return &previewView{Preview: p, Frame: s.keepFrame(framed(p.BodyHTML))}
 }
 
 // preview renders what stands in the form of a template, saved or not.
 func (c *Console) preview(w http.ResponseWriter, r *http.Request, s *session) {
-	parts := object{}
-	for _, name := range []string{"subjectTemplate", "bodyHtml", "bodyText"} {
-		parts[name] = strings.ReplaceAll(r.PostFormValue(name), "\r\n", "\n")
-	}
-	p := c.rendered(r, s, projectID(r.PostFormValue("project")), parts, object{})
+	sent := func(name string) string { return strings.ReplaceAll(r.PostFormValue(name), "\r\n", "\n") }
+	p := c.rendered(r.Context(), s, idOf(r.PostFormValue("project")), &client.Parts{
+		SubjectTemplate: sent("subjectTemplate"), BodyHTML: sent("bodyHtml"), BodyText: sent("bodyText"),
+		Variables: map[string]string{}})
 	c.render(w, r, s, http.StatusOK, "preview", "Preview", p)
 }
 
@@ -492,7 +453,7 @@ func (c *Console) sendTest(w http.ResponseWriter, r *http.Request, s *session) {
 		c.failed(w, r, s, err)
 		return
 	}
-	values := object{}
+	values := map[string]string{}
 	for _, x := range v.Variables {
 		if x.Value != "" {
 			values[x.Name] = x.Value
@@ -500,18 +461,13 @@ func (c *Console) sendTest(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 	v.To = strings.TrimSpace(r.PostFormValue("toEmail"))
 	began := time.Now()
-	a, err := c.ask(r.Context(), s, call{method: http.MethodPost, path: "/api/mail/send/test-template",
-		body: object{"projectId": json.Number(v.ID), "toEmail": v.To, "templateCode": v.Template["code"],
-			"variables": values}})
-	if fail, is := errors.AsType[*failure](err); is {
-		v.Failed = fail
-	} else if err != nil {
-		c.failed(w, r, s, err)
-		return
-	} else if a.Object()["sent"] == true {
+	sent, err := c.api(s).SendTest(r.Context(), v.Project.ID, v.Template.Code, v.To, values)
+	if err != nil {
+		v.Failed = failureOf(err)
+	} else if sent {
 		v.Sent = "The server took the mail after " + time.Since(began).Round(time.Millisecond).String() + "."
 	} else {
 		v.Sent = "The mail is queued, and is tried again."
 	}
-	c.render(w, r, s, http.StatusOK, "template", "Template "+text(v.Template["code"]), v)
+	c.render(w, r, s, http.StatusOK, "template", "Template "+v.Template.Code, v)
 }

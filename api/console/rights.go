@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"fingerpost/api/client"
 	"fingerpost/resolver/catalog"
 )
 
@@ -28,12 +29,12 @@ func (c *Console) rightsOf(k Key) rights {
 
 func (c *Console) may(s *session) rights { return c.rightsOf(s.Key()) }
 
-// form reports whether forms of a kind are offered. id is "" for something new.
-func (r rights) form(kind, project string) bool {
+// form reports whether forms of a kind are offered. project is 0 for a new one.
+func (r rights) form(kind string, project int64) bool {
 	switch {
 	case kind == "key":
 		return r.Keys
-	case kind == "project" && project == "":
+	case kind == "project" && project == 0:
 		return r.Create
 	}
 	return r.Edit
@@ -43,19 +44,19 @@ var refuseForm = &failure{Status: http.StatusForbidden, Message: "Your key does 
 
 // A proposalRow is an open proposal with what can be done about it.
 type proposalRow struct {
-	Proposal    object
+	Proposal    client.Proposal
 	Apply, Drop bool   // the key may
 	Blocked     string // why it cannot be applied now
 }
 
 // proposalRows says of each proposal that the API shows to a key whether it may apply and drop it.
-func (c *Console) proposalRows(s *session, list []object) (rows []proposalRow) {
+func (c *Console) proposalRows(s *session, list []client.Proposal) (rows []proposalRow) {
 	may, name := c.may(s), s.Key().Name
 	for _, p := range list {
-		row := proposalRow{Proposal: p, Apply: may.Save, Drop: may.Save || may.Edit && text(p["key"]) == name}
-		if p["mergeable"] != true {
+		row := proposalRow{Proposal: p, Apply: may.Save, Drop: may.Save || may.Edit && text(p.Key) == name}
+		if !p.Mergeable {
 			row.Blocked = "It conflicts with what is live."
-		} else if p["plan"] == nil {
+		} else if text(p.Plan) == "" {
 			row.Blocked = "Its files cannot be read."
 		}
 		rows = append(rows, row)
@@ -73,19 +74,18 @@ func (k Key) gives() catalog.Permission {
 
 // A keyRow is a key with what can be done about it.
 type keyRow struct {
-	Key            object
+	Key            client.Key
 	Rotate, Revoke bool
 }
 
 // keyRows says of each key whether the holder of mine may rotate and revoke it (api/README.md, Keys over the API).
-func keyRows(list []object, mine Key, now time.Time) []keyRow {
+func keyRows(list []client.Key, mine Key, now time.Time) []keyRow {
 	rows, full := make([]keyRow, len(list)), 0
 	keys := make([]catalog.Key, len(list))
 	for i, o := range list {
 		k := &keys[i]
-		k.Name, k.ID, k.ExpiresAt = text(o["name"]), text(o["id"]), moment(o["expiresAt"])
-		k.Allow, _ = catalog.ParsePermissions(asWords(o["allow"]))
-		if k.Projects = asWords(o["projects"]); k.Full(now) {
+		k.Name, k.ID, k.Projects, k.ExpiresAt = o.Name, o.ID, o.Projects, moment(o.ExpiresAt)
+		if k.Allow, _ = catalog.ParsePermissions(o.Allow); k.Full(now) {
 			full++
 		}
 	}

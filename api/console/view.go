@@ -117,9 +117,8 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, sta
 func (c *Console) failed(w http.ResponseWriter, r *http.Request, s *session, err error) {
 	f, is := errors.AsType[*failure](err)
 	if !is {
-		c.o.Logger.Error("console", "path", r.URL.Path, "error", err)
-		f = &failure{Status: http.StatusInternalServerError,
-			Message: "Something is wrong with the console; the log says more."}
+		c.o.Logger.Warn("console", "path", r.URL.Path, "error", err)
+		f = failureOf(err)
 	}
 	if f.Status < 400 {
 		f.Status = http.StatusInternalServerError
@@ -134,8 +133,6 @@ func (c *Console) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset": c.assetPath,
 		"text":  text,
-		"obj":   asObject,
-		"list":  asList,
 		"time":  timeTag,
 		"diff":  diffLines,
 		"hcl":   highlight,
@@ -194,8 +191,8 @@ func moment(v any) (t time.Time) {
 	switch v := v.(type) {
 	case time.Time:
 		return v.UTC()
-	case string:
-		t, _ = time.Parse("2006-01-02T15:04:05.999999", strings.TrimSuffix(v, "Z"))
+	case string, *string:
+		t, _ = time.Parse("2006-01-02T15:04:05.999999", strings.TrimSuffix(text(v), "Z"))
 	}
 	return t
 }
@@ -270,9 +267,8 @@ type hclPart struct{ Kind, Text string }
 // a heredoc's text, which it does not know, is shown as it is.
 var tokens = regexp.MustCompile(`(#.*|//.*)|("(?:[^"\\]|\\.)*")|\b(true|false|null|env|file|sealed)\b|^(\s*[a-z_]+)(?:\s|$)|\b(\d+)\b`)
 
-// highlight colours a block that begins at a line of its file.
-func highlight(block string, first any) (lines []hclLine) {
-	number, _ := strconv.Atoi(text(first))
+// highlight colours a block that begins at line number of its file.
+func highlight(block string, number int) (lines []hclLine) {
 	for l := range strings.Lines(block) {
 		l = strings.TrimSuffix(l, "\n")
 		line := hclLine{Number: number}

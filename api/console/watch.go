@@ -1,18 +1,16 @@
 package console
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"fingerpost/api/client"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
@@ -79,8 +77,8 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) {
 // A changesView is a page of the audit trail, and the open proposals.
 type changesView struct {
 	ProjectID, Actor, Action, RequestID, From, Until string
-	Rows                                             []object
-	Total, Page, Pages                               int
+	Page                                             int
+	Found                                            client.Page[client.AuditEntry]
 	Link, Problem                                    string
 	Proposals                                        []proposalRow
 	Actions                                          []string
@@ -90,24 +88,19 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) {
 	q := r.URL.Query()
 	v := changesView{ProjectID: q.Get("project"), Actor: q.Get("actor"), Action: q.Get("action"),
 		RequestID: q.Get("request"), From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1)}
-	a, err := c.ask(r.Context(), s, get(auditPath, "projectId", v.ProjectID, "actor", v.Actor, "action", v.Action,
-		"requestId", v.RequestID,
-		"from", v.From, "to", v.Until, "page", itoa(v.Page), "limit", itoa(pageRows)))
-	if f, is := errors.AsType[*failure](err); is {
-		v.Problem = f.text()
-	} else if err != nil {
-		c.failed(w, r, s, err)
-		return
-	} else {
-		v.Rows, v.Total, v.Pages = a.List(), a.Total, a.Pages
+	var err error
+	if v.Found, err = c.api(s).AuditPage(r.Context(), query("projectId", v.ProjectID, "actor", v.Actor, "action",
+		v.Action, "requestId", v.RequestID, "from", v.From, "to", v.Until, "page", itoa(v.Page), "limit",
+		itoa(pageRows))); err != nil {
+		v.Problem = reason(err)
 	}
 	if c.o.Git {
-		if a, err := c.ask(r.Context(), s, get("/api/platform/proposals")); err == nil {
-			v.Proposals = c.proposalRows(s, a.List())
+		if list, err := c.api(s).Proposals(r.Context()); err == nil {
+			v.Proposals = c.proposalRows(s, list)
 		}
 	}
-	v.Link = link(Prefix+"changes", "project", v.ProjectID, "actor", v.Actor, "action", v.Action, "request", v.RequestID,
-		"from", v.From, "until", v.Until, "x", "1") + "&page="
+	v.Link = pages("changes", "project", v.ProjectID, "actor", v.Actor, "action", v.Action, "request", v.RequestID,
+		"from", v.From, "until", v.Until)
 	c.render(w, r, s, http.StatusOK, "changes", "Changes", v)
 }
 
@@ -125,8 +118,8 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) {
 		http.Redirect(w, r, Prefix+"changes", http.StatusSeeOther)
 		return
 	case "enter":
-		a, err := c.ask(r.Context(), s, get("/api/platform/proposals"))
-		if err == nil && !slices.ContainsFunc(a.List(), func(p object) bool { return text(p["name"]) == name }) {
+		list, err := c.api(s).Proposals(r.Context())
+		if err == nil && !slices.ContainsFunc(list, func(p client.Proposal) bool { return p.Name == name }) {
 			err = &failure{Status: http.StatusNotFound, Message: "There is no such proposal."}
 		}
 		if err != nil {
@@ -137,13 +130,15 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) {
 		http.Redirect(w, r, Prefix+"projects", http.StatusSeeOther)
 		return
 	}
-	q := call{method: http.MethodPost, path: "/api/platform/proposals/" + name + "/apply"}
+	var err error
 	done := "The proposal " + name + " is applied, and live."
 	if r.PostFormValue("do") == "drop" {
-		q, done = call{method: http.MethodDelete, path: "/api/platform/proposals/" + name},
-			"The proposal "+name+" was dropped."
+		done = "The proposal " + name + " was dropped."
+		err = c.api(s).DropProposal(r.Context(), name)
+	} else {
+		_, err = c.api(s).ApplyProposal(r.Context(), name)
 	}
-	if _, err := c.ask(r.Context(), s, q); err != nil {
+	if err != nil {
 		c.failed(w, r, s, err)
 		return
 	}
@@ -162,14 +157,10 @@ type keysView struct {
 
 func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) {
 	v := keysView{}
-	a, err := c.ask(r.Context(), s, get(keysPath))
-	if f, is := errors.AsType[*failure](err); is {
-		v.Refused = f
-	} else if err != nil {
-		c.failed(w, r, s, err)
-		return
+	if keys, err := c.api(s).Keys(r.Context()); err != nil {
+		v.Refused = failureOf(err)
 	} else {
-		v.Rows = keyRows(a.List(), s.Key(), time.Now())
+		v.Rows = keyRows(keys, s.Key(), time.Now())
 	}
 	c.render(w, r, s, http.StatusOK, "keys", "Keys", v)
 }
@@ -177,12 +168,11 @@ func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) {
 // keyAction prepares the rotation or the end of a key: both are drafts, like every change.
 func (c *Console) keyAction(w http.ResponseWriter, r *http.Request, s *session) {
 	name := r.PathValue("name")
-	path := keysPath + "/" + url.PathEscape(name)
-	d := &draft{kind: "key", Back: Prefix + "keys", Title: "Revoke key " + visible(name),
-		call: call{method: http.MethodDelete, path: path, header: http.Header{}}}
+	d := &draft{kind: "key", Back: Prefix + "keys", Title: "Revoke key " + visible(name)}
+	d.edit = client.Edit{Object: client.Object{Kind: catalog.KindKey, Key: strings.Clone(name)}, Verb: client.Delete}
 	if r.PostFormValue("do") == "rotate" {
 		d.Title = "Rotate key " + visible(name) + " (the old one stays good for 24 hours)"
-		d.call.method, d.call.path, d.call.body = http.MethodPost, path+"/rotate", object{}
+		d.edit.Verb = client.Rotate
 	}
 	c.prepare(w, r, s, d, func(fail *failure) { c.failed(w, r, s, fail) })
 }
@@ -197,7 +187,7 @@ type liveView struct {
 	Status    configsrc.Status
 	Waiting   int64
 	Attempts  int64
-	Edges     []object
+	Edges     []client.Edge
 	Clustered bool
 	Git       *GitState
 }
@@ -235,9 +225,8 @@ func (c *Console) liveNow(ctx context.Context, s *session, before *Figures, sinc
 		v.Git = &git
 	}
 	if c.o.Cluster {
-		if a, err := c.ask(ctx, s, get("/api/platform/edges")); err == nil {
-			v.Clustered, v.Edges = true, a.List()
-		}
+		edges, err := c.api(s).Edges(ctx)
+		v.Clustered, v.Edges = err == nil, edges
 	}
 	return v
 }
@@ -341,9 +330,8 @@ func (c *Console) sendPart(w http.ResponseWriter, event, page, part string, data
 
 // A change is an event of the change feed.
 type change struct {
-	Event string
-	Data  object
-	At    time.Time
+	client.Event
+	At time.Time
 }
 
 // feed reads the API's change feed with the session's key. The channel is closed when the feed ends.
@@ -351,35 +339,14 @@ func (c *Console) feed(ctx context.Context, s *session) <-chan change {
 	out := make(chan change)
 	go func() {
 		defer close(out)
-		req, err := c.request(ctx, s, get("/api/platform/events"))
-		if err != nil {
-			return
-		}
-		res, err := (&http.Client{Transport: c.o.API}).Do(req)
-		if err != nil {
-			return
-		}
-		defer res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			return
-		}
-		e := change{}
-		for in := bufio.NewScanner(res.Body); in.Scan(); {
-			switch l := in.Text(); {
-			case strings.HasPrefix(l, "event: "):
-				e.Event = l[len("event: "):]
-			case strings.HasPrefix(l, "data: "):
-				e.Data = parseObject(l[len("data: "):])
-			case l == "" && e.Event != "":
-				e.At = time.Now()
-				select {
-				case out <- e:
-				case <-ctx.Done():
-					return
-				}
-				e = change{}
+		_ = c.api(s).Events(ctx, func(e client.Event) error { // its end ends what the page shows of it, no more
+			select {
+			case out <- change{e, time.Now()}:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
 			}
-		}
+		})
 	}()
 	return out
 }
