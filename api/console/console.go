@@ -146,7 +146,7 @@ func New(o Options) (*Console, error) {
 	c.routes()
 	cross := http.NewCrossOriginProtection()
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.failed(w, r, nil, &failure{Status: http.StatusForbidden,
+		c.failed(w, r, &failure{Status: http.StatusForbidden,
 			Message: "This form was sent by another site. Nothing was done."})
 	}))
 	c.guard = cross.Handler(c.mux)
@@ -171,14 +171,22 @@ func (c *Console) MayPost(cookie string, secure bool) int {
 	return MaxForm
 }
 
-// A handler answers a request of a session.
-type handler func(w http.ResponseWriter, r *http.Request, s *session)
+// A handler answers a request of a session. With an error it has written nothing.
+type handler func(w http.ResponseWriter, r *http.Request, s *session) error
+
+// writes makes a handler of one that writes its answer bit by bit.
+func writes(h func(w http.ResponseWriter, r *http.Request, s *session)) handler {
+	return func(w http.ResponseWriter, r *http.Request, s *session) error {
+		h(w, r, s)
+		return nil
+	}
+}
 
 func (c *Console) routes() {
 	c.mux.HandleFunc("GET /console/assets/{name}", c.serveAsset)
-	c.mux.HandleFunc("GET /console/sign-in", c.signInPage)
-	c.mux.HandleFunc("POST /console/sign-in", c.signIn)
-	c.mux.HandleFunc("POST /console/sign-out", c.signOut)
+	c.mux.Handle("GET /console/sign-in", c.page(c.signInPage))
+	c.mux.Handle("POST /console/sign-in", c.page(c.signIn))
+	c.mux.Handle("POST /console/sign-out", c.page(c.signOut))
 	for pattern, h := range map[string]handler{
 		"GET /console/{$}":                 c.lookUp,
 		"GET /console/projects":            c.listProjects,
@@ -193,16 +201,16 @@ func (c *Console) routes() {
 		"GET /console/mail/{project}/{id}": c.mailEntry,
 		"GET /console/smtp-test":           c.smtpTestPage,
 		"POST /console/smtp-test":          c.smtpTest,
-		"GET /console/smtp-test/{id}":      c.smtpTestSteps,
+		"GET /console/smtp-test/{id}":      writes(c.smtpTestSteps),
 		"GET /console/template":            c.templatePage,
 		"POST /console/template":           c.templatePage,
 		"POST /console/preview":            c.preview,
-		"GET /console/frames/{id}":         c.frame,
+		"GET /console/frames/{id}":         writes(c.frame),
 		"POST /console/send-test":          c.sendTest,
 		"GET /console/changes":             c.changes,
 		"POST /console/proposals/{name}":   c.proposal,
 		"GET /console/live":                c.live,
-		"GET /console/live/stream":         c.stream,
+		"GET /console/live/stream":         writes(c.stream),
 		"GET /console/keys":                c.keys,
 		"POST /console/keys/{name}":        c.keyAction,
 		"GET /console/sessions":            c.listSessions,
@@ -210,10 +218,10 @@ func (c *Console) routes() {
 	} {
 		c.mux.Handle(pattern, c.signedIn(h))
 	}
-	c.mux.Handle("/", c.signedIn(func(w http.ResponseWriter, r *http.Request, s *session) {
-		c.failed(w, r, s, &failure{Status: http.StatusNotFound, Message: "There is no such page."})
-	}))
+	c.mux.Handle("/", c.signedIn(func(http.ResponseWriter, *http.Request, *session) error { return noPage }))
 }
+
+var noPage = &failure{Status: http.StatusNotFound, Message: "There is no such page."}
 
 // policy is the Content-Security-Policy of all pages but the frames of mail previews.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -234,8 +242,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.o.Logger.Error("console page panicked", "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
-			c.failed(w, r, nil, &failure{Status: http.StatusInternalServerError,
-				Message: "This page has a defect; the log says more."})
+			c.failed(w, r, defect)
 		}
 	}()
 	// Not the server's context: it ends when a shutdown begins, and a save that has begun is made and answered then, too.
@@ -246,12 +253,12 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// The mux would lead to the clean path, which may be outside the console.
 	if as := r.URL.EscapedPath(); path.Clean(as) != as && path.Clean(as)+"/" != as {
-		c.failed(w, r, nil, &failure{Status: http.StatusNotFound, Message: "There is no such page."})
+		c.failed(w, r, noPage)
 		return
 	}
 	if c.o.Loading != nil && c.o.Loading() && !strings.HasPrefix(r.URL.Path, Prefix+"assets/") {
 		h.Set("Retry-After", "1")
-		c.failed(w, r, nil, &failure{Status: http.StatusServiceUnavailable,
+		c.failed(w, r, &failure{Status: http.StatusServiceUnavailable,
 			Message: "The files are being loaded. Open this page again in a moment."})
 		return
 	}
@@ -261,9 +268,18 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isFragment reports whether htmx asks for the changed part of a page only.
 func isFragment(r *http.Request) bool { return r.Header.Get("HX-Request") == "true" }
 
+// page shows the error of a handler, which has then written nothing.
+func (c *Console) page(h func(w http.ResponseWriter, r *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			c.failed(w, r, err)
+		}
+	})
+}
+
 // signedIn wraps the handlers of pages that need a session. A form must carry the session's token.
 func (c *Console) signedIn(h handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return c.page(func(w http.ResponseWriter, r *http.Request) error {
 		s, why := c.session(r)
 		if s == nil {
 			to := Prefix + "sign-in"
@@ -275,22 +291,28 @@ func (c *Console) signedIn(h handler) http.Handler {
 			if isFragment(r) {
 				w.Header().Set("HX-Redirect", to)
 				w.WriteHeader(http.StatusUnauthorized)
-				return
+				return nil
 			}
-			http.Redirect(w, r, to, http.StatusSeeOther)
-			return
+			return seeOther(w, r, to)
 		}
-		if r.Method == http.MethodPost {
-			if err := r.ParseMultipartForm(MaxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
-				c.failed(w, r, s, &failure{Status: http.StatusBadRequest, Message: "The form cannot be read: " + err.Error() + "."})
-				return
-			}
-			if !s.hasToken(r.PostFormValue("token")) {
-				c.failed(w, r, s, &failure{Status: http.StatusForbidden,
-					Message: "This form is not of your session: nothing was done. Open the page again, and send it from there."})
-				return
-			}
+		if err := mayPost(r, s); err != nil {
+			return err
 		}
-		h(w, r, s)
+		return h(w, r, s)
 	})
+}
+
+// mayPost reads the form of a request, if it has one, and returns why it is refused.
+func mayPost(r *http.Request, s *session) error {
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	if err := r.ParseMultipartForm(MaxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+		return &failure{Status: http.StatusBadRequest, Message: "The form cannot be read: " + err.Error() + "."}
+	}
+	if !s.hasToken(r.PostFormValue("token")) {
+		return &failure{Status: http.StatusForbidden,
+			Message: "This form is not of your session: nothing was done. Open the page again, and send it from there."}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"fingerpost/api/client"
@@ -11,7 +12,7 @@ import (
 )
 
 // A draft is a change that a person has seen the diff of and not saved yet. It lives in the session, so that no
-// password travels back into a page, and is used once.
+// password travels back into a page, and is used once. It does not change once the session has it.
 type draft struct {
 	ID, Title, Back string
 	Proposal        string // that it was made in, or ""
@@ -19,12 +20,14 @@ type draft struct {
 	Problems        []client.Problem
 	Error           *failure
 
-	kind   string
-	id     int64 // of what is edited
-	sent   url.Values
-	edit   client.Edit
-	saving bool
+	kind string
+	id   int64 // of what is edited
+	sent url.Values
+	edit client.Edit
 }
+
+// page is the path of the page with the diff.
+func (d *draft) page() string { return Prefix + "drafts/" + d.ID }
 
 // EditLink leads back to the form, "" if there was none.
 func (d *draft) EditLink() string {
@@ -48,9 +51,11 @@ func (d *draft) Live() bool { return editable[d.kind].live }
 // Deletes reports whether the change deletes something.
 func (d *draft) Deletes() bool { return d.edit.Verb == client.Delete }
 
-// addDraft gives a draft its id, and forgets the oldest one if there are many.
+// addDraft gives a draft its id, if it has none, and forgets the oldest one if there are many.
 func (s *session) addDraft(d *draft) {
-	d.ID = random()
+	if d.ID == "" {
+		d.ID = random()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	room := maxDraftBytes - d.bytes()
@@ -84,89 +89,60 @@ func (s *session) draft(id string) *draft {
 	return nil
 }
 
-// beginSave lets one request save a draft.
-func (s *session) beginSave(d *draft) bool {
+// take removes a draft from the session, so that one request alone saves it. nil: there is none.
+func (s *session) take(id string) *draft {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d.saving {
-		return false
-	}
-	d.saving = true
-	return true
-}
-
-// drop forgets a draft that is done.
-func (s *session) drop(d *draft) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.drafts {
-		if s.drafts[i] == d {
-			s.drafts = append(s.drafts[:i:i], s.drafts[i+1:]...)
-			return
+	for i, d := range s.drafts {
+		if d.ID == id {
+			s.drafts = slices.Delete(s.drafts, i, i+1)
+			return d
 		}
 	}
-}
-
-// endSave lets a draft that was not saved be saved again.
-func (s *session) endSave(d *draft) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d.saving = false
+	return nil
 }
 
 var goneDraft = &failure{Status: http.StatusNotFound,
 	Message: "This change is not waiting any more: it was saved, dropped, or forgotten after newer ones. Look at the " +
 		"project, and begin again if it is missing there."}
 
-func (c *Console) showDraft(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) showDraft(w http.ResponseWriter, r *http.Request, s *session) error {
 	d := s.draft(r.PathValue("id"))
 	if d == nil {
-		c.failed(w, r, s, goneDraft)
-		return
+		return goneDraft
 	}
-	c.render(w, r, s, http.StatusOK, "draft", d.Title, d)
+	return c.render(w, r, s, http.StatusOK, "draft", d.Title, d)
 }
 
 var proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
 // saveDraft saves a change, proposes it, or drops it.
-func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) {
-	d := s.draft(r.PathValue("id"))
+func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) error {
+	d := s.take(r.PathValue("id"))
 	if d == nil {
-		c.failed(w, r, s, goneDraft)
-		return
+		return goneDraft
 	}
 	switch r.PostFormValue("do") {
 	case "drop":
-		s.drop(d)
 		s.say("The change was dropped.")
-		http.Redirect(w, r, d.Back, http.StatusSeeOther)
-		return
+		return seeOther(w, r, d.Back)
 	case "save", "propose":
 	default:
-		c.failed(w, r, s, &failure{Status: http.StatusBadRequest, Message: "The form does not say what to do."})
-		return
+		return c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest,
+			Message: "The form does not say what to do."})
 	}
 	save := d.edit
 	save.Message = strings.TrimSpace(r.PostFormValue("message"))
 	if d.Proposal == "" && r.PostFormValue("do") == "propose" {
 		save.Proposal = strings.TrimSpace(r.PostFormValue("proposal"))
 		if bad := d.proposable(save.Proposal); bad != "" {
-			c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest, Message: bad})
-			return
+			return c.showRefused(w, r, s, d, &failure{Status: http.StatusBadRequest, Message: bad})
 		}
-	}
-	if !s.beginSave(d) {
-		c.failed(w, r, s, goneDraft)
-		return
 	}
 	made, err := c.api(s).Make(r.Context(), &save)
 	if err != nil {
-		s.endSave(d)
-		c.notSaved(w, r, s, d, save.Proposal, failureOf(err))
-		return
+		return c.notSaved(w, r, s, d, save.Proposal, failureOf(err))
 	}
-	s.drop(d)
 	c.saved(s, d, &made, save.Proposal)
 	to := d.Back
 	switch {
@@ -177,7 +153,7 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	case save.Proposal != d.Proposal:
 		to = Prefix + "changes"
 	}
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	return seeOther(w, r, to)
 }
 
 // proposable returns why a draft cannot be proposed under a name, "" if it can.
@@ -194,7 +170,7 @@ func (d *draft) proposable(name string) string {
 // notSaved shows why a draft was not saved: the form with both versions if somebody has changed the same meanwhile, else
 // the diff again.
 func (c *Console) notSaved(w http.ResponseWriter, r *http.Request, s *session, d *draft, proposal string,
-	fail *failure) {
+	fail *failure) error {
 	changed := fail.Status == http.StatusPreconditionFailed
 	switch {
 	case changed && proposal != d.Proposal:
@@ -205,12 +181,10 @@ func (c *Console) notSaved(w http.ResponseWriter, r *http.Request, s *session, d
 	case (changed || fail.Code == catalog.CodeFileChanged) && d.sent != nil && !d.Deletes():
 		if f, err := c.formOf(r, s, d.kind, text(d.edit.Project), text(d.id)); err == nil {
 			f.fill(d.sent)
-			s.drop(d)
-			c.conflict(w, r, s, f)
-			return
+			return c.conflict(w, r, s, f)
 		}
 	}
-	c.showRefused(w, r, s, d, fail)
+	return c.showRefused(w, r, s, d, fail)
 }
 
 // saved tells the person what has become of the change.
@@ -232,11 +206,10 @@ func (c *Console) saved(s *session, d *draft, made *client.Made, proposal string
 	}
 }
 
-// showRefused shows the diff again with the reason why it was not saved.
-func (c *Console) showRefused(w http.ResponseWriter, r *http.Request, s *session, d *draft, f *failure) {
-	s.mu.Lock()
+// showRefused gives a draft back to the session, and shows the diff again with the reason why it was not saved.
+func (c *Console) showRefused(w http.ResponseWriter, r *http.Request, s *session, d *draft, f *failure) error {
+	s.addDraft(d)
 	again := *d
-	s.mu.Unlock()
 	again.Error = f
-	c.render(w, r, s, f.Status, "draft", d.Title, &again)
+	return c.render(w, r, s, f.Status, "draft", d.Title, &again)
 }

@@ -60,7 +60,8 @@ func (c *Console) load(r *http.Request, s *session, f *form, k *kind) error {
 		// It comes second: what has changed in between does not fit the ETag.
 		x, fault := explained(r.Context(), api, f.Project)
 		if fault == nil {
-			values, origins = k.part(x, f.ID)
+			values, origins = x.Part(k.kind, f.ID)
+			values = nameFirst(values)
 		} else if f.Kind == "project" {
 			return fault
 		}

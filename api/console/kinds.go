@@ -13,13 +13,10 @@ import (
 type kind struct {
 	kind   catalog.Kind
 	title  string
-	single bool // a project has one
-	live   bool // a change of it cannot be proposed
-	byCode bool // it is saved by its code, so that a default becomes the project's own; origins are not known
-	fields func() noun
-	// part returns the fields of the one with the id as they are in force, and where they are said.
-	part func(x *catalog.Explained, id int64) (noun, catalog.Origins)
-	set  func(*control) // adds what a field has in this form alone; nil: nothing
+	single bool           // a project has one
+	live   bool           // a change of it cannot be proposed
+	byCode bool           // it is saved by its code, so that a default becomes the project's own; origins are not known
+	set    func(*control) // adds what a field has in this form alone; nil: nothing
 }
 
 // A noun is the fields of one, as the catalog lists them.
@@ -28,57 +25,34 @@ type noun = []catalog.Field
 // editable are the resources that have forms.
 var editable = map[string]kind{
 	"project": {kind: catalog.KindProject, title: "project",
-		fields: func() noun { return projectFields(new(catalog.Project)) },
-		part: func(x *catalog.Explained, _ int64) (noun, catalog.Origins) {
-			return projectFields(&x.Config.Project), x.Project
-		},
 		set: func(x *control) { x.later = x.Name == "status" }},
-	"domain": {kind: catalog.KindDomain, title: "domain",
-		fields: func() noun { return (&catalog.Domain{Active: true}).AuditFields() }, part: domainOf},
-	"service-settings": {kind: catalog.KindServiceSettings, title: "service settings", single: true,
-		fields: func() noun { return new(catalog.ServiceSettings).Fields() },
-		part: func(x *catalog.Explained, _ int64) (noun, catalog.Origins) {
-			return x.Config.Service.Fields(), x.Service
-		}},
-	"auth-settings": {kind: catalog.KindAuthSettings, title: "auth settings", single: true,
-		fields: func() noun { return new(catalog.AuthSettings).Fields() },
-		part: func(x *catalog.Explained, _ int64) (noun, catalog.Origins) {
-			return x.Config.Auth.Fields(), x.Auth
-		}},
-	"smtp-config": {kind: catalog.KindSMTPConfig, title: "SMTP config", single: true,
-		fields: func() noun { return (&catalog.SMTPConfig{Active: true}).Fields() }, part: smtpOf,
-		set: func(x *control) {
-			if x.Name == "tlsEnabled" {
-				x.proposed = "yes"
-			}
-		}},
-	"template": {kind: catalog.KindTemplate, title: "template", byCode: true,
-		fields: func() noun { return (&catalog.Template{Active: true}).AuditFields() },
-		set:    func(x *control) { x.fixed = x.Name == "code" }},
-	"key": {kind: catalog.KindKey, title: "key", live: true, fields: keyFields},
-}
-
-// projectFields lists the fields of a project: the name first, of which the slug is made.
-func projectFields(p *catalog.Project) noun {
-	fields := p.AuditFields()
-	fields[0], fields[1] = fields[1], fields[0]
-	return fields
-}
-
-func domainOf(x *catalog.Explained, id int64) (noun, catalog.Origins) {
-	for i := range x.Domains {
-		if d := &x.Config.Domains[i]; d.ID == id {
-			return d.AuditFields(), x.Domains[i]
+	"domain":           {kind: catalog.KindDomain, title: "domain"},
+	"service-settings": {kind: catalog.KindServiceSettings, title: "service settings", single: true},
+	"auth-settings":    {kind: catalog.KindAuthSettings, title: "auth settings", single: true},
+	"smtp-config": {kind: catalog.KindSMTPConfig, title: "SMTP config", single: true, set: func(x *control) {
+		if x.Name == "tlsEnabled" {
+			x.proposed = "yes"
 		}
-	}
-	return nil, nil
+	}},
+	"template": {kind: catalog.KindTemplate, title: "template", byCode: true,
+		set: func(x *control) { x.fixed = x.Name == "code" }},
+	"key": {kind: catalog.KindKey, title: "key", live: true},
 }
 
-func smtpOf(x *catalog.Explained, _ int64) (noun, catalog.Origins) {
-	if x.Config.SMTP == nil {
-		return nil, nil
+// fields lists the fields of something new.
+func (k *kind) fields() noun {
+	if k.kind == catalog.KindKey {
+		return keyFields()
 	}
-	return x.Config.SMTP.Fields(), x.SMTP
+	return nameFirst(catalog.NewFields(k.kind))
+}
+
+// nameFirst puts a project's name before its slug, which is made of it.
+func nameFirst(fields noun) noun {
+	if len(fields) > 1 && fields[0].Name == "slug" {
+		fields[0], fields[1] = fields[1], fields[0]
+	}
+	return fields
 }
 
 // keyFields lists the fields of a request for a key: those of the key that it chooses, and for how long.

@@ -50,13 +50,12 @@ type valueRow struct {
 }
 
 // lookUp answers the start page: which project a domain leads to, and why.
-func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) error {
 	v := lookUpView{Domain: strings.TrimSpace(r.FormValue("domain"))}
 	api := c.api(s)
 	if v.Domain == "" {
 		v.Example = example(r.Context(), api)
-		c.render(w, r, s, http.StatusOK, "lookup", "Look-up", v)
-		return
+		return c.render(w, r, s, http.StatusOK, "lookup", "Look-up", v)
 	}
 	if c.o.Cached != nil {
 		v.Cached = text(c.o.Cached(v.Domain)) // before the question puts it there
@@ -73,7 +72,7 @@ func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) {
 	if v.Answer != nil {
 		v.explain(r.Context(), api)
 	}
-	c.render(w, r, s, http.StatusOK, "lookup", "Look-up: "+v.Domain, v)
+	return c.render(w, r, s, http.StatusOK, "lookup", "Look-up: "+v.Domain, v)
 }
 
 // example returns a domain that can be looked up, "" if there is none.
@@ -179,7 +178,7 @@ func groupsOf(x *catalog.Explained) (groups []valueGroup) {
 	}
 	p := &x.Config.Project
 	id, uuid := int(p.ID), p.UUID.String()
-	table("Project", append(projectFields(p), catalog.Field{Name: "id", Value: &id},
+	table("Project", append(nameFirst(p.AuditFields()), catalog.Field{Name: "id", Value: &id},
 		catalog.Field{Name: "uuid", Value: &uuid}), x.Project)
 	table("Service settings", x.Config.Service.Fields(), x.Service)
 	table("Auth settings", x.Config.Auth.Fields(), x.Auth)
@@ -233,7 +232,7 @@ type statusCount struct {
 
 const pageRows = 25
 
-func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *session) error {
 	v := projectsView{Query: strings.TrimSpace(r.FormValue("q")), Status: r.FormValue("status"),
 		Label: strings.TrimSpace(r.FormValue("label")), Page: number(r.FormValue("page"), 1)}
 	label := ""
@@ -259,8 +258,7 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 			v.Problem = d.Field + " " + d.Message
 		}
 	} else if err != nil {
-		c.failed(w, r, s, err)
-		return
+		return err
 	}
 	v.Rows, v.Total, v.Pages = found.Rows, found.Total, found.Pages
 	for _, status := range append([]string{""}, catalog.Statuses...) {
@@ -271,5 +269,5 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 		v.Counts = append(v.Counts, count)
 	}
 	v.Link = pages("projects", "q", v.Query, "status", v.Status, "label", v.Label)
-	c.render(w, r, s, http.StatusOK, "projects", "Projects", v)
+	return c.render(w, r, s, http.StatusOK, "projects", "Projects", v)
 }

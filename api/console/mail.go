@@ -61,7 +61,7 @@ var mailFields = map[string]string{
 	"SMTP_NOT_CONFIGURED": "the SMTP config",
 }
 
-func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) error {
 	q := r.URL.Query()
 	f := mailFilter{Project: idOf(q.Get("project")), Status: q.Get("status"), To: strings.TrimSpace(q.Get("to")),
 		Template: strings.TrimSpace(q.Get("template")), From: q.Get("from"), Until: q.Get("until")}
@@ -70,18 +70,15 @@ func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) {
 	if f.Project == 0 {
 		found, err := api.ProjectPage(ctx, query("q", v.Query, "page", "1", "limit", itoa(pageRows)))
 		if err != nil {
-			c.failed(w, r, s, err)
-			return
+			return err
 		}
 		v.Projects = found.Rows
 		c.queue(r, s, &v)
-		c.render(w, r, s, http.StatusOK, "mail", "Mail", v)
-		return
+		return c.render(w, r, s, http.StatusOK, "mail", "Mail", v)
 	}
 	p, err := api.ProjectByID(ctx, f.Project)
 	if err != nil {
-		c.failed(w, r, s, err)
-		return
+		return err
 	}
 	v.Project = &p
 	if v.Found, err = api.MailPage(ctx, p.ID, query("status", f.Status, "toEmail", f.To, "templateCode", f.Template,
@@ -92,7 +89,7 @@ func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) {
 	v.Link = pages("mail", "project", f.Project, "status", f.Status, "to", f.To, "template", f.Template, "from", f.From,
 		"until", f.Until)
 	c.queue(r, s, &v)
-	c.render(w, r, s, http.StatusOK, "mail", "Mail of "+p.Name, v)
+	return c.render(w, r, s, http.StatusOK, "mail", "Mail of "+p.Name, v)
 }
 
 // queue adds the state of the queue: all of it for a key that covers every project, else the projects that it covers.
@@ -123,18 +120,17 @@ type entryView struct {
 	Field   string
 }
 
-func (c *Console) mailEntry(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) mailEntry(w http.ResponseWriter, r *http.Request, s *session) error {
 	api, id := c.api(s), idOf(r.PathValue("project"))
 	e, err := api.MailLogEntry(r.Context(), id, idOf(r.PathValue("id")))
 	if err != nil {
-		c.failed(w, r, s, err)
-		return
+		return err
 	}
 	v := entryView{Mail: e, Field: mailFields[text(e.ErrorCode)]}
 	if p, err := api.ProjectByID(r.Context(), id); err == nil {
 		v.Project = &p
 	}
-	c.render(w, r, s, http.StatusOK, "entry", "Mail to "+visible(e.ToEmail), v)
+	return c.render(w, r, s, http.StatusOK, "entry", "Mail to "+visible(e.ToEmail), v)
 }
 
 // A smtpTestView is a test of SMTP settings.
@@ -158,21 +154,19 @@ func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form, 
 	return c.showing(r, s, "smtp-config", project, "")
 }
 
-func (c *Console) smtpTestPage(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) smtpTestPage(w http.ResponseWriter, r *http.Request, s *session) error {
 	f, err := c.smtpForm(r, s, r.FormValue("project"))
 	if err != nil {
-		c.failed(w, r, s, err)
-		return
+		return err
 	}
-	c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings", smtpTestView{Form: f})
+	return c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings", smtpTestView{Form: f})
 }
 
 // smtpTest tries the settings of the form. With a script the steps are shown as they happen, else when it has ended.
-func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) error {
 	f, err := c.smtpForm(r, s, r.PostFormValue("project"))
 	if err != nil {
-		c.failed(w, r, s, err)
-		return
+		return err
 	}
 	f.fill(r.PostForm)
 	v := smtpTestView{Form: f, To: strings.TrimSpace(r.PostFormValue("toEmail"))}
@@ -213,7 +207,7 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) {
 			}
 		}
 	}
-	c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings", v)
+	return c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings", v)
 }
 
 // An smtpTest is a test that runs while a page waits for its steps. Its fields after mu are guarded by it.
@@ -315,13 +309,12 @@ type previewView struct {
 }
 
 // templatePage shows a template rendered with the variables of the form.
-func (c *Console) templatePage(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) templatePage(w http.ResponseWriter, r *http.Request, s *session) error {
 	v, err := c.templateOf(r, s)
 	if err != nil {
-		c.failed(w, r, s, err)
-		return
+		return err
 	}
-	c.render(w, r, s, http.StatusOK, "template", "Template "+v.Template.Code, v)
+	return c.render(w, r, s, http.StatusOK, "template", "Template "+v.Template.Code, v)
 }
 
 func (c *Console) templateOf(r *http.Request, s *session) (*templateView, error) {
@@ -360,12 +353,12 @@ func (c *Console) rendered(ctx context.Context, s *session, project int64, parts
 }
 
 // preview renders what stands in the form of a template, saved or not.
-func (c *Console) preview(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) preview(w http.ResponseWriter, r *http.Request, s *session) error {
 	sent := func(name string) string { return strings.ReplaceAll(r.PostFormValue(name), "\r\n", "\n") }
 	p := c.rendered(r.Context(), s, idOf(r.PostFormValue("project")), &client.Parts{
 		SubjectTemplate: sent("subjectTemplate"), BodyHTML: sent("bodyHtml"), BodyText: sent("bodyText"),
 		Variables: map[string]string{}})
-	c.render(w, r, s, http.StatusOK, "preview", "Preview", p)
+	return c.render(w, r, s, http.StatusOK, "preview", "Preview", p)
 }
 
 // maxFrames bounds the previews that a session keeps: there may be one in each of several tabs.
@@ -447,11 +440,10 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, s *session) {
 }
 
 // sendTest sends a mail of a template to one address.
-func (c *Console) sendTest(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) sendTest(w http.ResponseWriter, r *http.Request, s *session) error {
 	v, err := c.templateOf(r, s)
 	if err != nil {
-		c.failed(w, r, s, err)
-		return
+		return err
 	}
 	values := map[string]string{}
 	for _, x := range v.Variables {
@@ -469,5 +461,5 @@ func (c *Console) sendTest(w http.ResponseWriter, r *http.Request, s *session) {
 	} else {
 		v.Sent = "The mail is queued, and is tried again."
 	}
-	c.render(w, r, s, http.StatusOK, "template", "Template "+v.Template.Code, v)
+	return c.render(w, r, s, http.StatusOK, "template", "Template "+v.Template.Code, v)
 }

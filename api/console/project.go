@@ -30,12 +30,11 @@ type projectView struct {
 // projectPage is the path of a project's page.
 func projectPage(id int64) string { return Prefix + "projects/" + strconv.FormatInt(id, 10) }
 
-func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session) error {
 	id, ctx, api := idOf(r.PathValue("id")), r.Context(), c.api(s)
 	x, err := explained(ctx, api, id)
 	if err != nil {
-		c.failed(w, r, s, err)
-		return
+		return err
 	}
 	v := projectView{Project: x.Config.Project, Domains: x.Config.Domains, SMTP: x.Config.SMTP != nil,
 		Groups: groupsOf(x)}
@@ -65,5 +64,5 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 			}
 		}
 	}
-	c.render(w, r, s, http.StatusOK, "project", v.Project.Name, v)
+	return c.render(w, r, s, http.StatusOK, "project", v.Project.Name, v)
 }

@@ -227,14 +227,14 @@ type signInView struct {
 	PersonError string
 }
 
-func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
+func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) error {
 	v := signInView{To: ownPath(r.FormValue("to")), Why: r.FormValue("why"), Demo: c.demo(r) != ""}
 	if cookie, err := r.Cookie(personCookie); err == nil {
 		if text, err := url.QueryUnescape(cookie.Value); err == nil {
 			v.Name, v.Email, _ = strings.Cut(text, "\n")
 		}
 	}
-	c.render(w, r, nil, http.StatusOK, "signin", "Sign in", v)
+	return c.render(w, r, nil, http.StatusOK, "signin", "Sign in", v)
 }
 
 // demo returns the demo key if the request comes from this machine, by a name that only this machine has: a web page
@@ -267,48 +267,43 @@ func ownPath(path string) string {
 }
 
 // signIn exchanges a key for a session.
-func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	v := signInView{To: ownPath(r.PostFormValue("to")), Name: strings.TrimSpace(r.PostFormValue("name")),
 		Email: strings.TrimSpace(r.PostFormValue("email")), Demo: c.demo(r) != ""}
 	text := strings.TrimSpace(r.PostFormValue("key"))
 	if r.PostFormValue("demo") != "" {
 		text = c.demo(r)
 	}
-	refuse := func(status int, message string) {
+	refuse := func(status int, message string) error {
 		v.KeyError = message
-		c.render(w, r, nil, status, "signin", "Sign in", v)
+		return c.render(w, r, nil, status, "signin", "Sign in", v)
 	}
 	actor, bad := actorOf(v.Name, v.Email)
 	if v.PersonError = bad; bad != "" {
-		refuse(http.StatusBadRequest, "")
-		return
+		return refuse(http.StatusBadRequest, "")
 	}
 	key, good := c.o.Keys.Check(text)
 	if !good {
 		if wait := c.o.Keys.Fail(peerOf(r)); wait > 0 {
-			refuse(http.StatusTooManyRequests,
+			return refuse(http.StatusTooManyRequests,
 				"Too many wrong keys came from your address. Try again in "+wait.Round(time.Second).String()+".")
-			return
 		}
-		refuse(http.StatusUnauthorized, "This key is not known here, or has expired.")
-		return
+		return refuse(http.StatusUnauthorized, "This key is not known here, or has expired.")
 	}
 	if !key.May(catalog.MayRead) {
-		refuse(http.StatusForbidden,
+		return refuse(http.StatusForbidden,
 			`This key may not read, and the console only shows what its key may see. Use one with "read" in its allow list.`)
-		return
 	}
 	now := time.Now()
 	s := &session{signIn: signIn{id: random()[:12], secret: random(), token: random(), text: text, actor: actor,
 		peer: peerOf(r), began: now, expires: now.Add(sessionTime)}, seen: now, key: key}
 	if !c.sessions.add(s) {
-		refuse(http.StatusServiceUnavailable, "Too many people are signed in. End some sessions first.")
-		return
+		return refuse(http.StatusServiceUnavailable, "Too many people are signed in. End some sessions first.")
 	}
 	http.SetCookie(w, cookie(r, cookieName, s.secret, Prefix, int(sessionTime/time.Second)))
 	http.SetCookie(w, cookie(r, personCookie, url.QueryEscape(v.Name+"\n"+v.Email), Prefix, int(sessionTime/time.Second)))
 	c.o.Logger.Info("console session began", "key", key.ID, "actor", actor, "peer", s.peer.String())
-	http.Redirect(w, r, v.To, http.StatusSeeOther)
+	return seeOther(w, r, v.To)
 }
 
 // cookie makes a cookie that no script reads and no other site sends.
@@ -352,18 +347,17 @@ func random() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 	if s, _ := c.session(r); s != nil {
 		if !s.hasToken(r.PostFormValue("token")) {
-			c.failed(w, r, s, &failure{Status: http.StatusForbidden,
-				Message: "This form is not of your session: nothing was done."})
-			return
+			return &failure{Status: http.StatusForbidden,
+				Message: "This form is not of your session: nothing was done."}
 		}
 		c.sessions.end(s)
 	}
 	http.SetCookie(w, cookie(r, cookieName, "", Prefix, -1))
 	http.SetCookie(w, cookie(r, personCookie, "", Prefix, -1))
-	http.Redirect(w, r, Prefix+"sign-in?why=out", http.StatusSeeOther)
+	return seeOther(w, r, Prefix+"sign-in?why=out")
 }
 
 // A sessionRow is a line of the list of sessions.
@@ -374,14 +368,14 @@ type sessionRow struct {
 }
 
 // listSessions shows the sessions of the same key; to a key that may write on every project, those of all keys.
-func (c *Console) listSessions(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) listSessions(w http.ResponseWriter, r *http.Request, s *session) error {
 	rows := []sessionRow{}
 	for _, o := range c.sessions.list(c.sees(s)) {
 		o.mu.Lock()
 		rows = append(rows, sessionRow{o.id, o.key.Name, o.actor, o.peer.String(), o.began, o.seen, o == s})
 		o.mu.Unlock()
 	}
-	c.render(w, r, s, http.StatusOK, "sessions", "Sessions", rows)
+	return c.render(w, r, s, http.StatusOK, "sessions", "Sessions", rows)
 }
 
 // sees returns the id of the key whose sessions a session may see, "" for all.
@@ -392,12 +386,12 @@ func (c *Console) sees(s *session) string {
 	return ""
 }
 
-func (c *Console) endSession(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) endSession(w http.ResponseWriter, r *http.Request, s *session) error {
 	for _, o := range c.sessions.list(c.sees(s)) {
 		if o.id == r.PathValue("id") {
 			c.sessions.end(o)
 			s.say("The session has ended.")
 		}
 	}
-	http.Redirect(w, r, Prefix+"sessions", http.StatusSeeOther)
+	return seeOther(w, r, Prefix+"sessions")
 }

@@ -69,8 +69,17 @@ func (c *Console) parsePages() (map[string]*template.Template, error) {
 	return all, nil
 }
 
-// render answers with a page, or for htmx with its part "main".
-func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, status int, page, title string, data any) {
+var defect = &failure{Status: http.StatusInternalServerError, Message: "This page has a defect; the log says more."}
+
+// seeOther leads to another page of the console.
+func seeOther(w http.ResponseWriter, r *http.Request, to string) error {
+	http.Redirect(w, r, to, http.StatusSeeOther)
+	return nil
+}
+
+// render answers with a page, or for htmx with its part "main". An error means that nothing is written.
+func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, status int, page, title string,
+	data any) error {
 	v := view{Title: title, Nav: page, Version: c.o.Version, Git: c.o.Git, Edge: c.o.Edge, Data: data}
 	if f, is := data.(*failure); is {
 		v.Error = f
@@ -105,16 +114,16 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, sta
 	var out bytes.Buffer
 	if err := c.pages[page].ExecuteTemplate(&out, name, v); err != nil {
 		c.o.Logger.Error("console page", "page", page, "error", err)
-		http.Error(w, "this page has a defect; the log says more", http.StatusInternalServerError)
-		return
+		return defect
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(out.Bytes())
+	return nil
 }
 
 // failed answers with an error.
-func (c *Console) failed(w http.ResponseWriter, r *http.Request, s *session, err error) {
+func (c *Console) failed(w http.ResponseWriter, r *http.Request, err error) {
 	f, is := errors.AsType[*failure](err)
 	if !is {
 		c.o.Logger.Warn("console", "path", r.URL.Path, "error", err)
@@ -123,10 +132,10 @@ func (c *Console) failed(w http.ResponseWriter, r *http.Request, s *session, err
 	if f.Status < 400 {
 		f.Status = http.StatusInternalServerError
 	}
-	if s == nil {
-		s, _ = c.session(r)
+	s, _ := c.session(r)
+	if c.render(w, r, s, f.Status, "error", "Error", f) != nil {
+		http.Error(w, defect.Message, http.StatusInternalServerError)
 	}
-	c.render(w, r, s, f.Status, "error", "Error", f)
 }
 
 func (c *Console) functions() template.FuncMap {

@@ -41,21 +41,20 @@ func (c *Console) problemsOf(s *session) problemsView {
 	return v
 }
 
-func (c *Console) problems(w http.ResponseWriter, r *http.Request, s *session) {
-	c.render(w, r, s, http.StatusOK, "problems", "Problems", c.problemsOf(s))
+func (c *Console) problems(w http.ResponseWriter, r *http.Request, s *session) error {
+	return c.render(w, r, s, http.StatusOK, "problems", "Problems", c.problemsOf(s))
 }
 
 // confirmWord is what a person types to let a held reload through.
 const confirmWord = "remove"
 
 // confirm applies the reload that the brake holds back.
-func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) error {
 	v := c.problemsOf(s)
 	switch {
 	case !v.Whole || !v.May:
-		c.failed(w, r, s, &failure{Status: http.StatusForbidden,
-			Message: "Confirming needs a key with write on every project."})
-		return
+		return &failure{Status: http.StatusForbidden,
+			Message: "Confirming needs a key with write on every project."}
 	case v.Status.Held == nil:
 		v.Error = "Nothing is held back any more."
 	case strings.TrimSpace(r.PostFormValue("word")) != confirmWord:
@@ -68,10 +67,9 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) {
 			break
 		}
 		s.say("The reload was applied.")
-		http.Redirect(w, r, Prefix+"problems", http.StatusSeeOther)
-		return
+		return seeOther(w, r, Prefix+"problems")
 	}
-	c.render(w, r, s, http.StatusConflict, "problems", "Problems", v)
+	return c.render(w, r, s, http.StatusConflict, "problems", "Problems", v)
 }
 
 // A changesView is a page of the audit trail, and the open proposals.
@@ -84,7 +82,7 @@ type changesView struct {
 	Actions                                          []string
 }
 
-func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) error {
 	q := r.URL.Query()
 	v := changesView{ProjectID: q.Get("project"), Actor: q.Get("actor"), Action: q.Get("action"),
 		RequestID: q.Get("request"), From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1)}
@@ -101,34 +99,30 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 	v.Link = pages("changes", "project", v.ProjectID, "actor", v.Actor, "action", v.Action, "request", v.RequestID,
 		"from", v.From, "until", v.Until)
-	c.render(w, r, s, http.StatusOK, "changes", "Changes", v)
+	return c.render(w, r, s, http.StatusOK, "changes", "Changes", v)
 }
 
 // proposal applies a proposal, drops it, or has the person work in it.
-func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) error {
 	name := r.PathValue("name")
 	if !proposalName.MatchString(name) {
-		c.failed(w, r, s, &failure{Status: http.StatusNotFound, Message: "There is no such proposal."})
-		return
+		return &failure{Status: http.StatusNotFound, Message: "There is no such proposal."}
 	}
 	switch r.PostFormValue("do") {
 	case "leave":
 		s.workIn("")
 		s.say("You have left the proposal. What is shown is live.")
-		http.Redirect(w, r, Prefix+"changes", http.StatusSeeOther)
-		return
+		return seeOther(w, r, Prefix+"changes")
 	case "enter":
 		list, err := c.api(s).Proposals(r.Context())
 		if err == nil && !slices.ContainsFunc(list, func(p client.Proposal) bool { return p.Name == name }) {
 			err = &failure{Status: http.StatusNotFound, Message: "There is no such proposal."}
 		}
 		if err != nil {
-			c.failed(w, r, s, err)
-			return
+			return err
 		}
 		s.workIn(name)
-		http.Redirect(w, r, Prefix+"projects", http.StatusSeeOther)
-		return
+		return seeOther(w, r, Prefix+"projects")
 	}
 	var err error
 	done := "The proposal " + name + " is applied, and live."
@@ -139,14 +133,13 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) {
 		_, err = c.api(s).ApplyProposal(r.Context(), name)
 	}
 	if err != nil {
-		c.failed(w, r, s, err)
-		return
+		return err
 	}
 	if s.Proposal() == name {
 		s.workIn("")
 	}
 	s.say(done)
-	http.Redirect(w, r, Prefix+"changes", http.StatusSeeOther)
+	return seeOther(w, r, Prefix+"changes")
 }
 
 // A keysView lists the keys.
@@ -155,18 +148,18 @@ type keysView struct {
 	Refused *failure
 }
 
-func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) error {
 	v := keysView{}
 	if keys, err := c.api(s).Keys(r.Context()); err != nil {
 		v.Refused = failureOf(err)
 	} else {
 		v.Rows = keyRows(keys, s.Key(), time.Now())
 	}
-	c.render(w, r, s, http.StatusOK, "keys", "Keys", v)
+	return c.render(w, r, s, http.StatusOK, "keys", "Keys", v)
 }
 
 // keyAction prepares the rotation or the end of a key: both are drafts, like every change.
-func (c *Console) keyAction(w http.ResponseWriter, r *http.Request, s *session) {
+func (c *Console) keyAction(w http.ResponseWriter, r *http.Request, s *session) error {
 	name := r.PathValue("name")
 	d := &draft{kind: "key", Back: Prefix + "keys", Title: "Revoke key " + visible(name)}
 	d.edit = client.Edit{Object: client.Object{Kind: catalog.KindKey, Key: strings.Clone(name)}, Verb: client.Delete}
@@ -174,7 +167,10 @@ func (c *Console) keyAction(w http.ResponseWriter, r *http.Request, s *session) 
 		d.Title = "Rotate key " + visible(name) + " (the old one stays good for 24 hours)"
 		d.edit.Verb = client.Rotate
 	}
-	c.prepare(w, r, s, d, func(fail *failure) { c.failed(w, r, s, fail) })
+	if err := c.prepare(r.Context(), s, d); err != nil {
+		return err
+	}
+	return seeOther(w, r, d.page())
 }
 
 // A liveView is the state of this node at a moment.
@@ -193,8 +189,8 @@ type liveView struct {
 }
 
 // live shows the figures of this moment; the page's stream keeps them so.
-func (c *Console) live(w http.ResponseWriter, r *http.Request, s *session) {
-	c.render(w, r, s, http.StatusOK, "live", "Live", c.liveNow(r.Context(), s, nil, 0))
+func (c *Console) live(w http.ResponseWriter, r *http.Request, s *session) error {
+	return c.render(w, r, s, http.StatusOK, "live", "Live", c.liveNow(r.Context(), s, nil, 0))
 }
 
 // liveNow makes the figures, with rates since the figures of before.

@@ -12,6 +12,26 @@ import (
 // The tables below list all fields of a noun, by their names in the API: what the block's label says, and the
 // noun's Fields. The audit trail, requests of the API, the client, the merge, forms and explain take them from here.
 
+// NewFields lists the fields of something new of a kind, with the values that the API sets where a request does not have
+// them. nil: the kind has no such table.
+func NewFields(k Kind) []Field {
+	switch k {
+	case KindProject:
+		return (&Project{Status: StatusDraft}).AuditFields()
+	case KindDomain:
+		return (&Domain{Active: true}).AuditFields()
+	case KindServiceSettings:
+		return new(ServiceSettings).Fields()
+	case KindAuthSettings:
+		return new(AuthSettings).Fields()
+	case KindSMTPConfig:
+		return (&SMTPConfig{Active: true}).Fields()
+	case KindTemplate:
+		return (&Template{Active: true}).AuditFields()
+	}
+	return nil
+}
+
 // AuditFields lists the project's own fields for the audit trail.
 func (p *Project) AuditFields() []Field {
 	return append([]Field{{Name: "slug", Value: &p.Slug, Label: "Slug",

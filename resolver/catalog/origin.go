@@ -20,3 +20,28 @@ type Explained struct {
 	Auth    Origins
 	SMTP    Origins // nil if there is no config in force
 }
+
+// Part lists the fields of the object of a kind as they are in force, and where they come from. id tells domains apart.
+// nil: the project has none.
+func (x *Explained) Part(k Kind, id int64) ([]Field, Origins) {
+	c := &x.Config
+	switch k {
+	case KindProject:
+		return c.Project.AuditFields(), x.Project
+	case KindDomain:
+		for i := range x.Domains {
+			if c.Domains[i].ID == id {
+				return c.Domains[i].AuditFields(), x.Domains[i]
+			}
+		}
+	case KindServiceSettings:
+		return c.Service.Fields(), x.Service
+	case KindAuthSettings:
+		return c.Auth.Fields(), x.Auth
+	case KindSMTPConfig:
+		if c.SMTP != nil {
+			return c.SMTP.Fields(), x.SMTP
+		}
+	}
+	return nil, nil
+}
