@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -257,6 +258,22 @@ func (h *house) dial() *wire {
 		h.t.Fatal(err)
 	}
 	return newWire(h.t, c)
+}
+
+// expectHead is the head of a request for several domains with a body of n bytes, which waits for "100 Continue".
+func (h *house) expectHead(n int) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nX-PLATFORM-KEY: %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n",
+		resolveURL, h.all, n)
+}
+
+// skipLines reads n lines.
+func (w *wire) skipLines(n int) {
+	w.t.Helper()
+	for range n {
+		if _, err := w.r.ReadString('\n'); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 }
 
 func newWire(t testing.TB, c net.Conn) *wire {
