@@ -50,25 +50,6 @@ func (s *Source) ApplyTurn(ctx context.Context, d *Difference, permit func(w *We
 	}
 }
 
-// A changedTree is the config folder with some files as they are to be; nil: none.
-type changedTree struct {
-	*folder.Tree
-	files map[string][]byte
-}
-
-func (t changedTree) ReadNamed(path string, limit int64) ([]byte, catalog.Stamp, error) {
-	b, is := t.files[path]
-	switch {
-	case !is:
-		return t.Tree.ReadNamed(path, limit)
-	case b == nil:
-		return nil, catalog.Stamp{}, fs.ErrNotExist
-	case int64(len(b)) > limit:
-		return nil, catalog.Stamp{}, fmt.Errorf("has %d bytes, %d are allowed", len(b), limit)
-	}
-	return b, catalog.Stamp{}, nil
-}
-
 // judgeDifference returns why a Difference cannot be put in place now.
 func (s *Source) judgeDifference(d *Difference, w *Weight, limits []catalog.Coverage) error {
 	t, err := s.openTree()
@@ -78,7 +59,7 @@ func (s *Source) judgeDifference(d *Difference, w *Weight, limits []catalog.Cove
 	defer t.Close()
 	plain := func(path string) string { return path } // the message goes to the client
 	j := &judge{table: s.table, require: s.sealed, row: s.o.Sink.File, display: plain, locate: s.locate}
-	in := changedTree{t, map[string][]byte{}}
+	in := changedContents{t, map[string][]byte{}}
 	for _, f := range d.Files {
 		in.files[f.Path] = f.After
 	}
@@ -111,14 +92,14 @@ func (s *base) candidatesOf(d *Difference, in contents) (list []*candidate, err 
 	for _, f := range d.Files {
 		differs[f.Path] = true
 	}
-	add := func(path string, content []byte) {
-		c := &candidate{path: path, prev: s.fileAt(path), bytes: content, gone: content == nil}
+	add := func(path string, b []byte) {
+		c := &candidate{path: path, prev: s.fileAt(path), content: content{bytes: b}, gone: b == nil}
 		switch {
 		case c.gone && c.prev == nil:
 			return
-		case len(content) > folder.MaxFileBytes:
+		case len(b) > folder.MaxFileBytes:
 			c.diags = hclfile.Diagnostics{hclfile.FileProblem(path,
-				fmt.Sprintf("the file would have %d bytes, %d are allowed", len(content), folder.MaxFileBytes), "")}
+				fmt.Sprintf("the file would have %d bytes, %d are allowed", len(b), folder.MaxFileBytes), "")}
 		case !c.gone:
 			c.decode(path, in)
 		}

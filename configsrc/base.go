@@ -61,14 +61,6 @@ type workspace interface {
 	submit(ctx context.Context, u *update) error
 }
 
-// contents are the files of a workspace at one time.
-type contents interface {
-	namedReader
-	// Read returns a config file and its stamp.
-	Read(path string, limit int64) ([]byte, catalog.Stamp, error)
-	Close()
-}
-
 // usersOf lists the accepted config files that take text from a file.
 func (s *base) usersOf(p string) (paths []string) {
 	s.known.RLock()

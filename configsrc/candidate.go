@@ -14,80 +14,66 @@ import (
 
 // A candidate is a file that differs from its accepted state, with the results of a look or a write.
 type candidate struct {
+	content  // as it is now; empty if it is gone or was not read
 	path     string
-	prev     *file        // the accepted state; nil: never accepted
-	refused  *quarantined // set: unchanged since it was refused
-	gone     bool
-	named    bool          // gone, and an event named it since the look before
-	touched  bool          // same content; only the stamp differs, or was racy
 	stamp    catalog.Stamp // gone: of the folder, see tree.place
-	bytes    []byte
-	bodies   map[string][]byte    // replace the files on disk that file() names; nil: none
-	texts    map[string][]byte    // of the files that it names, as they were decoded
+	prev     *file         // the accepted state; nil: never accepted
+	refused  *quarantined  // set: unchanged since it was refused
+	gone     bool
+	named    bool                 // gone, and an event named it since the look before
+	touched  bool                 // same content; only the stamp differs, or was racy
+	by       *catalog.Author      // the client whose write it is; nil: it was found in the folder
 	times    []catalog.ObjectTime // of its objects, as the authority of an edge has them; nil: the Sink's
-	declared *catalog.Declared    // nil when it does not decode
-	refs     []catalog.Ref        // of the objects decoded here
-	counts   counts               // projects and domains among them
-	claims   []claim              // in the order of claimsOf
-	deps     []catalog.Dep
-	diags    hclfile.Diagnostics // of the file itself
-	fault    error               // a disk error in reading a file that file() names: the reason for diags
-	cross    hclfile.Diagnostics // problems of the file with other files
-	plain    bool                // contains a clear-text secret
-	fresh    []string            // slugs of projects with uuid = "new"
+	cross    hclfile.Diagnostics  // problems of the file with other files
 	rejected bool
-	suspect  bool            // needs a second look
-	by       *catalog.Author // the client whose write it is; nil: it was found in the folder
+	suspect  bool // needs a second look
 }
 
 // out reports whether the candidate's new state is not accepted, so that the old one stays.
 func (c *candidate) out() bool { return c.rejected || c.suspect }
 
-// A namedReader reads the files that config files name: a tree, or what an edge has received.
-type namedReader interface {
-	ReadNamed(path string, limit int64) ([]byte, catalog.Stamp, error)
+// A content is what one decode of a config file gives.
+type content struct {
+	bytes    []byte
+	declared *catalog.Declared   // nil when it does not decode
+	refs     []catalog.Ref       // of the objects decoded here
+	claims   []claim             // in the order of claimsOf
+	counts   counts              // projects and domains among them
+	deps     []catalog.Dep       // the files that it names
+	texts    map[string][]byte   // their contents
+	diags    hclfile.Diagnostics // of the file itself
+	fault    error               // a disk error in reading a file that file() names: the reason for diags
+	plain    bool                // contains a clear-text secret
+	fresh    []string            // slugs of projects with uuid = "new"
 }
 
-// decode decodes the bytes and fills in the results. The Result is for callers that edit the bytes or point into them;
-// it is too large to keep for every file.
-func (c *candidate) decode(display string, t namedReader) *hclfile.Result {
-	stamps, asked := map[string]catalog.Stamp{}, map[string]bool{}
-	named := func(p string, b []byte) {
-		if c.texts == nil {
-			c.texts = map[string][]byte{}
-		}
-		c.texts[p] = b
-	}
-	r, diags := hclfile.Decode(display, c.bytes, hclfile.Options{ReadFile: func(p string) ([]byte, error) {
-		asked[p] = true
-		if b, ok := c.bodies[p]; ok {
-			named(p, b)
-			return b, nil
-		}
-		b, stamp, err := t.ReadNamed(p, folder.MaxTextBytes)
+// decode decodes the bytes and fills in the results. files has the files that they name. The Result is for callers that
+// edit the bytes or point into them; it is too large to keep for every file.
+func (c *content) decode(display string, files namedReader) *hclfile.Result {
+	stamps := map[string]catalog.Stamp{}
+	read := func(p string) ([]byte, error) {
+		b, stamp, err := files.ReadNamed(p, folder.MaxTextBytes)
+		stamps[p] = stamp
 		if err != nil {
 			c.failed(err)
 			return nil, linkOrCause(err)
 		}
-		stamps[p] = stamp
-		named(p, b)
+		if c.texts == nil {
+			c.texts = map[string][]byte{}
+		}
+		c.texts[p] = b
 		return b, nil
-	}})
+	}
+	r, diags := hclfile.Decode(display, c.bytes, hclfile.Options{ReadFile: read})
 	c.diags = diags
 	c.plain, c.fresh = r.PlainSecret, r.NewUUIDs
 	for _, p := range r.Deps {
-		stamp, ok := stamps[p]
-		if !ok && !asked[p] { // a ca_file, which was not read yet
-			var b []byte
-			var err error
-			if b, stamp, err = t.ReadNamed(p, folder.MaxTextBytes); err != nil {
-				c.failed(err)
-				c.diags = append(c.diags, hclfile.FileProblem(display, "ca_file "+p+": "+linkOrCause(err).Error(), ""))
-			} else {
-				named(p, b)
+		if _, asked := stamps[p]; !asked { // a ca_file, which was not read yet
+			if _, err := read(p); err != nil {
+				c.diags = append(c.diags, hclfile.FileProblem(display, "ca_file "+p+": "+err.Error(), ""))
 			}
 		}
-		c.deps = append(c.deps, catalog.Dep{Path: p, Stamp: stamp})
+		c.deps = append(c.deps, catalog.Dep{Path: p, Stamp: stamps[p]})
 	}
 	if sealing := r.Declared.Sealing; sealing != nil {
 		for _, recipient := range sealing.Recipients {
@@ -109,15 +95,15 @@ func (c *candidate) decode(display string, t namedReader) *hclfile.Result {
 
 // failed records why a file that file() names could not be read, if the disk is at fault and not the files. It may be a
 // file of another project, so its name is left out.
-func (c *candidate) failed(err error) {
+func (c *content) failed(err error) {
 	if c.fault == nil && atomicfile.IsDiskFault(err) {
 		c.fault = writeFault("read a file that the config file names", err)
 	}
 }
 
-// positions decodes the bytes again to find the ranges of a diagnostic, which are too large to keep for every file.
-func (c *candidate) positions(display string) *hclfile.Result {
-	r, _ := hclfile.Decode(display, c.bytes, hclfile.Options{})
+// positions decodes a file again to find the ranges of a diagnostic, which are too large to keep for every file.
+func positions(display string, src []byte) *hclfile.Result {
+	r, _ := hclfile.Decode(display, src, hclfile.Options{})
 	return r
 }
 
@@ -127,11 +113,7 @@ func locate(t contents, display, path string) (*hclfile.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, _ := hclfile.Decode(display, b, hclfile.Options{})
-	if r == nil {
-		return nil, errors.New("does not decode")
-	}
-	return r, nil
+	return positions(display, b), nil
 }
 
 func linkOrCause(err error) error {

@@ -44,15 +44,19 @@ type CheckedFile struct {
 	Display  string // the path in messages
 	Declared *catalog.Declared
 	source   []byte
+	decoded  *hclfile.Result // of source, once a position was asked for
 }
 
 // Line returns the line at which the file declares an object.
 func (f *CheckedFile) Line(ref catalog.Ref) int {
-	r, _ := hclfile.Decode(f.Display, f.source, hclfile.Options{})
-	if r == nil {
-		return 0
+	return f.positions().Position(ref).Line
+}
+
+func (f *CheckedFile) positions() *hclfile.Result {
+	if f.decoded == nil {
+		f.decoded = positions(f.Display, f.source)
 	}
-	return r.Position(ref).Line
+	return f.decoded
 }
 
 // Project returns the project with the slug, nil if there is none.
@@ -139,8 +143,7 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 		table: s.table, candidates: candidates, display: s.display, row: row,
 		locate: func(p string) (*hclfile.Result, error) {
 			if content, ok := written[p]; ok {
-				r, _ := hclfile.Decode(s.display(p), content, hclfile.Options{})
-				return r, nil
+				return positions(s.display(p), content), nil
 			}
 			return locate(t, s.display(p), p)
 		},
@@ -164,7 +167,8 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 			}
 		}
 		if !c.out() && !c.gone {
-			out.Files = append(out.Files, CheckedFile{c.path, s.display(c.path), c.declared, c.bytes})
+			out.Files = append(out.Files, CheckedFile{Path: c.path, Display: s.display(c.path),
+				Declared: c.declared, source: c.bytes})
 			for i := range c.declared.Projects {
 				slugs[c.declared.Projects[i].Project.Slug] = true
 			}
@@ -203,11 +207,11 @@ func (s *Source) compare(candidates []*candidate, known Known) ([]*candidate, er
 }
 
 // imagine decodes a file that does not exist yet.
-func (s *Source) imagine(t *folder.Tree, path string, content []byte) *candidate {
-	c := &candidate{path: path, bytes: content}
-	if len(content) > folder.MaxFileBytes {
+func (s *Source) imagine(t *folder.Tree, path string, b []byte) *candidate {
+	c := &candidate{path: path, content: content{bytes: b}}
+	if len(b) > folder.MaxFileBytes {
 		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(path),
-			fmt.Sprintf("the file would have %d bytes, %d are allowed", len(content), folder.MaxFileBytes), "")}
+			fmt.Sprintf("the file would have %d bytes, %d are allowed", len(b), folder.MaxFileBytes), "")}
 		return c
 	}
 	c.decode(s.display(path), t)
@@ -216,16 +220,12 @@ func (s *Source) imagine(t *folder.Tree, path string, content []byte) *candidate
 
 // unknownProjects warns of keys that list projects that do not exist.
 func (f *CheckedFile) unknownProjects(slugs map[string]bool) (ds hclfile.Diagnostics) {
-	var r *hclfile.Result
 	for _, k := range f.Declared.Keys {
 		for _, slug := range slices.Compact(slices.Sorted(slices.Values(k.Projects))) {
 			if slugs[slug] {
 				continue
 			}
-			if r == nil {
-				r, _ = hclfile.Decode(f.Display, f.source, hclfile.Options{})
-			}
-			ds = append(ds, unknownSlug(r, catalog.UnknownSlug{Key: k.Name, Slug: slug},
+			ds = append(ds, unknownSlug(f.positions(), catalog.UnknownSlug{Key: k.Name, Slug: slug},
 				func(slug string) bool { return slugs[slug] }))
 		}
 	}

@@ -2,10 +2,8 @@ package configsrc
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -26,33 +24,8 @@ import (
 // hold: nothing waits for a second look, because no file is half-written; and a project that goes while another one
 // comes is not held as a possible rename, because the authority has decided that.
 
-// received is the content that one ApplyTree works on.
-type received struct {
-	s     *Source
-	texts map[string][]byte // replaced; nil: removed
-}
-
-// readNamed reads a file that config files name: as it was received, or as the Sink has it.
-func (r *received) ReadNamed(name string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
-	b, replaced := r.texts[name]
-	if !replaced {
-		b, err = r.s.o.Sink.Text(name)
-	}
-	switch {
-	case err != nil:
-		return nil, stamp, err
-	case b == nil:
-		return nil, stamp, fs.ErrNotExist
-	case int64(len(b)) > limit:
-		return nil, stamp, fmt.Errorf("is %d bytes long; at most %d are allowed", len(b), limit)
-	}
-	return b, stampOf(b), nil
-}
-
-// stampOf returns the stamp of content that is no file: its size and hash.
-func stampOf(b []byte) catalog.Stamp {
-	return catalog.Stamp{Size: int64(len(b)), Hash: sha256.Sum256(b)}
-}
+// received returns the files that one ApplyTree works on: as they were received, or as the Sink has them.
+func (s *Source) received(texts map[string][]byte) stored { return over(texts, s.o.Sink.Text) }
 
 // ApplyTree takes one change of the authority's files: as a whole, or it returns an error and nothing has changed. The
 // Source's position is then that of the change. Files that are refused are no error, see Status. The error is ErrHeld
@@ -64,7 +37,7 @@ func (s *Source) ApplyTree(ctx context.Context, c catalog.TreeChange) error {
 
 func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 	start := time.Now()
-	in := &received{s: s, texts: map[string][]byte{}}
+	texts := map[string][]byte{} // replaced; nil: removed
 	change := catalog.Change{Position: &c.Position}
 	candidates := map[string]*candidate{}
 	for i := range c.Put {
@@ -75,9 +48,10 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 		}
 		switch {
 		case folder.IsConfigName(path.Base(f.Path)):
-			candidates[f.Path] = &candidate{path: f.Path, bytes: content, stamp: stampOf(content), times: f.Times}
+			candidates[f.Path] = receivedFile(f.Path, content)
+			candidates[f.Path].times = f.Times
 		default:
-			in.texts[f.Path] = content
+			texts[f.Path] = content
 			change.Texts = append(change.Texts, catalog.TextChange{Path: f.Path, Bytes: content})
 		}
 	}
@@ -86,18 +60,18 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 		case folder.IsConfigName(path.Base(name)):
 			candidates[name] = &candidate{path: name, gone: true}
 		default:
-			in.texts[name] = nil
+			texts[name] = nil
 			change.Texts = append(change.Texts, catalog.TextChange{Path: name, Gone: true})
 		}
 	}
-	if err := s.addAffected(in, candidates, false); err != nil {
+	if err := s.addAffected(texts, candidates, false); err != nil {
 		return err
 	}
 	var err error
 	if len(s.table.files) == 0 && len(candidates) > chunk {
-		err = s.firstTree(ctx, in, change, candidates, start)
+		err = s.firstTree(ctx, texts, change, candidates, start)
 	} else {
-		err = s.take(ctx, in, change, sortedCandidates(candidates), start)
+		err = s.take(ctx, texts, change, sortedCandidates(candidates), start)
 	}
 	if err == nil && !s.live.Load() {
 		s.setLive(true)
@@ -106,11 +80,11 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 }
 
 // addAffected adds the files that name a changed text, and the refused ones: the change may repair them.
-func (s *Source) addAffected(in *received, candidates map[string]*candidate, all bool) error {
+func (s *Source) addAffected(texts map[string][]byte, candidates map[string]*candidate, all bool) error {
 	var err error
 	again := func(name string, b []byte) {
 		if candidates[name] == nil && b != nil {
-			candidates[name] = &candidate{path: name, bytes: b, stamp: stampOf(b)}
+			candidates[name] = receivedFile(name, b)
 		}
 	}
 	if all || len(s.quarantine) > 0 && len(s.quarantine) <= manyQuarantined {
@@ -119,7 +93,7 @@ func (s *Source) addAffected(in *received, candidates map[string]*candidate, all
 			return true
 		})
 	}
-	for text := range in.texts {
+	for text := range texts {
 		for f := range s.table.users[text] {
 			b, ferr := s.o.Sink.LastGood(f.path)
 			err = errors.Join(err, ferr)
@@ -127,6 +101,10 @@ func (s *Source) addAffected(in *received, candidates map[string]*candidate, all
 		}
 	}
 	return err
+}
+
+func receivedFile(name string, b []byte) *candidate {
+	return &candidate{path: name, content: content{bytes: b}, stamp: stampOf(b)}
 }
 
 func sortedCandidates(by map[string]*candidate) (all []*candidate) {
@@ -138,9 +116,9 @@ func sortedCandidates(by map[string]*candidate) (all []*candidate) {
 }
 
 // take is one look at received files, from top to bottom.
-func (s *Source) take(ctx context.Context, in *received, change catalog.Change, candidates []*candidate,
+func (s *Source) take(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates []*candidate,
 	start time.Time) error {
-	if err := s.decodeReceived(ctx, in, candidates); err != nil {
+	if err := s.decodeReceived(ctx, texts, candidates); err != nil {
 		return err
 	}
 	j := s.judgeReceived(candidates)
@@ -168,13 +146,13 @@ func (s *Source) take(ctx context.Context, in *received, change catalog.Change, 
 
 // firstTree is take for an edge that has nothing yet. It applies the files in chunks, as a first load from a folder
 // does, and the position with the last: up to then nothing is served, and a crash begins anew.
-func (s *Source) firstTree(ctx context.Context, in *received, change catalog.Change, candidates map[string]*candidate,
+func (s *Source) firstTree(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates map[string]*candidate,
 	start time.Time) error {
 	if err := s.o.Sink.Fill(&catalog.Change{Texts: change.Texts}); err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
 	decode := func(part []*candidate) []*candidate {
-		_ = s.decodeReceived(ctx, in, part) // inChunks looks at ctx as well
+		_ = s.decodeReceived(ctx, texts, part) // inChunks looks at ctx as well
 		return part
 	}
 	if err := inChunks(ctx, sortedCandidates(candidates), decode, func(part []*candidate) error {
@@ -199,7 +177,7 @@ func (s *Source) firstTree(ctx context.Context, in *received, change catalog.Cha
 }
 
 // decodeReceived decodes candidates on all cores. It does not use the table, which a commit may be changing.
-func (s *Source) decodeReceived(ctx context.Context, in *received, candidates []*candidate) error {
+func (s *Source) decodeReceived(ctx context.Context, texts map[string][]byte, candidates []*candidate) error {
 	s.parallel(len(candidates), func(i int) {
 		c := candidates[i]
 		switch {
@@ -210,7 +188,7 @@ func (s *Source) decodeReceived(ctx context.Context, in *received, candidates []
 					folder.MaxFileBytes),
 				"")}
 		default:
-			c.decode(c.path, in)
+			c.decode(c.path, s.received(texts))
 		}
 	})
 	return ctx.Err()
@@ -257,9 +235,8 @@ func (s *Source) commitReceived(change catalog.Change, candidates []*candidate, 
 // retryRefused tries the refused files again, finds the warnings of accepted ones, and decodes every file anew after a
 // change of the decoder. The position stays.
 func (s *Source) retryRefused(ctx context.Context) error {
-	in := &received{s: s}
 	candidates := map[string]*candidate{}
-	if err := s.addAffected(in, candidates, true); err != nil {
+	if err := s.addAffected(nil, candidates, true); err != nil {
 		return err
 	}
 	for name, f := range s.table.files {
@@ -269,7 +246,7 @@ func (s *Source) retryRefused(ctx context.Context) error {
 				return err
 			}
 			if candidates[name] == nil && b != nil {
-				candidates[name] = &candidate{path: name, bytes: b, stamp: stampOf(b)}
+				candidates[name] = receivedFile(name, b)
 			}
 		}
 	}
@@ -277,7 +254,7 @@ func (s *Source) retryRefused(ctx context.Context) error {
 		return nil
 	}
 	at := s.o.Sink.Position()
-	return s.take(ctx, in, catalog.Change{Position: &at}, sortedCandidates(candidates), time.Now())
+	return s.take(ctx, nil, catalog.Change{Position: &at}, sortedCandidates(candidates), time.Now())
 }
 
 // loadFollowed is Load for an edge: what the Sink has is served at once. Without a position it has no whole tree, and

@@ -163,7 +163,7 @@ func (j *judge) claimant(c *candidate, cl claim, is func(*candidate) bool) bool 
 
 // explain makes the diagnostics of c's conflicts: they name both places.
 func (j *judge) explain(c *candidate) (ds hclfile.Diagnostics) {
-	here := c.positions(j.display(c.path))
+	here := positions(j.display(c.path), c.bytes)
 	for _, ref := range c.refs {
 		eachClaim(ref, func(what string, cl claim) {
 			path, conflict := j.keeper(c, cl)
@@ -197,7 +197,7 @@ func onePerObject(ds hclfile.Diagnostics) hclfile.Diagnostics {
 
 func (j *judge) conflictText(what string, ref catalog.Ref, path string) string {
 	place := j.display(path)
-	if there, err := j.locate(path); err == nil && there != nil && there.Declared != nil {
+	if there, err := j.locate(path); err == nil {
 		for _, r := range there.Declared.Refs() {
 			if r.Kind == ref.Kind && sharesClaim(r, ref) {
 				place = fmt.Sprintf("%s:%d", place, there.Position(r).Line)

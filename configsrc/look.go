@@ -220,7 +220,7 @@ func (s *Source) examine(ctx context.Context, t *folder.Tree, todo []folder.Entr
 		case ctx.Err() != nil:
 		case bad != nil && bad.broken != nil && !s.byHash && e.Err == nil && e.Stat.SameStat(bad.stamp) && depsUnchanged(t,
 			bad.deps):
-			results[i] = &candidate{path: e.Path, prev: prev, refused: bad, diags: bad.broken}
+			results[i] = &candidate{path: e.Path, prev: prev, refused: bad, content: content{diags: bad.broken}}
 		default:
 			results[i] = s.examineOne(t, e, prev)
 		}

@@ -74,8 +74,7 @@ func (s *base) lastDecoded(path string) (*hclfile.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, _ := hclfile.Decode(path, b, hclfile.Options{})
-	return r, nil
+	return positions(path, b), nil
 }
 
 // Explain is Source.Explain for the files alone. Paths are those of messages. It returns nil for an unknown slug.
@@ -84,14 +83,10 @@ func (c *Checked) Explain(slug string) *catalog.Explained {
 	if p == nil {
 		return nil
 	}
-	decode := func(f *CheckedFile) *hclfile.Result {
-		r, _ := hclfile.Decode(f.Display, f.source, hclfile.Options{})
-		return r
-	}
-	e := explainer{path: file.Display, lines: decode(file), project: p}
+	e := explainer{path: file.Display, lines: file.positions(), project: p}
 	for i := range c.Files {
 		if f := &c.Files[i]; f.Declared.Defaults != nil {
-			e.defaultsPath, e.defaultsLines, e.defaults = f.Display, decode(f), f.Declared.Defaults
+			e.defaultsPath, e.defaultsLines, e.defaults = f.Display, f.positions(), f.Declared.Defaults
 		}
 	}
 	return e.explain()

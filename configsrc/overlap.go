@@ -185,7 +185,7 @@ func (l *overlapLook) decode(path string) bool {
 			return false
 		}
 		l.path = path
-		l.decoded, _ = hclfile.Decode(l.display(path), content, hclfile.Options{})
+		l.decoded = positions(l.display(path), content)
 	}
 	return true
 }
@@ -262,8 +262,7 @@ func warnOfOverlaps(files []CheckedFile) (ds hclfile.Diagnostics) {
 	}
 	for wildcard, names := range below {
 		upper := domains[wildcard]
-		r, _ := hclfile.Decode(upper.file.Display, upper.file.source, hclfile.Options{})
-		ds = append(ds, overlapWarning(r, wildcard, upper.domain.ProjectID, names))
+		ds = append(ds, overlapWarning(upper.file.positions(), wildcard, upper.domain.ProjectID, names))
 	}
 	return ds
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 
@@ -22,9 +21,10 @@ import (
 // It is for one call, and not for concurrent use.
 type Overlay struct {
 	base
-	layer  Layer
-	branch *branch
-	writes []*catalog.FileWrite
+	layer   Layer
+	branch  stored            // the files of the proposal's branch
+	changed map[string][]byte // of these, what was written; nil: removed
+	writes  []*catalog.FileWrite
 }
 
 // A Layer is Facts of which some files are replaced; *resolver.Overlay implements it.
@@ -36,7 +36,8 @@ type Layer interface {
 
 // Overlay returns what is live with a Difference from it. layer must have no files yet.
 func (s *Source) Overlay(d *Difference, layer Layer) (*Overlay, error) {
-	o := &Overlay{layer: layer, branch: &branch{from: d.After, changed: map[string][]byte{}}}
+	o := &Overlay{layer: layer, changed: map[string][]byte{}}
+	o.branch = over(o.changed, d.After)
 	s.known.RLock()
 	under := s.table
 	s.known.RUnlock()
@@ -86,8 +87,8 @@ func (o *Overlay) Bring(project catalog.UUID) error {
 	if !found || o.table.hidden[path] {
 		return nil
 	}
-	content, err := o.branch.content(path)
-	if err != nil || content == nil {
+	is, err := o.branch(path)
+	if err != nil || is == nil {
 		return err // what is nowhere in the branch is shown as it is live
 	}
 	live, err := o.facts.LastGood(path)
@@ -95,9 +96,9 @@ func (o *Overlay) Bring(project catalog.UUID) error {
 		return err
 	}
 	f := o.fileAt(path)
-	same := f != nil && bytes.Equal(live, content)
+	same := f != nil && bytes.Equal(live, is)
 	for i := 0; same && i < len(f.deps); i++ {
-		text, err := o.branch.content(f.deps[i].Path)
+		text, err := o.branch(f.deps[i].Path)
 		if err != nil {
 			return err
 		}
@@ -106,7 +107,7 @@ func (o *Overlay) Bring(project catalog.UUID) error {
 	if same {
 		return nil
 	}
-	c := &candidate{path: path, prev: f, bytes: content}
+	c := &candidate{path: path, prev: f, content: content{bytes: is}}
 	c.decode(o.display(path), o.branch)
 	return o.put(c)
 }
@@ -144,7 +145,7 @@ func (o *Overlay) swap(t contents, path string) (f *fileSwap, src []byte, err er
 }
 
 func (o *Overlay) create(path string) (*fileSwap, error) {
-	content, err := o.branch.content(path)
+	content, err := o.branch(path)
 	if err == nil && (content != nil || o.fileAt(path) != nil) {
 		err = fs.ErrExist
 	}
@@ -174,9 +175,9 @@ func (o *Overlay) submit(_ context.Context, u *update) error {
 	}
 	o.writes = append(o.writes, u.fileWrite())
 	for _, f := range u.files {
-		o.branch.changed[f.Name] = f.Content
+		o.changed[f.Name] = f.Content
 		if f.Removes {
-			o.branch.changed[f.Name] = nil
+			o.changed[f.Name] = nil
 		}
 	}
 	for _, c := range u.changed {
@@ -186,35 +187,3 @@ func (o *Overlay) submit(_ context.Context, u *update) error {
 	}
 	return nil
 }
-
-// A branch has the files of a proposal's branch, with those that were written over them.
-type branch struct {
-	from    func(path string) ([]byte, error) // nil if there is no such file
-	changed map[string][]byte                 // nil: removed
-}
-
-func (b *branch) content(path string) ([]byte, error) {
-	if content, is := b.changed[path]; is {
-		return content, nil
-	}
-	return b.from(path)
-}
-
-func (b *branch) ReadNamed(at string, limit int64) ([]byte, catalog.Stamp, error) {
-	return b.Read(at, limit)
-}
-
-func (b *branch) Read(at string, limit int64) ([]byte, catalog.Stamp, error) {
-	content, err := b.content(at)
-	switch {
-	case err != nil:
-		return nil, catalog.Stamp{}, err
-	case content == nil:
-		return nil, catalog.Stamp{}, fs.ErrNotExist
-	case int64(len(content)) > limit:
-		return nil, catalog.Stamp{}, fmt.Errorf("has %d bytes, %d are allowed", len(content), limit)
-	}
-	return content, catalog.Stamp{Size: int64(len(content)), Hash: sha256.Sum256(content)}, nil
-}
-
-func (b *branch) Close() {}

@@ -75,7 +75,7 @@ func (s *base) preview(u *update) error {
 			file.After = nil
 		}
 		if f.c != nil && f != u.file {
-			was := &candidate{path: f.Name, bytes: file.Before}
+			was := content{bytes: file.Before}
 			was.decode(f.Name, t)
 			p.add(was.declared, f.c.declared)
 		}

@@ -108,7 +108,8 @@ func (s *Source) lastGood(c *candidate) *candidate {
 		return nil
 	}
 	defer t.Close()
-	old := &candidate{path: c.path, prev: c.prev, bytes: b, stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
+	old := &candidate{path: c.path, prev: c.prev, content: content{bytes: b},
+		stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
 	if old.decode(s.display(c.path), t); old.declared == nil {
 		return nil
 	}

@@ -22,7 +22,7 @@ func (j *judge) renames() (moved bool) {
 		if c.out() || c.declared == nil || !j.hasNewProject(c) {
 			continue
 		}
-		r := c.positions(j.display(c.path))
+		r := positions(j.display(c.path), c.bytes)
 		for i := range r.Declared.Projects {
 			p := &r.Declared.Projects[i]
 			ref := catalog.Ref{Kind: catalog.KindProject, Name: p.Project.Slug, UUID: p.Project.UUID, ID: p.Project.ID}

@@ -22,7 +22,7 @@ import (
 // in place, with one sync of each folder and one Apply for all of them.
 type update struct {
 	c       *candidate   // the new content, decoded; gone: the file is to be removed
-	was     *candidate   // the replaced content; empty for a new file
+	was     *content     // the replaced content; empty for a new file
 	file    *fileSwap    // of the file
 	stays   bool         // the file itself stays as it is: only others change
 	files   []*fileSwap  // the files to be put in place, in this order: texts, key lists, the project's file last

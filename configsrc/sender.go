@@ -18,21 +18,17 @@ func warnOfSenders(files []CheckedFile) (ds hclfile.Diagnostics) {
 		}
 	}
 	for i := range files {
-		var r *hclfile.Result
 		for j := range files[i].Declared.Projects {
 			p := &files[i].Declared.Projects[j]
 			summary, hint := senderProblem(p, defaults)
 			if summary == "" {
 				continue
 			}
-			if r == nil {
-				r, _ = hclfile.Decode(files[i].Display, files[i].source, hclfile.Options{})
-			}
 			ref := catalog.Ref{Kind: catalog.KindSMTPConfig, ProjectID: p.Project.ID}
 			if p.SMTP == nil {
 				ref = catalog.Ref{Kind: catalog.KindProject, Name: p.Project.Slug}
 			}
-			ds = append(ds, r.Diagnose(ref, hclfile.Warning, summary, hint))
+			ds = append(ds, files[i].positions().Diagnose(ref, hclfile.Warning, summary, hint))
 		}
 	}
 	return ds

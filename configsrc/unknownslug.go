@@ -37,7 +37,7 @@ func (w *warnings) noteUnknown() {
 			continue
 		}
 		src, _ := w.o.Sink.LastGood(path) // without it, the warning names only the file
-		r, _ := hclfile.Decode(w.display(path), src, hclfile.Options{})
+		r := positions(w.display(path), src)
 		is := &unknownSlugs{hash: hash, slugs: slugs}
 		for _, u := range slugs {
 			d := unknownSlug(r, u, func(slug string) bool { return w.table.owner(claimOf("slug", slug)) != nil })

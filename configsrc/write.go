@@ -76,7 +76,7 @@ type write struct {
 	tree    contents
 	path    string          // of the file that is edited
 	file    *fileSwap       // its replacement
-	was     *candidate      // its present content; empty for a new file
+	was     *content        // its present content; empty for a new file
 	decoded *hclfile.Result // of was; nil for a new file
 	folder  string          // was made for a new file; it goes again if nothing has come into it
 	update  *update
@@ -175,14 +175,15 @@ func (w *write) change() error {
 
 // prove decodes the new content as a look does, and compares it with what the edit means. A file that declares nothing
 // any more is removed, unless it is a link: that is a person's, and its target stays, with its comments.
-func (w *write) prove(content []byte) (*candidate, error) {
-	c := &candidate{path: w.path, bytes: content, stamp: w.was.stamp, bodies: map[string][]byte{}}
+func (w *write) prove(b []byte) (*candidate, error) {
+	c := &candidate{path: w.path, content: content{bytes: b}, stamp: w.file.stamp}
+	texts := map[string][]byte{}
 	for _, f := range w.update.files {
 		if f.c == nil {
-			c.bodies[f.Name] = f.Content
+			texts[f.Name] = f.Content
 		}
 	}
-	if c.decode(w.display(w.path), w.tree); c.fault != nil {
+	if c.decode(w.display(w.path), changedContents{w.tree, texts}); c.fault != nil {
 		return nil, c.fault
 	}
 	if err := w.target.prove(w, c); err != nil {
@@ -196,12 +197,12 @@ func (w *write) prove(content []byte) (*candidate, error) {
 }
 
 // openFile reads and decodes a config file that will be replaced.
-func (w *write) openFile(path string) (f *fileSwap, was *candidate, decoded *hclfile.Result, err error) {
+func (w *write) openFile(path string) (f *fileSwap, was *content, decoded *hclfile.Result, err error) {
 	f, src, err := w.ws.swap(w.tree, path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	was = &candidate{path: path, bytes: src, stamp: f.stamp}
+	was = &content{bytes: src}
 	decoded = was.decode(w.display(path), w.tree)
 	switch {
 	case was.fault != nil:

@@ -44,7 +44,7 @@ func (k *keyTarget) find(w *write) (path string, err error) {
 func (k *keyTarget) read(w *write) (err error) {
 	if k.edit.Create != nil && w.path == KeysFile { // may not exist yet
 		if w.file, err = w.ws.create(w.path); !errors.Is(err, fs.ErrExist) {
-			w.was = &candidate{declared: new(catalog.Declared)}
+			w.was = &content{declared: new(catalog.Declared)}
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ func (n newProject) find(*write) (path string, err error) { return n.project.Slu
 
 // read implements target: a name that another file has is no reason to refuse the slug.
 func (n newProject) read(w *write) (err error) {
-	w.was, w.decoded = new(candidate), nil
+	w.was, w.decoded = new(content), nil
 	for number := 1; number <= 100; number++ {
 		w.path = n.project.Slug + ".hcl"
 		if number > 1 {
