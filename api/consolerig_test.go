@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ type consoleRig struct {
 	*desk
 	console *console.Console
 	wire    *http.Transport
-	keys    map[string]console.Key // by text
+	keys    sync.Map // console.Key by text
 	calls   []apiCall
 	alter   func(path string, answer []byte) []byte // changes answers to reads; nil: none
 }
@@ -43,7 +44,7 @@ type apiCall struct {
 
 func newConsoleRig(t *testing.T, d *desk) *consoleRig {
 	t.Helper()
-	r := &consoleRig{desk: d, wire: new(http.Transport), keys: map[string]console.Key{}}
+	r := &consoleRig{desk: d, wire: new(http.Transport)}
 	t.Cleanup(r.wire.CloseIdleConnections)
 	var err error
 	if r.console, err = console.New(console.Options{API: r, Keys: r, Git: true, Logger: slog.New(slog.DiscardHandler)}); err != nil {
@@ -89,8 +90,11 @@ func (r *consoleRig) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // Check implements console.Keys.
 func (r *consoleRig) Check(text string) (console.Key, bool) {
-	k, known := r.keys[text]
-	return k, known
+	k, known := r.keys.Load(text)
+	if !known {
+		return console.Key{}, false
+	}
+	return k.(console.Key), true
 }
 
 // Fail implements console.Keys.
@@ -111,7 +115,7 @@ func (r *consoleRig) signIn(t testing.TB, text string) *guest {
 	t.Helper()
 	for _, k := range r.resolver.Keys().All() {
 		if strings.HasPrefix(text, catalog.KeyPrefix+k.ID+"_") {
-			r.keys[text] = console.Key{ID: k.ID, Name: k.Name, Allow: k.Allow, Everything: k.EveryProject()}
+			r.keys.Store(text, console.Key{ID: k.ID, Name: k.Name, Allow: k.Allow, Everything: k.EveryProject()})
 		}
 	}
 	g := &guest{consoleRig: r, t: t}
