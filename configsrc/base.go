@@ -57,8 +57,8 @@ type workspace interface {
 	dropFolder(name string)
 	// isLink reports whether a config file is a link, which a person has made and which stays.
 	isLink(path string) bool
-	// submit judges an update, and makes it or refuses it.
-	submit(ctx context.Context, u *update) error
+	// submit judges an update, and makes it or refuses it. id is that of the write in the Journal, 0 for none.
+	submit(ctx context.Context, u *update) (id int64, err error)
 }
 
 // usersOf lists the accepted config files that take text from a file.

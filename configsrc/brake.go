@@ -124,13 +124,11 @@ func (s *Source) hold(h Held) error {
 	s.status.Held = &h
 	s.status.State = StateHeld
 	s.status.LastReload = time.Now().UTC()
-	st := s.status
 	s.mu.Unlock()
 	if before == nil || before.Reason != h.Reason {
 		s.o.Logger.Error("reload held back, everything goes on being served; confirm with \"fingerpost reload --confirm\"",
 			"reason", h.Reason)
 	}
-	s.o.OnReload(st)
 	return ErrHeld
 }
 

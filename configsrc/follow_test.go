@@ -57,11 +57,11 @@ func newAuthority(t *testing.T, dir, data string) *authority {
 	a := &authority{}
 	r := openResolver(t, data)
 	a.node = &node{T: t, dir: dir, resolver: r}
-	a.source = configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: slog.New(slog.DiscardHandler), MaxDelete: 1, OnCommit: func(c catalog.TreeChange) {
+	a.source = configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: slog.New(slog.DiscardHandler), MaxDelete: 1, Hooks: configsrc.Hooks{OnCommit: func(c catalog.TreeChange) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.told = append(a.told, c)
-	}})
+	}}})
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.load()
 	a.run()

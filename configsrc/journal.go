@@ -19,7 +19,7 @@ type Journal interface {
 
 // note puts an update into the Journal, while the caller stages its files: both wait for a disk. The channel gives the
 // result, once.
-func (s *Source) note(u *update) (noted chan error) {
+func (s *Source) note(u *submission) (noted chan error) {
 	noted = make(chan error, 1)
 	if s.o.Journal == nil || u.dry != nil {
 		close(noted)
@@ -38,7 +38,7 @@ func (s *Source) note(u *update) (noted chan error) {
 }
 
 // fileWrite describes an update.
-func (u *update) fileWrite() *catalog.FileWrite {
+func (u *submission) fileWrite() *catalog.FileWrite {
 	w := &catalog.FileWrite{Author: u.edit.By, Message: u.edit.Message, Subject: u.subject()}
 	for _, f := range u.files {
 		edit := catalog.FileEdit{Path: f.path, Before: f.had, After: f.Content}
@@ -53,22 +53,8 @@ func (u *update) fileWrite() *catalog.FileWrite {
 	return w
 }
 
-// made returns the id of an update in the Journal, and its paths. Dry runs have neither.
-func (u *update) made() (id int64, paths []string) {
-	if u.dry != nil {
-		return 0, nil
-	}
-	if u.journaled != nil {
-		id = u.journaled.ID
-	}
-	for _, f := range u.files {
-		paths = append(paths, f.path)
-	}
-	return id, paths
-}
-
 // dropNote takes an update that was not made out of the Journal.
-func (s *Source) dropNote(u *update, noted chan error) {
+func (s *Source) dropNote(u *submission, noted chan error) {
 	for range noted { // waits for Begin
 	}
 	if u.journaled != nil && !u.published {
@@ -78,7 +64,7 @@ func (s *Source) dropNote(u *update, noted chan error) {
 
 // endNotes says in the Journal that a round of writes is made. It does so even if the Sink refused them: the files are
 // changed.
-func (s *Source) endNotes(round []*update) {
+func (s *Source) endNotes(round []*submission) {
 	for _, u := range round {
 		if u.journaled != nil {
 			u.journaled.Generation = s.o.Sink.Generation()
@@ -97,7 +83,7 @@ func (s *Source) PatientGitTurn(ctx context.Context, f func() error) error {
 }
 
 // subject says in one line what an update changes.
-func (u *update) subject() string {
+func (u *submission) subject() string {
 	var was, is catalog.Declared
 	if u.was.declared != nil {
 		was = *u.was.declared

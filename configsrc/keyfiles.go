@@ -110,7 +110,7 @@ func (m *slugMove) keys(keys []catalog.Key) []catalog.Key {
 }
 
 // complete reports whether the update covers all keys that name the slug now.
-func (s *base) complete(u *update) bool {
+func (s *base) complete(u *submission) bool {
 	for _, path := range s.keyFiles(u.moves.from, u.c.path) {
 		if !slices.Contains(u.moves.files, path) {
 			return false

@@ -162,13 +162,13 @@ func (o *Overlay) dropFolder(string) {}
 func (o *Overlay) isLink(string) bool { return false }
 
 // submit judges an update, and notes it.
-func (o *Overlay) submit(_ context.Context, u *update) error {
-	u.prepare()
+func (o *Overlay) submit(_ context.Context, update *update) (id int64, err error) {
+	u := newSubmission(update)
 	if u.dry != nil {
-		return o.preview(u)
+		return 0, o.preview(u)
 	}
 	if err := o.admit(u); err != nil {
-		return err
+		return 0, err
 	}
 	for _, f := range u.files {
 		f.path = f.Name
@@ -182,8 +182,8 @@ func (o *Overlay) submit(_ context.Context, u *update) error {
 	}
 	for _, c := range u.changed {
 		if err := o.put(c); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return 0, nil
 }

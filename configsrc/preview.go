@@ -39,7 +39,7 @@ type PreviewedFile struct {
 }
 
 // previewed answers an update that is a dry run, unless somebody has saved a file of it meanwhile.
-func (s *Source) previewed(u *update) error {
+func (s *Source) previewed(u *submission) error {
 	for _, f := range u.files {
 		if f.Creates {
 			continue
@@ -55,7 +55,7 @@ func (s *Source) previewed(u *update) error {
 }
 
 // preview judges an update, and describes it instead of making it.
-func (s *base) preview(u *update) error {
+func (s *base) preview(u *submission) error {
 	if err := s.admit(u); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func declaresMore(d *catalog.Declared) bool {
 }
 
 // foreseeOverlaps adds the warnings about wildcards and names of different projects that the new domains would bring.
-func (s *base) foreseeOverlaps(u *update, ds hclfile.Diagnostics) (hclfile.Diagnostics, error) {
+func (s *base) foreseeOverlaps(u *submission, ds hclfile.Diagnostics) (hclfile.Diagnostics, error) {
 	warn := func(wildcard, lower string) {
 		ds = append(ds, hclfile.Diagnostic{Severity: hclfile.Warning, File: u.c.path,
 			Summary: fmt.Sprintf("wildcard %q would lie above %q of another project", wildcard, lower),

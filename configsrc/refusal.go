@@ -30,7 +30,7 @@ func conflictWith(covers catalog.Coverage, what, text string) *catalog.Error {
 }
 
 // refusal returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
-func (s *base) refusal(u *update, j *judge, refused *candidate) error {
+func (s *base) refusal(u *submission, j *judge, refused *candidate) error {
 	for _, ref := range u.c.refs {
 		var conflict *catalog.Error
 		eachClaim(ref, func(what string, cl claim) {

@@ -12,9 +12,9 @@ import (
 // an API write is before its answer. A change without removals needs no note and no fsync.
 
 // noteRound stores the removals of a round of API writes in the note, and returns the updates that may go on.
-func (s *Source) noteRound(round []*update) []*update {
+func (s *Source) noteRound(round []*submission) []*submission {
 	var removed []claim
-	removes := map[*update]bool{}
+	removes := map[*submission]bool{}
 	for _, u := range round {
 		had := u.was.claims[:u.was.counts.projects+u.was.counts.domains]
 		stay := u.c.claims[:u.c.counts.projects+u.c.counts.domains]
@@ -35,7 +35,7 @@ func (s *Source) noteRound(round []*update) []*update {
 	if err == nil {
 		return round
 	}
-	return slices.DeleteFunc(round, func(u *update) bool {
+	return slices.DeleteFunc(round, func(u *submission) bool {
 		if removes[u] {
 			u.done <- err
 		}

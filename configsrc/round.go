@@ -17,9 +17,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// An update is one write: the new content of a file, and of further files that change with it. The writer makes it, and
-// submit stages it next to the files and passes it to the goroutine that looks. That goroutine puts a round of updates
-// in place, with one sync of each folder and one Apply for all of them.
+// An update is one write: the new content of a file, and of further files that change with it.
 type update struct {
 	c       *candidate   // the new content, decoded; gone: the file is to be removed
 	was     *content     // the replaced content; empty for a new file
@@ -32,16 +30,20 @@ type update struct {
 	permit  func() error // of a change of keys; nil: it changes no key
 	edit    *catalog.Edit
 	dry     *Preview // of a dry run, filled in once it is judged; nil: a write
-	done    chan error
+}
 
-	// set by submit
-	changed []*candidate   // the config files of the update, in path order
-	had     map[claim]bool // claims of the replaced content
-	domains []string       // the domains that the replaced content does not declare
-	undo    string         // of a running write to several files, see atomicfile.Note
-	// in the Journal; nil: there is none
-	journaled *catalog.FileWrite
-	published bool // the Journal knows that the write was made
+// A submission is an update on its way into the files. submit stages it next to the files and passes it to the goroutine
+// that looks. That goroutine puts a round of submissions in place, with one sync of each folder and one Apply for all
+// of them.
+type submission struct {
+	*update
+	changed   []*candidate       // the config files of the update, in path order
+	had       map[claim]bool     // claims of the replaced content
+	domains   []string           // the domains that the replaced content does not declare
+	undo      string             // of a running write to several files, see atomicfile.Note
+	journaled *catalog.FileWrite // in the Journal; nil: there is none
+	published bool               // the Journal knows that the write was made
+	done      chan error
 }
 
 // A fileSwap is new content for one file of an update.
@@ -55,7 +57,8 @@ type fileSwap struct {
 
 // submit implements workspace: it stages an update, passes it to the goroutine that looks, and waits until it is committed
 // or refused.
-func (s *Source) submit(ctx context.Context, u *update) error {
+func (s *Source) submit(ctx context.Context, update *update) (id int64, err error) {
+	u := newSubmission(update)
 	defer func() { // removes what was staged, or what put has replaced
 		if u.undo != "" {
 			_ = s.o.Disk.Remove(u.undo)
@@ -64,30 +67,33 @@ func (s *Source) submit(ctx context.Context, u *update) error {
 			f.Discard()
 		}
 	}()
-	u.prepare()
 	if err := s.resolveLinks(u.files); err != nil {
-		return err
+		return 0, err
 	}
 	noted := s.note(u)
 	defer s.dropNote(u, noted)
 	for _, f := range u.files {
 		if err := f.Stage(); errors.Is(err, atomicfile.ErrLocked) {
-			return busy(err.Error())
+			return 0, busy(err.Error())
 		} else if err != nil {
-			return writeFault("write "+u.c.path, err)
+			return 0, writeFault("write "+u.c.path, err)
 		}
 		f.stamp = folder.StatOf(f.Info)
 		f.stamp.Hash = sha256.Sum256(f.Content)
 	}
 	if err := <-noted; err != nil {
-		return err
+		return 0, err
 	}
 	select {
 	case s.updates <- u:
-		return <-u.done // even if ctx is done: the update may be committed already, and only the result tells
+		err = <-u.done // even if ctx is done: the update may be committed already, and only the result tells
 	case <-ctx.Done():
-		return busy("the files are being reloaded")
+		err = busy("the files are being reloaded")
 	}
+	if u.journaled != nil {
+		id = u.journaled.ID
+	}
+	return id, err
 }
 
 // resolveLinks fills in the paths of the targets.
@@ -105,15 +111,14 @@ func (s *Source) resolveLinks(files []*fileSwap) error {
 	return nil
 }
 
-// prepare fills in what is to be judged.
-func (u *update) prepare() {
-	u.had = setOf(u.was.claims)
+// newSubmission fills in what is to be judged.
+func newSubmission(of *update) *submission {
+	u := &submission{update: of, had: setOf(of.was.claims), changed: []*candidate{of.c}, done: make(chan error, 1)}
 	for _, ref := range u.c.refs {
 		if ref.Kind == catalog.KindDomain && !u.had[claimOf("domain", ref.Name)] {
 			u.domains = append(u.domains, ref.Name)
 		}
 	}
-	u.changed = []*candidate{u.c}
 	for _, f := range u.files {
 		if f.c != nil && f.c != u.c {
 			u.changed = append(u.changed, f.c)
@@ -123,6 +128,7 @@ func (u *update) prepare() {
 		c.by = &u.edit.By
 	}
 	slices.SortFunc(u.changed, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
+	return u
 }
 
 func busy(why string) error {
@@ -133,8 +139,8 @@ func busy(why string) error {
 const maxUpdates = 256
 
 // write commits the first update and all that are queued behind it.
-func (s *Source) write(first *update) {
-	waiting := []*update{first}
+func (s *Source) write(first *submission) {
+	waiting := []*submission{first}
 	for more := true; more && len(waiting) < maxUpdates; {
 		select {
 		case u := <-s.updates:
@@ -148,7 +154,7 @@ func (s *Source) write(first *update) {
 		answer(waiting, busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
 		return
 	}
-	waiting = slices.DeleteFunc(waiting, func(u *update) bool {
+	waiting = slices.DeleteFunc(waiting, func(u *submission) bool {
 		switch {
 		case u.dry == nil:
 			return false
@@ -165,14 +171,14 @@ func (s *Source) write(first *update) {
 }
 
 // answer returns one result to several writers.
-func answer(updates []*update, err error) {
+func answer(updates []*submission, err error) {
 	for _, u := range updates {
 		u.done <- err
 	}
 }
 
 // writeRound commits the updates that do not depend on each other, from top to bottom, and returns the others.
-func (s *Source) writeRound(updates []*update, start time.Time) (later []*update) {
+func (s *Source) writeRound(updates []*submission, start time.Time) (later []*submission) {
 	s.git.Lock()
 	defer s.git.Unlock()
 	git := s.git.Now()
@@ -180,7 +186,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 		answer(updates, gitguard.ErrBusy)
 		return nil
 	}
-	var round []*update
+	var round []*submission
 	taken := map[claim]bool{}
 	for _, u := range updates {
 		if u.clashes(taken) {
@@ -230,7 +236,7 @@ func (s *Source) writeRound(updates []*update, start time.Time) (later []*update
 
 // clashes reports whether an earlier update of the round touches the same objects, or a domain above or below one that
 // this update adds. Otherwise it adds the update's own claims to taken.
-func (u *update) clashes(taken map[claim]bool) bool {
+func (u *submission) clashes(taken map[claim]bool) bool {
 	claims := slices.Clone(u.was.claims)
 	for _, c := range u.changed {
 		claims = append(claims, c.claims...)
@@ -262,7 +268,7 @@ var keysClaim = claimOf("keys", "")
 func aboveClaim(suffix string) claim { return claimOf("below", suffix) }
 
 // admit judges an update as a look would judge the files.
-func (s *base) admit(u *update) error {
+func (s *base) admit(u *submission) error {
 	if u.moves != nil && !s.complete(u) {
 		return atomicfile.ErrChanged
 	}
@@ -287,7 +293,7 @@ func (s *base) admit(u *update) error {
 }
 
 // judged judges an update against the other files.
-func (s *base) judged(u *update) error {
+func (s *base) judged(u *submission) error {
 	s.known.RLock()
 	defer s.known.RUnlock()
 	for _, c := range u.changed {
@@ -318,7 +324,7 @@ func (s *base) locate(path string) (*hclfile.Result, error) {
 // place exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git
 // has started meanwhile, it takes all of them back: git may have read the old files and be about to write over the new
 // ones.
-func (s *Source) place(round []*update, before gitguard.State) []*update {
+func (s *Source) place(round []*submission, before gitguard.State) []*submission {
 	errs := make([]error, len(round))
 	sideBySide(len(round), func(i int) { errs[i] = s.put(round[i]) })
 	placed := round[:0]
@@ -363,7 +369,7 @@ func (s *Source) place(round []*update, before gitguard.State) []*update {
 // put exchanges all files of an update, the project's file last. If one of them cannot be exchanged, the others are put
 // back. If there are several, a note that is durable before the first exchange lets the next look finish the way back
 // after a crash (atomicfile.Note).
-func (s *Source) put(u *update) (err error) {
+func (s *Source) put(u *submission) (err error) {
 	defer func() {
 		if err != nil {
 			u.takeBack()
@@ -411,7 +417,7 @@ func (s *Source) put(u *update) (err error) {
 }
 
 // takeBack undoes put: the last file first, durably, because after a crash it decides over the others.
-func (u *update) takeBack() {
+func (u *submission) takeBack() {
 	for i, f := range slices.Backward(u.files) {
 		f.TakeBack()
 		if i > 0 && i == len(u.files)-1 {

@@ -77,20 +77,7 @@ type Options struct {
 	Clone folder.Clone
 	// Disk replaces the system calls of writes, for tests; nil is the real disk.
 	Disk atomicfile.Disk
-	// OnProgress, if set, is called during a first load with the number of accepted files.
-	OnProgress func(done, total int)
-	// OnReload, if set, is called after each look that changed something or failed, without any lock held.
-	OnReload func(Status)
-	// OnConfirm, if set, is called with what the brake would have held back, once a look that someone has confirmed is
-	// committed. It is called by the goroutine that looks, without any lock held, and must return at once.
-	OnConfirm func(Held)
-	// AuthorOf, if set, says who has brought a file's content, nil content for its absence; nil means that somebody has
-	// saved it here. It is called by the goroutine that looks, and must return at once.
-	AuthorOf func(path string, content []byte) *catalog.Author
-	// OnCommit, if set, is called with each change of what is accepted, in order, before anybody is told that it is made.
-	// A change without files says that the Sink was filled anew. It is called by the goroutine that looks, and must return
-	// at once.
-	OnCommit func(catalog.TreeChange)
+	Hooks
 	// Fanout puts the file of a new project into a folder named after the first two characters of its slug.
 	Fanout bool
 	// Journal, if set, keeps each API write until it is in a git commit.
@@ -102,13 +89,29 @@ type Options struct {
 	Room func(dir string) (atomicfile.Room, error)
 }
 
+// Hooks are functions that a Source calls; each may be nil.
+type Hooks struct {
+	// OnProgress is called during a first load with the number of accepted files.
+	OnProgress func(done, total int)
+	// OnConfirm is called with what the brake would have held back, once a look that someone has confirmed is
+	// committed. It is called by the goroutine that looks, without any lock held, and must return at once.
+	OnConfirm func(Held)
+	// AuthorOf says who has brought a file's content, nil content for its absence; nil means that somebody has
+	// saved it here. It is called by the goroutine that looks, and must return at once.
+	AuthorOf func(path string, content []byte) *catalog.Author
+	// OnCommit is called with each change of what is accepted, in order, before anybody is told that it is made.
+	// A change without files says that the Sink was filled anew. It is called by the goroutine that looks, and must return
+	// at once.
+	OnCommit func(catalog.TreeChange)
+}
+
 // A Source keeps a Sink in step with a folder. Call Load, then Run; the other methods are safe for concurrent use.
 type Source struct {
 	base
 	live atomic.Bool // the Sink serves answers: work on many files leaves one core free
 	asks chan ask
 
-	updates chan *update      // see write.go
+	updates chan *submission  // see write.go
 	git     *gitguard.Guard   // of Dir
 	folder  atomicfile.Folder // config files and the files next to them
 
@@ -146,11 +149,8 @@ func New(o Options) *Source {
 	if o.Room == nil {
 		o.Room = atomicfile.RoomOf
 	}
-	if o.OnReload == nil {
-		o.OnReload = func(Status) {}
-	}
 	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.Dir(o.Dir), Disk: o.Disk, Log: o.Logger},
-		asks: make(chan ask), updates: make(chan *update)}
+		asks: make(chan ask), updates: make(chan *submission)}
 	s.git = gitguard.New(s.realDir)
 	s.base = base{o: o, facts: o.Sink, ws: s, committing: new(sync.RWMutex), known: new(sync.RWMutex),
 		table: newTable()}

@@ -116,7 +116,6 @@ func (s *Source) report(start time.Time, word string) {
 			"domains", now.Domains, "quarantined", now.Quarantined, "took",
 			time.Since(start).Round(10*time.Microsecond).String())
 	}
-	s.o.OnReload(now)
 }
 
 // fail records a look that failed; everything is still served.
@@ -124,10 +123,8 @@ func (s *Source) fail(err error) {
 	s.mu.Lock()
 	before := s.status.Error
 	s.status.State, s.status.Error, s.status.LastReload = StateFailed, err.Error(), time.Now().UTC()
-	st := s.status
 	s.mu.Unlock()
-	if before != st.Error {
+	if before != err.Error() {
 		s.o.Logger.Error("config reload failed, everything goes on being served", "error", err)
 	}
-	s.o.OnReload(st)
 }

@@ -112,10 +112,14 @@ func (w *write) attempt(ctx context.Context) error {
 	if err := w.change(); err != nil || len(w.update.files) == 0 {
 		return err
 	}
-	if err := w.ws.submit(ctx, w.update); err != nil { // judge, place, publish
+	id, err := w.ws.submit(ctx, w.update) // judge, place, publish
+	if err != nil || w.edit.DryRun {
 		return err
 	}
-	w.outcome.ID, w.outcome.Paths = w.update.made()
+	w.outcome.ID = id
+	for _, f := range w.update.files {
+		w.outcome.Paths = append(w.outcome.Paths, f.path)
+	}
 	return nil
 }
 
@@ -153,7 +157,7 @@ func (w *write) close() {
 
 // change makes the new content, proves it, and fills in the update, without files if nothing changes.
 func (w *write) change() error {
-	u := &update{edit: w.edit, file: w.file, was: w.was, dry: w.outcome.Preview, done: make(chan error, 1)}
+	u := &update{edit: w.edit, file: w.file, was: w.was, dry: w.outcome.Preview}
 	w.update = u
 	content, err := w.target.change(w)
 	if err != nil {

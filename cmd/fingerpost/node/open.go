@@ -85,9 +85,11 @@ func (o *opening) openSource(context.Context) error {
 	files := &o.o.Files
 	options := configsrc.Options{
 		Dir: files.Config, Clone: o.clone, Problems: o.problems, Sink: o.resolver, Logger: o.log, ReadOnly: files.ReadOnly,
-		Disk: o.o.Disk, OpenSecret: o.secrets.Open, OnProgress: o.o.OnProgress,
-		MaxDelete: files.MaxDelete, AcceptDeletes: files.AcceptDeletes,
-		OnConfirm: func(h configsrc.Held) { NoteConfirm(o.resolver, h) },
+		Disk: o.o.Disk, OpenSecret: o.secrets.Open, MaxDelete: files.MaxDelete, AcceptDeletes: files.AcceptDeletes,
+		Hooks: configsrc.Hooks{
+			OnProgress: o.o.OnProgress,
+			OnConfirm:  func(h configsrc.Held) { NoteConfirm(o.resolver, h) },
+		},
 	}
 	switch {
 	case o.cluster.isAuthority():

@@ -20,7 +20,8 @@ func RenameProject(ctx context.Context, dir, from, to string, onProgress func(do
 		return uuid, nil, err
 	}
 	defer r.Close()
-	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, OnProgress: onProgress})
+	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1,
+		Hooks: configsrc.Hooks{OnProgress: onProgress}})
 	if err := s.Load(ctx); err != nil {
 		return uuid, nil, err
 	}
