@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
@@ -127,23 +126,15 @@ func (s *base) candidatesOf(d *Difference, in contents) (list []*candidate, err 
 		}
 		add(path, b)
 	}
-	slices.SortFunc(list, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
+	sortByPath(list)
 	return list, nil
 }
 
 // staleRefusal says why a file of a Difference was rejected.
 func (s *Source) staleRefusal(j *judge, c *candidate, covers catalog.Coverage) error {
-	for _, ref := range c.refs {
-		var conflict *catalog.Error
-		eachClaim(ref, func(what string, cl claim) {
-			if path, lost := j.keeper(c, cl); lost && conflict == nil {
-				conflict = conflictWith(covers, what, j.conflictText(what, ref, path))
-			}
-		})
-		if conflict != nil {
-			conflict.Message = "the proposal does not fit any more: " + conflict.Message
-			return conflict
-		}
+	if conflict := j.conflict(c, nil, covers); conflict != nil {
+		conflict.Message = "the proposal does not fit any more: " + conflict.Message
+		return conflict
 	}
 	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the proposal would break the file " + c.path}
 	for _, d := range slices.Concat(c.diags, c.cross) {

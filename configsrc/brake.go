@@ -16,18 +16,24 @@ var ErrHeld = errors.New("the reload is held back; see /status, and confirm it w
 const brakeFrom = 10
 
 // brake holds a look back when it would remove too much. Removals that wait for a second look count, and until then
-// nothing of the look is committed: it is held whole or not at all.
-func (s *Source) brake(found *finding, loss counts, start time.Time) (held bool, err error) {
+// nothing of the look is committed: it is held whole or not at all. What someone has confirmed is let through, and
+// returned.
+func (s *Source) brake(found *finding, loss counts, start time.Time) (through *Held, held bool, err error) {
 	reason, empty := s.tooMuch(found, loss)
-	switch {
+	switch h := (Held{Reason: reason, Projects: loss.projects, Domains: loss.domains}); {
 	case reason == "":
-		return false, nil
+		return nil, false, nil
+	case s.confirmed:
+		h.By = s.confirmer
+		return &h, false, nil
 	case s.noteSuspects(found, start): // held already or not, it is too early to decide
-		return true, nil
+		return nil, true, nil
 	case empty:
-		return true, s.holdTree(reason)
+		return nil, true, s.holdTree(reason)
+	default:
+		h.Removes = s.removes(found)
+		return nil, true, s.hold(h)
 	}
-	return true, s.hold(Held{Reason: reason, Projects: loss.projects, Domains: loss.domains, Removes: s.removes(found)})
 }
 
 // maxNamed bounds how many objects a hold names.
@@ -132,9 +138,12 @@ func (s *Source) hold(h Held) error {
 	return ErrHeld
 }
 
-// settled ends a look that was committed and left no suspect. If it was a look at everything, a hold ends and a
-// confirmation is used up.
-func (s *Source) settled(all bool) {
+// settled ends a look that was committed and left no suspect; through is what the brake has let through. If it was a
+// look at everything, a hold ends and a confirmation is used up.
+func (s *Source) settled(all bool, through *Held) {
+	if through != nil && s.o.OnConfirm != nil {
+		s.o.OnConfirm(*through)
+	}
 	s.removalsDone()
 	if !all {
 		return

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
@@ -31,6 +33,10 @@ type candidate struct {
 
 // out reports whether the candidate's new state is not accepted, so that the old one stays.
 func (c *candidate) out() bool { return c.rejected || c.suspect }
+
+func sortByPath(list []*candidate) {
+	slices.SortFunc(list, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
+}
 
 // A content is what one decode of a config file gives.
 type content struct {

@@ -1,18 +1,18 @@
 package configsrc
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
-	"sync/atomic"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
 
@@ -105,40 +105,30 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	}
 	defer t.Close()
-	var entries []folder.Entry
-	err = t.List(nil, func(e folder.Entry) {
-		if _, replaced := written[e.Path]; !replaced {
-			entries = append(entries, e)
+	s := New(Options{Dir: dir})
+	s.redecode, s.progress = true, progress // so that gather finds every file
+	row := func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist }
+	if known != nil {
+		row = known.File
+		if err := known.Files(func(path string, row *catalog.FileRow) bool {
+			s.table.put(newFile(path, row, true))
+			return true
+		}); err != nil {
+			return nil, fmt.Errorf("read the file table: %w", err)
 		}
-	})
+	}
+	found, err := s.gather(context.Background(), t, scope{Seen: watch.Seen{All: true}})
 	if err != nil {
 		return nil, err
 	}
-	for path := range written {
-		entries = append(entries, folder.Entry{Path: path})
-	}
-	sort.Slice(entries, func(i, j int) bool { return entries[i].Path < entries[j].Path })
-	candidates := make([]*candidate, len(entries))
-	s := New(Options{Dir: dir})
-	var read atomic.Int64
-	s.parallel(len(entries), func(i int) {
-		if progress != nil {
-			defer func() { progress(int(read.Add(1)), len(entries)) }()
-		}
-		if content, ok := written[entries[i].Path]; ok {
-			candidates[i] = s.imagine(t, entries[i].Path, content)
-		} else {
-			candidates[i] = s.examineOne(t, entries[i], nil)
-		}
+	candidates := slices.DeleteFunc(found.candidates, func(c *candidate) bool {
+		_, replaced := written[c.path]
+		return replaced
 	})
-	candidates = slices.DeleteFunc(candidates, func(c *candidate) bool { return c == nil })
-	row := func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist }
-	if known != nil {
-		if candidates, err = s.compare(candidates, known); err != nil {
-			return nil, err
-		}
-		row = known.File
+	for path, b := range written {
+		candidates = append(candidates, s.imagine(t, path, b))
 	}
+	sortByPath(candidates)
 	j := &judge{
 		table: s.table, candidates: candidates, display: s.display, row: row,
 		locate: func(p string) (*hclfile.Result, error) {
@@ -181,29 +171,6 @@ func check(dir string, written map[string][]byte, known Known, progress func(don
 	out.Problems = append(out.Problems, warnOfSenders(out.Files)...)
 	out.Problems.Sort()
 	return out, nil
-}
-
-// compare loads the accepted states, and adds the removed files to the candidates.
-func (s *Source) compare(candidates []*candidate, known Known) ([]*candidate, error) {
-	err := known.Files(func(path string, row *catalog.FileRow) bool {
-		s.table.put(newFile(path, row, false))
-		return true
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the file table: %w", err)
-	}
-	there := make(map[string]bool, len(candidates))
-	for _, c := range candidates {
-		c.prev = s.table.files[c.path]
-		there[c.path] = true
-	}
-	for path, f := range s.table.files {
-		if !there[path] {
-			candidates = append(candidates, &candidate{path: path, prev: f, gone: true})
-		}
-	}
-	sort.Slice(candidates, func(i, j int) bool { return candidates[i].path < candidates[j].path })
-	return candidates, nil
 }
 
 // imagine decodes a file that does not exist yet.

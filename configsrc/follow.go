@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
-	"strings"
 	"time"
 
 	"fingerpost/configsrc/folder"
@@ -111,7 +109,7 @@ func sortedCandidates(by map[string]*candidate) (all []*candidate) {
 	for _, c := range by {
 		all = append(all, c)
 	}
-	slices.SortFunc(all, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
+	sortByPath(all)
 	return all
 }
 
@@ -124,11 +122,8 @@ func (s *Source) take(ctx context.Context, texts map[string][]byte, change catal
 	j := s.judgeReceived(candidates)
 	j.run()
 	loss, _ := j.loss()
-	found := &finding{candidates: candidates}
-	confirmed := ""
-	if s.confirmed {
-		confirmed, _ = s.tooMuch(found, loss)
-	} else if held, err := s.brake(found, loss, start); held {
+	through, held, err := s.brake(&finding{candidates: candidates}, loss, start)
+	if held {
 		return err
 	}
 	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has
@@ -136,10 +131,7 @@ func (s *Source) take(ctx context.Context, texts map[string][]byte, change catal
 	if err := s.commitReceived(change, candidates, false); err != nil {
 		return err
 	}
-	if confirmed != "" && s.o.OnConfirm != nil {
-		s.o.OnConfirm(Held{Reason: confirmed, Projects: loss.projects, Domains: loss.domains, By: s.confirmer})
-	}
-	s.settled(true)
+	s.settled(true, through)
 	s.report(start, "followed")
 	return nil
 }

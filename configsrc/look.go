@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"fingerpost/configsrc/atomicfile"
@@ -55,7 +56,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		return s.holdTree(err.Error())
 	}
 	if len(found.candidates)+len(found.touched) == 0 { // such as after the events of our own writes
-		s.settled(sc.All)
+		s.settled(sc.All, nil)
 		s.report(start, "reloaded")
 		return nil
 	}
@@ -63,10 +64,8 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	j := s.judge(t, found.candidates, start)
 	j.run()
 	loss, removed := j.loss()
-	confirmed := ""
-	if s.confirmed {
-		confirmed, _ = s.tooMuch(found, loss)
-	} else if held, err := s.brake(found, loss, start); held {
+	through, held, err := s.brake(found, loss, start)
+	if held {
 		return err
 	}
 	if len(removed) > 0 {
@@ -79,10 +78,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		return err
 	}
 	if waiting := s.noteSuspects(found, start); !waiting {
-		if confirmed != "" && s.o.OnConfirm != nil {
-			s.o.OnConfirm(Held{Reason: confirmed, Projects: loss.projects, Domains: loss.domains, By: s.confirmer})
-		}
-		s.settled(sc.All)
+		s.settled(sc.All, through)
 	}
 	s.report(start, "reloaded")
 	return nil
@@ -156,7 +152,7 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 		f.candidates = append(f.candidates, &candidate{path: p, prev: s.table.files[p], gone: true, stamp: t.FolderStamp(p),
 			named: sc.Names(p)})
 	}
-	sort.Slice(f.candidates, func(i, j int) bool { return f.candidates[i].path < f.candidates[j].path })
+	sortByPath(f.candidates)
 	return &f, ctx.Err()
 }
 
@@ -213,7 +209,11 @@ func (s *Source) isUnchanged(t *folder.Tree, prev *file, e folder.Entry, sc *sco
 func (s *Source) examine(ctx context.Context, t *folder.Tree, todo []folder.Entry, f *finding) {
 	start := time.Now()
 	results := make([]*candidate, len(todo))
+	var done atomic.Int64
 	s.parallel(len(todo), func(i int) {
+		if s.progress != nil {
+			defer func() { s.progress(int(done.Add(1)), len(todo)) }()
+		}
 		e, prev := todo[i], s.table.files[todo[i].Path]
 		bad := s.quarantine[e.Path]
 		switch {

@@ -29,18 +29,22 @@ func conflictWith(covers catalog.Coverage, what, text string) *catalog.Error {
 	return e
 }
 
-// refusal returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
-func (s *base) refusal(u *submission, j *judge, refused *candidate) error {
-	for _, ref := range u.c.refs {
-		var conflict *catalog.Error
+// conflict returns the CONFLICT of a candidate with another file, nil if there is none. Claims in had do not count.
+func (j *judge) conflict(c *candidate, had map[claim]bool, covers catalog.Coverage) (conflict *catalog.Error) {
+	for _, ref := range c.refs {
 		eachClaim(ref, func(what string, cl claim) {
-			if path, lost := j.keeper(u.c, cl); lost && !u.had[cl] && conflict == nil {
-				conflict = conflictWith(u.edit.Covers, what, j.conflictText(what, ref, path))
+			if path, lost := j.keeper(c, cl); lost && !had[cl] && conflict == nil {
+				conflict = conflictWith(covers, what, j.conflictText(what, ref, path))
 			}
 		})
-		if conflict != nil {
-			return conflict
-		}
+	}
+	return conflict
+}
+
+// refusal returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
+func (s *base) refusal(u *submission, j *judge, refused *candidate) error {
+	if conflict := j.conflict(u.c, u.had, u.edit.Covers); conflict != nil {
+		return conflict
 	}
 	return s.invalidFile(append(refused.diags, refused.cross...), u.edit.Covers)
 }

@@ -127,7 +127,7 @@ func newSubmission(of *update) *submission {
 	for _, c := range u.changed {
 		c.by = &u.edit.By
 	}
-	slices.SortFunc(u.changed, func(a, b *candidate) int { return strings.Compare(a.path, b.path) })
+	sortByPath(u.changed)
 	return u
 }
 

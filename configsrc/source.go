@@ -131,8 +131,9 @@ type lookState struct {
 	told      uint64 // the generation that was logged last
 	blind     bool   // there is no watch, which was logged
 	suspects  map[string]suspect
-	redecode  bool // the decoder has changed: decode every file again, even with the same bytes
-	byHash    bool // this look trusts no stamp
+	redecode  bool                  // the decoder has changed: decode every file again, even with the same bytes
+	byHash    bool                  // this look trusts no stamp
+	progress  func(done, total int) // called for each file that a look has read; nil: nobody asks
 	confirmed bool
 	confirmer catalog.Author // who has; zero: the operator
 	removing  map[claim]bool // projects and domains that the Sink's note names, see removal.go
