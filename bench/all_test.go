@@ -23,20 +23,18 @@ func TestSmokeAll(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs a dozen servers")
 	}
-	// Outside of CI without nginx, which has a test of its own, and without mail, which sends 4,000 mails before it
-	// measures.
-	rounds, peers := "1", "-peers=false"
+	// Outside of CI without mail, which sends 4,000 mails before it measures.
+	rounds := "1"
 	list := slices.DeleteFunc(commands(), func(c command) bool { return c.name == "mail" })
 	if testrig.Full() {
-		rounds, peers, list = "3", "-peers=true", commands()
+		rounds, list = "3", commands()
 	}
 	dir := t.TempDir()
 	results := filepath.Join(dir, "results")
 	var out, errs bytes.Buffer
 	code := measure(t.Context(), allCommand, list, []string{"-work", filepath.Join(dir, "work"), "-results", results,
-		"-projects", "120", "-domains", "360", "-connections", "8", "-rounds", rounds, "-round", "100ms", peers,
-		"-warm-up", "500", "-saves", "6", "-log-entries", "2100", "-waiting", "30",
-		"-sweep", "1,8", "-edges", "1,2", "-followers", "3", "-sizes", "1000,2000", "-clients", "1,4"}, &out, &errs)
+		"-projects", "120", "-domains", "360", "-connections", "8", "-rounds", rounds, "-round", "100ms",
+		"-log-entries", "2100", "-waiting", "30", "-edges", "1,2", "-followers", "3", "-sizes", "1000,2000"}, &out, &errs)
 	if code == 2 || code == 3 {
 		t.Fatalf("all = %d:\n%s%s", code, out.String(), errs.String())
 	}
@@ -139,11 +137,11 @@ func TestWrongKey(t *testing.T) {
 	c := smallCorpus(t, b)
 	other := *c
 	other.key = "another"
-	f, err := b.baseline(t.Context(), kindFloor, &other, 500)
+	f, err := b.floor(t.Context(), &other, 500)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = b.lead(t.Context(), b.fullSpeed("floor", known(f, c, uniformSchedule(c.Domains, 1))))
+	err = b.lead(t.Context(), b.fullSpeed("floor", known(f, c, uniformSchedule(c.Domains))))
 	if err == nil || !strings.Contains(err.Error(), "status") {
 		t.Errorf("asked a floor with another key: %v", err)
 	}
@@ -200,17 +198,16 @@ func TestUsage(t *testing.T) {
 	f(2, "nonsense")
 	f(0, "resolve", "-h")
 	f(2, "resolve", "-connections", "0")
-	f(2, "resolve", "-zipf", "1")
 	f(2, "resolve", "-domains", "100001")
 	f(2, "resolve", "-nonsense")
 	f(2, "resolve", "extra")
-	f(2, "resolve", "-sweep", "1,0")
+	f(2, "scale", "-sizes", "1,0")
+	f(2, "resolve", "-sizes", "1000")
 	f(2, "scale", "-sizes", "1001")
 	f(2, "scale", "-sizes", "990")
 	f(2, "all", "-rounds", "0")
 	f(2, "report", "extra")
 	f(0, "help")
-	f(2, "write", "-write-rate", "0")
 	f(2, "write", "-projects", "63", "-domains", "63")
 	f(2, "mail", "-log-entries", "2000")
 	f(3, "resolve", "-work", t.TempDir(), "-projects", "2", "-domains", "2", "-binary", "/nonexistent/fingerpost")

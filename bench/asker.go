@@ -32,7 +32,6 @@ type scheduled struct {
 	corpus   *corpus
 	schedule []uint32
 	at       int
-	only     string // for a server that has one answer to everything: the slug in it
 }
 
 func (s *scheduled) ask(q *question, dst []byte) []byte {
@@ -44,14 +43,10 @@ func (s *scheduled) ask(q *question, dst []byte) []byte {
 }
 
 func (s *scheduled) judge(q *question, a answer) fault {
-	slug := s.only
-	if slug == "" {
-		slug = s.corpus.slugs[s.project(q)]
-	}
 	switch {
 	case a.status != 200:
 		return faultStatus
-	case !hasSlug(a.body, slug):
+	case !hasSlug(a.body, s.corpus.slugs[s.project(q)]):
 		return faultContent
 	}
 	return faultNone

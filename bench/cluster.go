@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +21,17 @@ import (
 
 // pauseBetween is the time between two writes whose way to the edges is timed.
 const pauseBetween = 20 * time.Millisecond
+
+// clusterOptions are the flags of cluster.
+type clusterOptions struct {
+	edges     intList
+	followers int
+}
+
+func (o *clusterOptions) register(f *flag.FlagSet) {
+	f.Var(&o.edges, "edges", "cluster: numbers of edges that are compared")
+	f.IntVar(&o.followers, "followers", o.followers, "cluster: followers in the bench's process, which only keep hashes")
+}
 
 // A clusterBench is an authority with the built-in NATS server, and its edges.
 type clusterBench struct {
@@ -42,7 +54,8 @@ func runCluster(ctx context.Context, b *bench) (*report, error) {
 	if c.corpus, err = b.openCorpus("cluster-", p); err != nil {
 		return nil, err
 	}
-	rep := &report{Parameters: b.parameters(c.corpus, map[string]any{"edges": b.edges.String(), "writeRate": b.writeRate})}
+	rep := &report{Parameters: b.parameters(c.corpus, map[string]any{
+		"edges": b.cluster.edges.String(), "writeRate": writeRate})}
 	if err := b.clearStore("cluster-alone"); err != nil {
 		return nil, err
 	}
@@ -112,7 +125,7 @@ func (c *clusterBench) start(ctx context.Context) (err error) {
 	if err := os.RemoveAll(declared); err != nil {
 		return fmt.Errorf("declare edges: %w", err)
 	}
-	for i := range slices.Max(c.edges) {
+	for i := range slices.Max(c.cluster.edges) {
 		cmd := exec.CommandContext(ctx, c.binary, "edges", "keygen", edgeName(i), "--config", c.corpus.config)
 		seed, err := cmd.Output()
 		if err == nil {
@@ -161,10 +174,7 @@ func (c *clusterBench) firstEdge(ctx context.Context, plain *server, rep *report
 		return err
 	}
 	first.stop()
-	fresh := c.fresh
-	c.fresh = false // it is about what the first start has left
 	again, err := c.startEdge(ctx, 0)
-	c.fresh = fresh
 	if err != nil {
 		return err
 	}
@@ -178,11 +188,11 @@ func (c *clusterBench) firstEdge(ctx context.Context, plain *server, rep *report
 
 // onAnEdge compares resolve on an edge with resolve without a cluster, also while writes come in at the authority.
 func (c *clusterBench) onAnEdge(ctx context.Context, plain *server, alike *corpus, rep *report) error {
-	schedule := zipfSchedule(c.corpus.Domains, c.zipf, c.corpus.Seed)
+	schedule := zipfSchedule(c.corpus.Domains)
 	base, quiet := c.fullSpeed("without a cluster", known(plain, alike, schedule)), c.fullSpeed("an edge",
 		known(c.nodes[0], c.corpus, schedule))
 	for _, of := range []target{known(plain, alike, schedule), known(c.nodes[0], c.corpus, schedule)} {
-		if err := c.warm(ctx, of, c.warmUp); err != nil {
+		if err := c.warm(ctx, of); err != nil {
 			return err
 		}
 	}
@@ -195,7 +205,7 @@ func (c *clusterBench) onAnEdge(ctx context.Context, plain *server, alike *corpu
 		defer stop()
 		failed := make(chan error, 1)
 		go func() {
-			_, err := ours.write(writing, own, every(c.writeRate), 0)
+			_, err := ours.write(writing, own, every(writeRate), 0)
 			failed <- err
 		}()
 		err := quiet.measure(ctx, t)
@@ -208,7 +218,7 @@ func (c *clusterBench) onAnEdge(ctx context.Context, plain *server, alike *corpu
 	rep.add(
 		quiet.against(base, perSecond, "resolve on an edge", "requests/s").ratioAtLeast(0.97),
 		quiet.against(base, cpuEach, "server CPU of resolve on an edge", "µs/request"),
-		busy.against(base, perSecond, fmt.Sprintf("resolve on an edge while %v writes a second come in", c.writeRate),
+		busy.against(base, perSecond, fmt.Sprintf("resolve on an edge while %v writes a second come in", writeRate),
 			"requests/s").ratioAtLeast(0.97))
 	return nil
 }
@@ -246,7 +256,7 @@ func (c *clusterBench) writePath(ctx context.Context, plain *server, alike *corp
 
 // visible times the way of writes to all edges, for each number of edges.
 func (c *clusterBench) visible(ctx context.Context, rep *report) error {
-	for _, n := range c.edges {
+	for _, n := range c.cluster.edges {
 		for len(c.nodes) < n {
 			if _, err := c.edge(ctx); err != nil {
 				return err
@@ -260,7 +270,7 @@ func (c *clusterBench) visible(ctx context.Context, rep *report) error {
 		}
 		name := func(part string) string { return fmt.Sprintf("%d edges: write → visible on all, %s", n, part) }
 		p99 := ours.against(bare, "p99", name("p99"), "ms")
-		if n == slices.Max(c.edges) {
+		if n == slices.Max(c.cluster.edges) {
 			p99 = p99.ratioAtMost(5)
 			rep.add(several(name("p99 alone"), "ms", ours.figures["p99"]).atMost(10).aside())
 		}
@@ -269,7 +279,7 @@ func (c *clusterBench) visible(ctx context.Context, rep *report) error {
 	return nil
 }
 
-// timeWrites makes a number of writes, and times each from its answer until all edges have answered from it.
+// timeWrites makes writes for a round, and times each from its answer until all edges have answered from it.
 func (c *clusterBench) timeWrites(ctx context.Context, t *turn, edges []*server) error {
 	question := resolvePath + string(c.corpus.appendHost(nil, 0))
 	client := &http.Client{Timeout: clientTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
@@ -309,7 +319,7 @@ func (c *clusterBench) askNode(ctx context.Context, client *http.Client, s *serv
 	return res.Header.Get("X-Config-Position"), err
 }
 
-// timeEach makes a number of writes, and times each from its answer until everywhere returns.
+// timeEach makes writes for a round, and times each from its answer until everywhere returns.
 func (c *clusterBench) timeEach(ctx context.Context, t *turn, everywhere func(position string) error) error {
 	client := &http.Client{Timeout: clientTimeout}
 	defer client.CloseIdleConnections()
@@ -317,7 +327,7 @@ func (c *clusterBench) timeEach(ctx context.Context, t *turn, everywhere func(po
 	slug := c.corpus.slugs[0]
 	var took latencies
 	took.reserve()
-	for range c.saves {
+	for until := time.Now().Add(c.round); time.Now().Before(until); {
 		body := fmt.Sprintf(`{"description":%q}`, description(slug, int(c.editor.last.Add(1))))
 		position, err := c.askNode(ctx, client, c.authority, http.MethodPut, projectURL(slug), body, "")
 		if err != nil {
@@ -368,7 +378,7 @@ func (c *clusterBench) timeBare(ctx context.Context, t *turn, subscribers int) e
 	defer from.Close()
 	var took latencies
 	took.reserve()
-	for range c.saves {
+	for until := time.Now().Add(c.round); time.Now().Before(until); {
 		began := time.Now()
 		arrived.Add(subscribers)
 		if err := from.Publish("bench", make([]byte, 1<<10)); err != nil {

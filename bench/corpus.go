@@ -11,13 +11,15 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
+// corpusSeed is the seed of every corpus and load.
+const corpusSeed = 1
+
 // corpusParams determine every byte of a corpus except its key.
 type corpusParams struct {
-	Projects int    `json:"projects"`
-	Domains  int    `json:"domains"`
-	Seed     uint64 `json:"seed"`
-	Revision int    `json:"revision"`         // of every project, see projectFile
-	Writes   bool   `json:"writes,omitempty"` // the key may write, too
+	Projects int  `json:"projects"`
+	Domains  int  `json:"domains"`
+	Revision int  `json:"revision"`         // of every project, see projectFile
+	Writes   bool `json:"writes,omitempty"` // the key may write, too
 }
 
 func (p corpusParams) check() error {
@@ -33,7 +35,7 @@ func (p corpusParams) check() error {
 func (p corpusParams) perProject() int { return p.Domains / p.Projects }
 
 func (p corpusParams) String() string {
-	return fmt.Sprintf("%d-%d-s%d", p.Projects, p.Domains, p.Seed)
+	return fmt.Sprintf("%d-%d", p.Projects, p.Domains)
 }
 
 // A corpus is a config folder of generated projects, with what is needed to ask about them. It is read-only, and so

@@ -6,8 +6,8 @@
 //	go -C bench run . report                  the figures in README.md, from the results
 //
 // It generates a seeded corpus, builds the real binary, starts it and talks to it over real sockets. It checks every
-// answer's content, not only its status. It prints the results as a table, or as JSON with -json, and saves them in
-// bench/results with the machine's fingerprint. README.md describes the methods, the baselines, and what the figures do
+// answer's content, not only its status. It prints the results as a table, and saves them in bench/results with the
+// machine's fingerprint. README.md describes the methods, the baselines, and what the figures do
 // not show.
 //
 // A command is a function that returns a report: rows, each with its baseline. Whatever it starts or changes ends with

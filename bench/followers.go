@@ -89,7 +89,7 @@ func (c *clusterBench) lightSeed(i int) string {
 // declareLight writes the blocks of the light followers, and their seeds.
 func (c *clusterBench) declareLight() error {
 	var blocks strings.Builder
-	for i := range c.followers {
+	for i := range c.cluster.followers {
 		public, seed, err := cluster.NewEdgeKey()
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (c *clusterBench) declareLight() error {
 // light times the way of writes to many followers that only keep hashes, and that of a message to as many subscribers
 // of a bare NATS.
 func (c *clusterBench) light(ctx context.Context, rep *report) error {
-	n := c.followers
+	n := c.cluster.followers
 	if n == 0 {
 		return nil
 	}

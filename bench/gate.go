@@ -86,12 +86,12 @@ func runGate(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	schedule := zipfSchedule(c.Domains, b.zipf, c.Seed)
+	schedule := zipfSchedule(c.Domains)
 	size, err := answerSize(s, c, schedule[:200])
 	if err != nil {
 		return nil, err
 	}
-	floor, err := b.baseline(ctx, kindFloor, c, size)
+	floor, err := b.floor(ctx, c, size)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +106,10 @@ func runGate(ctx context.Context, b *bench) (*report, error) {
 		name string
 		of   target
 	}{
-		{"resolve hits", known(s, c, schedule)}, {kindFloor, known(floor, c, schedule)},
+		{"resolve hits", known(s, c, schedule)}, {floorCommand, known(floor, c, schedule)},
 		{"checks", check(nil)}, {"checks with a token", check(tokensOf(c))},
 	} {
-		if err := b.warm(ctx, t.of, b.warmUp); err != nil {
+		if err := b.warm(ctx, t.of); err != nil {
 			return nil, err
 		}
 		turns = append(turns, b.fullSpeed(t.name, t.of))

@@ -14,7 +14,6 @@ type load struct {
 	duration    time.Duration // 0: no limit in time
 	count       int           // 0: no limit in questions
 	rate        float64       // questions a second, at random intervals; 0: as fast as answers come
-	seed        uint64
 }
 
 // A target is a server and what it is asked.
@@ -112,7 +111,7 @@ func (d *driver) drive(ctx context.Context) error {
 	for i := range d.poller.wires {
 		d.free = append(d.free, &d.poller.wires[i])
 	}
-	random := rand.New(rand.NewPCG(d.seed, 0xa221))
+	random := rand.New(rand.NewPCG(corpusSeed, 0xa221))
 	d.began = time.Now()
 	var due time.Duration // when the next question is due, since began
 	for {

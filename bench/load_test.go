@@ -15,7 +15,7 @@ import (
 )
 
 func testCorpus() *corpus {
-	p := corpusParams{Projects: 4, Domains: 12, Seed: 3}
+	p := corpusParams{Projects: 4, Domains: 12}
 	c := newCorpus("", p)
 	c.key = "k"
 	return c
@@ -60,7 +60,7 @@ func ok200(c *corpus, domain string) string {
 }
 
 func testLoad(addr string, c *corpus) load {
-	return load{target: known(&server{addr: addr}, c, uniformSchedule(c.Domains, 1)), connections: 3, count: 120}
+	return load{target: known(&server{addr: addr}, c, uniformSchedule(c.Domains)), connections: 3, count: 120}
 }
 
 func TestLoadCount(t *testing.T) {

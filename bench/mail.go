@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,21 @@ import (
 	"syscall"
 	"time"
 )
+
+// mailOptions are the flags of mail.
+type mailOptions struct{ logEntries, waiting int }
+
+func (o *mailOptions) register(f *flag.FlagSet) {
+	f.IntVar(&o.logEntries, "log-entries", o.logEntries, "mail: entries of the log that is read; earlier ones stay")
+	f.IntVar(&o.waiting, "waiting", o.waiting, "mail: mails that wait for a dead server")
+}
+
+func (o *mailOptions) check() error {
+	if o.logEntries <= deepPage*logPage || o.waiting < 1 {
+		return fmt.Errorf("-log-entries must be more than %d, and -waiting positive", deepPage*logPage)
+	}
+	return nil
+}
 
 // mailFlags are the server's flags for how long a send may take. The budget is shorter than the client's timeout, so
 // that a slow send is answered 202 and reported.
@@ -26,7 +42,7 @@ func runMail(ctx context.Context, b *bench) (*report, error) {
 	}
 	rep := &report{Parameters: map[string]any{
 		"connections": b.connections, "rounds": b.rounds, "round": b.round.String(), "messageBytes": 0,
-		"logEntries": b.logEntries, "waiting": b.waiting, "serverFlags": mailFlags(),
+		"logEntries": b.mail.logEntries, "waiting": b.mail.waiting, "serverFlags": mailFlags(),
 	}}
 	rate, err := m.againstBare(ctx, rep)
 	if err == nil {
@@ -244,7 +260,7 @@ const warmMails = 1000
 
 // takeSample sends the first mails, and takes the message from them that the bare mailer sends.
 func (m *mailBench) takeSample(ctx context.Context, s mailServer) error {
-	if err := m.callTimes(ctx, s, min(warmMails, m.warmUp), false, clearSlug, secureSlug); err != nil {
+	if err := m.callTimes(ctx, s, warmMails, false, clearSlug, secureSlug); err != nil {
 		return err
 	}
 	m.most = m.clear.connections()
@@ -264,14 +280,11 @@ const (
 	silentSlug  = "silent"
 )
 
-// withDeadServer measures the sends of a healthy project at a constant rate, half of the rate reached before unless
-// -rate is set. It alternates a server on which much mail of other projects waits for dead SMTP servers and a server
+// withDeadServer measures the sends of a healthy project at a constant rate, half of the rate reached before. It
+// alternates a server on which much mail of other projects waits for dead SMTP servers and a server
 // without such mail. The server that is not measured is stopped.
 func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *report) error {
-	rate := m.rate
-	if rate == 0 {
-		rate = reached / 2
-	}
+	rate := reached / 2
 	refused, err := newDeadServer(1)
 	if err != nil {
 		return err
@@ -292,8 +305,8 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 		defer func() { _ = s.signal(syscall.SIGCONT) }() // a stopped process could not end
 		servers = append(servers, s)
 	}
-	m.say("letting %d mails wait for dead servers", m.waiting)
-	if err := m.callTimes(ctx, servers[1], m.waiting, true, refusedSlug, silentSlug); err != nil {
+	m.say("letting %d mails wait for dead servers", m.mail.waiting)
+	if err := m.callTimes(ctx, servers[1], m.mail.waiting, true, refusedSlug, silentSlug); err != nil {
 		return err
 	}
 	// From here on one of the two accepts connections and hangs, which costs its callers more than a refusal.
@@ -306,7 +319,7 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 			if err := errors.Join(other.signal(syscall.SIGSTOP), s.signal(syscall.SIGCONT)); err != nil {
 				return err
 			}
-			if err := m.callTimes(ctx, s, min(warmMails, m.warmUp), false, healthySlug); err != nil {
+			if err := m.callTimes(ctx, s, warmMails, false, healthySlug); err != nil {
 				return err
 			}
 			return send.measure(ctx, t)
@@ -328,8 +341,8 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 	if err != nil {
 		return err
 	}
-	if depth := metrics["fingerpost_mail_queue_depth"]; int(depth) != m.waiting {
-		return fmt.Errorf("%v mails wait, of %d", depth, m.waiting)
+	if depth := metrics["fingerpost_mail_queue_depth"]; int(depth) != m.mail.waiting {
+		return fmt.Errorf("%v mails wait, of %d", depth, m.mail.waiting)
 	}
 	without, err := servers[0].memory()
 	if err != nil {
@@ -339,7 +352,9 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 	if err != nil {
 		return err
 	}
-	name := func(what string) string { return fmt.Sprintf("%d mails wait for dead servers: %s", m.waiting, what) }
+	name := func(what string) string {
+		return fmt.Sprintf("%d mails wait for dead servers: %s", m.mail.waiting, what)
+	}
 	rep.Parameters["rate"] = rate
 	rep.add(
 		busy.against(quiet, "p50", name("a healthy project's latency p50"), "ms"),

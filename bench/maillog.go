@@ -29,7 +29,7 @@ func (m *mailBench) readLog(ctx context.Context, rep *report) error {
 	}
 	cl := newMailClient(s.addr, s.key)
 	defer cl.close()
-	long, err := m.fillLog(ctx, s, cl, loggedSlug, m.logEntries)
+	long, err := m.fillLog(ctx, s, cl, loggedSlug, m.mail.logEntries)
 	if err != nil {
 		return err
 	}

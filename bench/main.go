@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -124,7 +123,7 @@ func parseFlags(flags *flag.FlagSet, args []string, operands int, stderr io.Writ
 func measure(ctx context.Context, name string, list []command, args []string, stdout, stderr io.Writer) int {
 	o := defaultOptions(name)
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
-	o.register(flags)
+	o.register(flags, name)
 	if code, ok := parseFlags(flags, args, 0, stderr); !ok {
 		return code
 	}
@@ -138,39 +137,20 @@ func measure(ctx context.Context, name string, list []command, args []string, st
 	r := newResult(ctx, name, o)
 	fmt.Fprintf(stderr, "%s on %s\n", r.Source, r.Machine)
 	r.runAll(ctx, list, o, stderr)
-	if len(r.Reports) == 0 && !o.json {
+	if len(r.Reports) == 0 {
 		return r.exitCode() // the reason was printed already
 	}
-	var err error
-	if o.json {
-		err = writeJSON(stdout, r)
-	} else {
-		err = r.writeText(stdout)
-	}
-	if err == nil && o.save && len(r.Reports) > 0 {
-		err = r.keep(o.results, stderr)
+	err := r.writeText(stdout)
+	if err == nil && o.results != "" {
+		var path string
+		if path, err = r.save(o.results); err == nil {
+			fmt.Fprintf(stderr, "the result is in %s\n", path)
+		}
 	}
 	if err != nil {
 		return failed(fmt.Errorf("bench %s: %w", name, err), stderr)
 	}
 	return r.exitCode()
-}
-
-// keep saves the result in a folder, by default bench/results of the checkout.
-func (r *result) keep(dir string, stderr io.Writer) error {
-	if dir == "" {
-		folder := benchFolder()
-		if folder == "" {
-			fmt.Fprintln(stderr, "the result is not kept: this is no checkout of fingerpost, and -results names no folder")
-			return nil
-		}
-		dir = filepath.Join(folder, "results")
-	}
-	path, err := r.save(dir)
-	if err == nil {
-		fmt.Fprintf(stderr, "the result is in %s\n", path)
-	}
-	return err
 }
 
 // runAll runs the commands one after the other, and continues after one that fails.

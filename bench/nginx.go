@@ -37,7 +37,7 @@ func (b *bench) nginx(ctx context.Context, c *corpus, size int, schedule []uint3
 		return target{}, err
 	}
 	t := known(s, c, schedule)
-	return t, b.warm(ctx, t, b.warmUp)
+	return t, b.warm(ctx, t)
 }
 
 // startNginx starts nginx with the names of a corpus, each with the body of size bytes that the floor has for it. Its

@@ -16,7 +16,7 @@ func TestNginx(t *testing.T) {
 	if _, err := findNginx(); err != nil {
 		testrig.Missing(t, nginxName, err.Error()+": "+getNginx)
 	}
-	side, err := b.nginx(t.Context(), c, 977, uniformSchedule(c.Domains, 1))
+	side, err := b.nginx(t.Context(), c, 977, uniformSchedule(c.Domains))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestNginx(t *testing.T) {
 		t.Errorf("memory %+v, %v", mem, err)
 	}
 	side.asker = &strangers{random: rand.New(rand.NewPCG(1, 2))}
-	if err := b.warm(t.Context(), side, 20); err != nil {
+	if err := b.warm(t.Context(), side); err != nil {
 		t.Errorf("asked for strangers: %v", err)
 	}
 	end(t, b)

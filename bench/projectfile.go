@@ -27,7 +27,7 @@ var (
 
 // makeSlugs names the projects: "brisk-otter-012345", where the digits are the project's number.
 func makeSlugs(p corpusParams) []string {
-	r := rand.New(rand.NewPCG(p.Seed, 0x5106))
+	r := rand.New(rand.NewPCG(corpusSeed, 0x5106))
 	slugs := make([]string, p.Projects)
 	name := func(i int) {
 		slugs[i] = fmt.Sprintf("%s-%s-%06d", adjectives[r.IntN(len(adjectives))], animals[r.IntN(len(animals))], i)

@@ -27,7 +27,7 @@ func runReload(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := &report{Parameters: b.parameters(c, map[string]any{"saves": b.saves})}
+	rep := &report{Parameters: b.parameters(c, nil)}
 	if err := b.timeSaves(ctx, s, e, rep); err != nil {
 		return nil, err
 	}
@@ -129,8 +129,7 @@ func saveInPlace(path string, content []byte) error { return os.WriteFile(path, 
 func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, rep *report) error {
 	cl := newClient(s.addr, e.corpus.key)
 	defer cl.close()
-	random := rand.New(rand.NewPCG(e.corpus.Seed, 0x5a7e))
-	each := max(1, b.saves/b.rounds)
+	random := rand.New(rand.NewPCG(corpusSeed, 0x5a7e))
 	const base = "save and one question"
 	var turns, bases []*turn
 	for _, how := range savers() {
@@ -138,10 +137,7 @@ func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, rep *report
 		bases = append(bases, bare)
 		turns = append(turns, newTurn(how.name, func(ctx context.Context, t *turn) error {
 			var shown, once latencies
-			for range each {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
+			for until := time.Now().Add(b.round); time.Now().Before(until) && ctx.Err() == nil; {
 				project := random.IntN(e.corpus.Projects)
 				if err := e.timeSave(cl, project, random.IntN(e.corpus.perProject()), how, &shown, &once); err != nil {
 					return fmt.Errorf("%s %s: %w", how.name, e.corpus.relative(project), err)
@@ -209,9 +205,9 @@ func (e *editor) timeSave(cl *client, project, name int, how saver, shown, once 
 // 100 ms.
 func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, e *editor, rep *report) error {
 	c := e.corpus
-	schedule := zipfSchedule(c.Domains, b.zipf, c.Seed)
+	schedule := zipfSchedule(c.Domains)
 	of := known(s, c, schedule)
-	if err := b.warm(ctx, of, b.warmUp); err != nil {
+	if err := b.warm(ctx, of); err != nil {
 		return err
 	}
 	rate, err := b.halfRate(ctx, of)

@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// A field is fingerpost and the servers that it is compared with: the floor, the other baselines, nginx. Each list
-// is in this order.
+// A field is fingerpost and the servers that it is compared with: the floor and nginx. Each list is in this order.
 type field struct {
 	targets []target
 	turns   []*turn // at full speed
 }
 
-// runResolve compares fingerpost with the baselines and nginx, in alternating rounds.
+// runResolve compares fingerpost with the floor and nginx, in alternating rounds.
 func runResolve(ctx context.Context, b *bench) (*report, error) {
 	s, c, err := b.serve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	schedule := zipfSchedule(c.Domains, b.zipf, c.Seed)
+	schedule := zipfSchedule(c.Domains)
 	size, err := answerSize(s, c, schedule[:200])
 	if err != nil {
 		return nil, err
@@ -40,7 +39,7 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 		return nil, err
 	}
 	ours, floor := f.turns[0], f.turns[1]
-	rep := &report{Parameters: b.parameters(c, map[string]any{"bodyBytes": size, "sweep": b.sweep.String()})}
+	rep := &report{Parameters: b.parameters(c, map[string]any{"bodyBytes": size})}
 	rep.add(
 		ours.against(floor, perSecond, "resolve", "requests/s").ratioAtLeast(0.92),
 		ours.against(floor, cpuEach, "server CPU", "µs/request").ratioAtMost(1.15),
@@ -71,31 +70,22 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 func (b *bench) newField(ctx context.Context, s *server, c *corpus, schedule []uint32, size int) (
 	f *field, notes []string, err error) {
 	f = &field{targets: []target{known(s, c, schedule)}}
-	for _, kind := range []string{kindFloor, kindConstant, kindNetHTTP} {
-		base, err := b.baseline(ctx, kind, c, size)
-		if err != nil {
-			return nil, nil, err
-		}
-		t := known(base, c, schedule)
-		if kind == kindConstant {
-			t.asker = &scheduled{corpus: c, schedule: schedule, only: c.slugs[0]}
-		}
-		f.targets = append(f.targets, t)
+	floor, err := b.floor(ctx, c, size)
+	if err != nil {
+		return nil, nil, err
 	}
+	f.targets = append(f.targets, known(floor, c, schedule))
 	b.say("warming up; a body has %d bytes", size)
 	for _, t := range f.targets {
-		if err := b.warm(ctx, t, b.warmUp); err != nil {
+		if err := b.warm(ctx, t); err != nil {
 			return nil, nil, err
 		}
 	}
-	if b.peers {
-		t, err := b.nginx(ctx, c, size, schedule)
-		if err == nil {
-			f.targets = append(f.targets, t)
-		} else {
-			notes = append(notes, fmt.Sprintf("nginx is left out: %v. To have it here: %s.", err, getNginx))
-			b.say("%s", notes[0])
-		}
+	if t, err := b.nginx(ctx, c, size, schedule); err == nil {
+		f.targets = append(f.targets, t)
+	} else {
+		notes = append(notes, fmt.Sprintf("nginx is left out: %v. To have it here: %s.", err, getNginx))
+		b.say("%s", notes[0])
 	}
 	for _, t := range f.targets {
 		f.turns = append(f.turns, b.fullSpeed(t.server.name, t))
@@ -126,10 +116,7 @@ func (f *field) compareMemory(rep *report) error {
 // latencyAtHalf asks all at half of the rate that fingerpost reaches. A server that does not reach well over that rate
 // is left out.
 func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error {
-	rate := b.rate
-	if rate == 0 {
-		rate = f.turns[0].median(perSecond) / 2
-	}
+	rate := f.turns[0].median(perSecond) / 2
 	var turns []*turn
 	var slow []string
 	for i, t := range f.targets {
@@ -145,7 +132,7 @@ func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error 
 	for _, t := range turns[1:] {
 		rows := turns[0].tails(t, "latency at a constant rate,")
 		for i := range rows {
-			if t.name != kindFloor {
+			if t.name != floorCommand {
 				rows[i].Name += ", beside " + t.name
 				rows[i] = rows[i].aside()
 			}
@@ -159,12 +146,14 @@ func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error 
 	return nil
 }
 
-// sweepRounds bounds the rounds of each number of connections.
+// sweep are the numbers of connections that are compared, sweepRounds bounds the rounds of each.
+var sweep = []int{1, 16, 256}
+
 const sweepRounds = 3
 
 // sweepConnections asks at full speed over few connections and over many.
 func (b *bench) sweepConnections(ctx context.Context, f *field, rep *report) error {
-	for _, connections := range b.sweep {
+	for _, connections := range sweep {
 		at := *b
 		at.connections, at.rounds = connections, min(sweepRounds, b.rounds)
 		at.round /= 2 // nothing here needs long rounds for CPU ticks

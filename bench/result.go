@@ -22,7 +22,7 @@ const (
 	resultVersion = 1
 )
 
-// A result is the output of one run of bench: the file in bench/results, and what -json prints.
+// A result is the output of one run of bench: the file in bench/results.
 type result struct {
 	Format   string    `json:"format"`
 	Version  int       `json:"version"`

@@ -24,8 +24,8 @@ func smallBench(t *testing.T) *bench {
 	t.Helper()
 	o := defaultOptions("resolve")
 	o.work = t.TempDir()
-	o.corpus = corpusParams{Projects: 40, Domains: 120, Seed: 7}
-	o.connections, o.rounds, o.round, o.warmUp = 4, 2, 50*time.Millisecond, 300
+	o.corpus = corpusParams{Projects: 40, Domains: 120}
+	o.connections, o.rounds, o.round = 4, 2, 50*time.Millisecond
 	b := &bench{options: o, progress: io.Discard}
 	t.Cleanup(func() { end(t, b) })
 	return b

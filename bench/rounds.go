@@ -58,7 +58,7 @@ func (t *turn) against(base *turn, figure, name, unit string) row {
 // may still be busy after its own part.
 func (b *bench) alternate(ctx context.Context, turns ...*turn) error {
 	for i := range b.rounds {
-		for _, j := range rand.New(rand.NewPCG(b.corpus.Seed, uint64(i))).Perm(len(turns)) {
+		for _, j := range rand.New(rand.NewPCG(corpusSeed, uint64(i))).Perm(len(turns)) {
 			if err := turns[j].measure(ctx, turns[j]); err != nil {
 				return err
 			}
@@ -92,16 +92,18 @@ func (b *bench) lead(ctx context.Context, turns ...*turn) error {
 
 // closed returns a load that asks a target as fast as answers come.
 func (b *bench) closed(t target) load {
-	return load{target: t, connections: b.connections, seed: b.corpus.Seed}
+	return load{target: t, connections: b.connections}
 }
 
-// warm asks n questions that are not measured.
-func (b *bench) warm(ctx context.Context, t target, n int) error {
+// warm asks for warmRounds rounds without measuring.
+func (b *bench) warm(ctx context.Context, t target) error {
 	l := b.closed(t)
-	l.count = n
+	l.duration = warmRounds * b.round
 	_, err := l.exact(ctx)
 	return err
 }
+
+const warmRounds = 2
 
 // exact runs a load in which a single wrong answer voids the figures.
 func (l load) exact(ctx context.Context) (*loadResult, error) {
@@ -177,11 +179,8 @@ func (t *turn) tails(base *turn, name string) (rows []row) {
 	return rows
 }
 
-// halfRate returns the rate of the open loop: -rate, or half of what the target reaches in one round.
+// halfRate returns the rate of the open loop: half of what the target reaches in one round.
 func (b *bench) halfRate(ctx context.Context, of target) (float64, error) {
-	if b.rate > 0 {
-		return b.rate, nil
-	}
 	l := b.closed(of)
 	l.duration = b.round
 	res, err := l.exact(ctx)
@@ -214,8 +213,8 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 // parameters returns what a reader needs in order to repeat the run.
 func (b *bench) parameters(c *corpus, more map[string]any) map[string]any {
 	p := map[string]any{
-		"projects": c.Projects, "domains": c.Domains, "seed": c.Seed, "connections": b.connections, "rounds": b.rounds,
-		"round": b.round.String(), "zipf": b.zipf, "cacheSize": b.cacheSize,
+		"projects": c.Projects, "domains": c.Domains, "seed": corpusSeed, "connections": b.connections, "rounds": b.rounds,
+		"round": b.round.String(), "zipf": zipfExponent,
 	}
 	for k, v := range more {
 		p[k] = v

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 )
 
@@ -13,19 +14,39 @@ const (
 	scalePerProject = 10
 )
 
+// scaleOptions are the flags of scale.
+type scaleOptions struct{ sizes intList }
+
+func (o *scaleOptions) register(f *flag.FlagSet) {
+	f.Var(&o.sizes, "sizes", "scale: numbers of domains that are compared, each a multiple of 10")
+}
+
+func (o *scaleOptions) check() error {
+	for _, n := range o.sizes {
+		if n%scalePerProject != 0 || n < scaleAsked || n/scalePerProject > maxProjects {
+			return fmt.Errorf("-sizes has %d, each must be a multiple of %d from %d to %d",
+				n, scalePerProject, scaleAsked, maxProjects*scalePerProject)
+		}
+	}
+	return nil
+}
+
 // runScale compares servers that have from a thousand domains up to the largest of -sizes. Each starts with an empty
 // store.
 func runScale(ctx context.Context, b *bench) (*report, error) {
-	b.fresh = true
 	var turns []*turn
 	var starts []row
 	var largest target
-	for _, n := range b.sizes {
-		c, err := b.openCorpus("corpus-", corpusParams{Projects: n / scalePerProject, Domains: n, Seed: b.corpus.Seed})
+	for _, n := range b.scale.sizes {
+		c, err := b.openCorpus("corpus-", corpusParams{Projects: n / scalePerProject, Domains: n})
 		if err != nil {
 			return nil, err
 		}
-		s, err := b.fingerpost(ctx, "scale-"+c.String(), c.config)
+		name := "scale-" + c.String()
+		if err := b.clearStore(name); err != nil {
+			return nil, err
+		}
+		s, err := b.fingerpost(ctx, name, c.config)
 		if err != nil {
 			return nil, err
 		}
@@ -36,15 +57,15 @@ func runScale(ctx context.Context, b *bench) (*report, error) {
 		starts = append(starts,
 			alone(fmt.Sprintf("start with an empty store at %d domains", n), "s", s.ready.Seconds()),
 			alone(fmt.Sprintf("resident memory when ready at %d domains", n), "MiB", mem.now))
-		largest = known(s, c, subsetSchedule(n, scaleAsked, b.zipf, c.Seed))
-		if err := b.warm(ctx, largest, b.warmUp); err != nil {
+		largest = known(s, c, subsetSchedule(n, scaleAsked))
+		if err := b.warm(ctx, largest); err != nil {
 			return nil, err
 		}
 		turns = append(turns, b.fullSpeed(fmt.Sprintf("at %d domains", n), largest))
 	}
 	domains := largest.corpus.Domains
-	many := known(largest.server, largest.corpus, subsetSchedule(domains, max(1, domains/10), b.zipf, b.corpus.Seed))
-	if err := b.warm(ctx, many, b.warmUp); err != nil {
+	many := known(largest.server, largest.corpus, subsetSchedule(domains, max(1, domains/10)))
+	if err := b.warm(ctx, many); err != nil {
 		return nil, err
 	}
 	wide := b.fullSpeed("a tenth asked", many)
@@ -52,7 +73,7 @@ func runScale(ctx context.Context, b *bench) (*report, error) {
 		return nil, err
 	}
 	rep := &report{Parameters: b.parameters(largest.corpus,
-		map[string]any{"sizes": b.sizes.String(), "namesAsked": scaleAsked})}
+		map[string]any{"sizes": b.scale.sizes.String(), "namesAsked": scaleAsked})}
 	small := turns[0]
 	for i, t := range turns {
 		if i == 0 {

@@ -135,11 +135,6 @@ func (b *bench) node(ctx context.Context, name, what string, flags ...string) (*
 	if err := b.buildBinary(ctx); err != nil {
 		return nil, err
 	}
-	if b.fresh {
-		if err := b.clearStore(name); err != nil {
-			return nil, err
-		}
-	}
 	addr, err1 := freeAddress()
 	ops, err2 := freeAddress()
 	if err := errors.Join(err1, err2); err != nil {
@@ -147,14 +142,11 @@ func (b *bench) node(ctx context.Context, name, what string, flags ...string) (*
 	}
 	args := append([]string{"serve", "--data", b.dataDir(name), "--listen", addr, "--ops-listen", ops,
 		"--log-format", "json"}, flags...)
-	if b.cacheSize != "" {
-		args = append([]string{args[0], "--cache-size", b.cacheSize}, args[1:]...) // flags may set another
-	}
 	b.say("starting fingerpost on %s", what)
 	s := &server{name: name, addr: addr, ops: ops}
 	cmd := exec.Command(b.binary, args...)
-	if b.serverCPU != "" { // taskset becomes the server, so the process id is the same
-		cmd = exec.Command("taskset", append([]string{"-c", b.serverCPU, b.binary}, args...)...)
+	if cpu := b.speed.serverCPU; cpu != "" { // taskset becomes the server, so the process id is the same
+		cmd = exec.Command("taskset", append([]string{"-c", cpu, b.binary}, args...)...)
 	}
 	cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD="+sinkPassword, "BENCH_JWT_SECRET="+tokenSecret)
 	if err := b.start(ctx, s, cmd, func() error { return answersHTTP(ops, "/readyz", http.StatusOK) }); err != nil {
@@ -210,26 +202,28 @@ func processes(pid int) (all []procfs.Proc, err error) {
 	return all, nil
 }
 
-const ticks = 100 // a second, of the kernel's counters
+const ticks = 100 // a second, of the kernel's counters of former children
 
-// processCPU returns the CPU time of a process and its present and former children so far, in user and kernel mode.
+// processCPU returns the CPU time of a process and its present and former children so far.
 func processCPU(pid int) (time.Duration, error) {
 	all, err := processes(pid)
 	if err != nil {
 		return 0, fmt.Errorf("read CPU time: %w", err)
 	}
-	seconds := 0.0
+	total := time.Duration(0)
 	for _, p := range all {
-		stat, err := p.Stat()
-		if errors.Is(err, os.ErrNotExist) && p.PID != pid {
+		stat, err1 := p.Stat()
+		own, err2 := cpuClock(p.PID)
+		err := errors.Join(err1, err2)
+		if err != nil && p.PID != pid {
 			continue // it has just ended, and is among its parent's former children from now on
 		}
 		if err != nil {
 			return 0, fmt.Errorf("read CPU time: %w", err)
 		}
-		seconds += stat.CPUTime() + float64(stat.CUTime+stat.CSTime)/ticks
+		total += own + time.Duration(stat.CUTime+stat.CSTime)*time.Second/ticks
 	}
-	return time.Duration(seconds * float64(time.Second)), nil
+	return total, nil
 }
 
 // memory is resident memory in MiB.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,6 +26,15 @@ const (
 	listPages       = 400 // asked in a round, 100 rows each
 )
 
+// speedOptions are the flags of speed.
+type speedOptions struct{ base, serverCPU string }
+
+func (o *speedOptions) register(f *flag.FlagSet) {
+	f.StringVar(&o.base, "base", o.base, "the binary to compare with")
+	f.StringVar(&o.serverCPU, "server-cpu", o.serverCPU,
+		"processors that servers may use, as in taskset -c (default: all)")
+}
+
 // A build is one of the two sides of speed: a binary with a corpus, a store and a server of its own.
 type build struct {
 	name, binary string
@@ -40,13 +50,13 @@ func runSpeed(ctx context.Context, b *bench) (*report, error) {
 	if err := b.buildBinary(ctx); err != nil {
 		return nil, err
 	}
-	here, base := &build{name: "here", binary: b.binary}, &build{name: "base", binary: b.base}
+	here, base := &build{name: "here", binary: b.binary}, &build{name: "base", binary: b.speed.base}
 	for _, side := range []*build{here, base} {
 		if err := b.open(ctx, side); err != nil {
 			return nil, err
 		}
 	}
-	rep := &report{Parameters: b.parameters(here.corpus, map[string]any{"serverCPU": b.serverCPU})}
+	rep := &report{Parameters: b.parameters(here.corpus, map[string]any{"serverCPU": b.speed.serverCPU})}
 	if err := b.speedOfCalls(ctx, rep, here, base); err != nil {
 		return nil, err
 	}
@@ -101,7 +111,7 @@ type operation struct {
 
 func (b *bench) speedOfCalls(ctx context.Context, rep *report, here, base *build) error {
 	hit := func(ctx context.Context, side *build) (int, error) {
-		l := b.closed(known(side.server, side.corpus, zipfSchedule(side.corpus.Domains, b.zipf, b.corpus.Seed)))
+		l := b.closed(known(side.server, side.corpus, zipfSchedule(side.corpus.Domains)))
 		l.duration = b.round
 		res, err := l.exact(ctx)
 		if err != nil {
@@ -129,7 +139,7 @@ func (b *bench) speedOfCalls(ctx context.Context, rep *report, here, base *build
 // operationTurn measures the CPU time of the server for each operation, in µs.
 func (b *bench) operationTurn(op operation, side *build) *turn {
 	return newTurn(side.name, func(ctx context.Context, t *turn) error {
-		before, err := cpuClock(side.server.pid)
+		before, err := processCPU(side.server.pid)
 		if err != nil {
 			return err
 		}
@@ -137,7 +147,7 @@ func (b *bench) operationTurn(op operation, side *build) *turn {
 		if err != nil {
 			return fmt.Errorf("%s: %w", op.name, err)
 		}
-		after, err := cpuClock(side.server.pid)
+		after, err := processCPU(side.server.pid)
 		t.add(cpuEach, float64((after-before).Nanoseconds())/1e3/float64(n))
 		return err
 	})
@@ -204,7 +214,7 @@ func (b *bench) speedOfStarts(ctx context.Context, rep *report, here, base *buil
 			if err := b.startBuild(ctx, side); err != nil {
 				return err
 			}
-			cpu, err1 := cpuClock(side.server.pid)
+			cpu, err1 := processCPU(side.server.pid)
 			mem, err2 := side.server.memory()
 			t.add(cpuEach, ms(cpu))
 			t.add("memory", mem.now)
@@ -242,10 +252,10 @@ func paired(name, unit string, figures, baselines []float64) row {
 
 // checkSpeed reports what is wrong with the flags of speed.
 func (o *options) checkSpeed() error {
-	if o.base == "" {
+	if o.speed.base == "" {
 		return errors.New("-base must name the binary to compare with")
 	}
-	for _, path := range []*string{&o.base, &o.binary} {
+	for _, path := range []*string{&o.speed.base, &o.binary} {
 		if *path == "" {
 			continue
 		}

@@ -3,11 +3,22 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
 	"time"
 )
+
+// writeOptions are the flags of write.
+type writeOptions struct{ git bool }
+
+func (o *writeOptions) register(f *flag.FlagSet) {
+	f.BoolVar(&o.git, "git", o.git, "write: measure serve --git, too")
+}
+
+// writeRate is how many writes a second come in while resolve is asked.
+const writeRate = 50
 
 // runWrite measures durable writes against a bare program, and resolve during writes.
 func runWrite(ctx context.Context, b *bench) (*report, error) {
@@ -34,8 +45,7 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 	theirs := &writeSide{name: "bare program", pid: os.Getpid(), last: &bareFiles.last, writer: bare.writer}
 	disk := fileSystem(c.config)
 	rep := &report{Parameters: b.parameters(c, map[string]any{
-		"fileBytes": len(c.file(0, 0)), "filesPerClient": filesPerClient, "writeRate": b.writeRate, "fileSystem": disk,
-		"clients": b.clients.String(),
+		"fileBytes": len(c.file(0, 0)), "filesPerClient": filesPerClient, "writeRate": writeRate, "fileSystem": disk,
 	})}
 	syncDisks()
 	for _, clients := range b.clientCounts() {
@@ -71,7 +81,7 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 	rep.note("The bare program has as many workers. Each write: temporary file of the same size, fsync, exchange, "+
 		"fsync of the folder, removal of the old content, and a Pebble batch of %d bytes without sync.", recordBytes)
 	rep.noteTmpfs(disk)
-	if b.git {
+	if b.write.git {
 		if err := b.writeWithGit(ctx, ours, c, rep); err != nil {
 			return nil, err
 		}
@@ -88,10 +98,10 @@ func (r *report) noteTmpfs(fileSystem string) {
 	}
 }
 
-// clientCounts returns -clients and -connections in ascending order, up to the number for which each client has a file
+// clientCounts returns 1, 4, 16 and -connections in ascending order, up to the number for which each client has a file
 // of its own.
 func (b *bench) clientCounts() []int {
-	counts := append(slices.Clone(b.clients), b.connections)
+	counts := []int{1, 4, 16, b.connections}
 	slices.Sort(counts)
 	return slices.DeleteFunc(slices.Compact(counts), func(n int) bool { return n > b.corpus.Projects })
 }
@@ -105,13 +115,13 @@ const (
 // writes at a constant rate.
 func (b *bench) resolveWhileWriting(ctx context.Context, s *server, e *editor, ours *writeSide, rep *report) error {
 	c := e.corpus
-	schedule := zipfSchedule(c.Domains, b.zipf, c.Seed)
+	schedule := zipfSchedule(c.Domains)
 	projects := muchAsked(schedule, c.perProject())
 	own := deal(projects, min(pacedClients, len(projects)))
 	e.touch(own)
 	quiet := b.fullSpeed("without", known(s, c, schedule))
 	var writes writeResult
-	busy := newTurn(fmt.Sprintf("with %v writes a second", b.writeRate), func(ctx context.Context, t *turn) error {
+	busy := newTurn(fmt.Sprintf("with %v writes a second", writeRate), func(ctx context.Context, t *turn) error {
 		writing, stop := context.WithCancel(ctx)
 		defer stop()
 		var res *writeResult
@@ -119,7 +129,7 @@ func (b *bench) resolveWhileWriting(ctx context.Context, s *server, e *editor, o
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			res, writeErr = ours.write(writing, own, every(b.writeRate), 0)
+			res, writeErr = ours.write(writing, own, every(writeRate), 0)
 		}()
 		err := quiet.measure(ctx, t)
 		stop()
@@ -132,7 +142,7 @@ func (b *bench) resolveWhileWriting(ctx context.Context, s *server, e *editor, o
 		return nil
 	})
 	b.say("warming up")
-	if err := b.warm(ctx, known(s, c, schedule), b.warmUp); err != nil {
+	if err := b.warm(ctx, known(s, c, schedule)); err != nil {
 		return err
 	}
 	if err := b.alternate(ctx, quiet, busy); err != nil {
@@ -140,10 +150,10 @@ func (b *bench) resolveWhileWriting(ctx context.Context, s *server, e *editor, o
 	}
 	p := writes.percentiles(0.5, 0.99)
 	rep.add(
-		busy.against(quiet, perSecond, fmt.Sprintf("resolve while %v writes a second come in", b.writeRate), "requests/s").
+		busy.against(quiet, perSecond, fmt.Sprintf("resolve while %v writes a second come in", writeRate), "requests/s").
 			ratioAtLeast(0.75),
 		busy.against(quiet, cpuEach, "server CPU, the writes' included", "µs/request"),
-		alone("writes meanwhile", "writes/s", writes.perSecond()).atLeast(0.95*b.writeRate),
+		alone("writes meanwhile", "writes/s", writes.perSecond()).atLeast(0.95*writeRate),
 		alone("latency p50 of the writes", "ms", ms(p[0])),
 		alone("latency p99 of the writes", "ms", ms(p[1])),
 	)

@@ -25,8 +25,8 @@ func cpuModel(proc procfs.FS) string {
 	return cpus[0].ModelName
 }
 
-// cpuClock returns the CPU time of a process so far, without its children, in nanoseconds, where processCPU counts in
-// ticks of 10 ms. The number of the clock is that of clock_getcpuclockid(3).
+// cpuClock returns the CPU time of a process so far, without its children, in nanoseconds. The number of the clock is
+// that of clock_getcpuclockid(3).
 func cpuClock(pid int) (time.Duration, error) {
 	const scheduled = 2
 	var ts unix.Timespec
