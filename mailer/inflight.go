@@ -11,9 +11,22 @@ import (
 // An inflight admits work until it is closed, and lets Drain wait for the work inside. Work is every call of the ledger or
 // the carrier.
 type inflight struct {
-	mu     sync.Mutex // guards closed, and that no work enters once it is closed
+	mu     sync.Mutex // guards closed and timers, and that no work enters once it is closed
 	closed chan struct{}
+	timers map[string]func() bool // stop functions of every's timers
 	inside sync.WaitGroup
+
+	attempts context.Context // of all attempts; ends when Drain cuts them off
+	cut      context.CancelFunc
+
+	ledgerUse sync.RWMutex // guards abandoned, and all use of the ledger while abandoned is false
+	abandoned bool         // Drain has stopped waiting for attempts
+}
+
+func newInflight() *inflight {
+	f := &inflight{closed: make(chan struct{}), timers: map[string]func() bool{}}
+	f.attempts, f.cut = context.WithCancel(context.Background())
+	return f
 }
 
 // begin starts work that Drain waits for. It returns false once Drain has begun. Call end after the work.
@@ -28,6 +41,23 @@ func (m *Mailer) begin() bool {
 }
 
 func (m *Mailer) end() { m.inflight.inside.Done() }
+
+// every calls f periodically until the Mailer drains, never twice at the same time.
+func (m *Mailer) every(name string, first, then time.Duration, f func()) {
+	m.inflight.mu.Lock()
+	defer m.inflight.mu.Unlock()
+	if m.draining() {
+		return
+	}
+	m.inflight.timers[name] = m.clock.AfterFunc(first, func() {
+		if !m.begin() {
+			return
+		}
+		defer m.end()
+		f()
+		m.every(name, then, then, f)
+	})
+}
 
 // draining reports whether Drain has begun.
 func (m *Mailer) draining() bool {
@@ -53,11 +83,11 @@ func (m *Mailer) Drain(ctx context.Context) error {
 		return errors.New("drain mailer: it drains already")
 	}
 	close(m.inflight.closed)
-	m.inflight.mu.Unlock()
-	m.mu.Lock()
-	for _, stop := range m.stops {
+	for _, stop := range m.inflight.timers {
 		stop()
 	}
+	m.inflight.mu.Unlock()
+	m.mu.Lock()
 	for _, b := range m.outboxes {
 		b.stop()
 	}
@@ -67,17 +97,17 @@ func (m *Mailer) Drain(ctx context.Context) error {
 		m.inflight.inside.Wait()
 		close(done)
 	}()
-	defer m.cut()
+	defer m.inflight.cut()
 	select {
 	case <-done:
 	case <-ctx.Done():
-		m.cut()
+		m.inflight.cut()
 		select {
 		case <-done:
 		case <-time.After(cutOffPatience):
-			m.ledgerUse.Lock()
-			defer m.ledgerUse.Unlock()
-			m.abandoned = true
+			m.inflight.ledgerUse.Lock()
+			defer m.inflight.ledgerUse.Unlock()
+			m.inflight.abandoned = true
 			m.log.Warn("mails were handed over whole, and their servers have not said whether they take them", "mails",
 				m.counters.attempts.Load())
 			return nil

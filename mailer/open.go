@@ -2,7 +2,6 @@ package mailer
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,13 +27,7 @@ type Mailer struct {
 	unopened  sync.Map // why the last attempt to open a secret of a project failed, by project id
 	counters  counters
 	waiting   waiting
-
-	attempts context.Context // of all attempts; ends when Drain cuts them off
-	cut      context.CancelFunc
-	inflight inflight
-
-	ledgerUse sync.RWMutex // guards abandoned, and all use of the ledger while abandoned is false
-	abandoned bool         // Drain has stopped waiting for attempts
+	inflight  *inflight
 
 	// mu guards what follows. Lock order: Mailer.mu, outbox.mu, then the locks of slots, inflight and caches.
 	mu        sync.Mutex
@@ -42,7 +35,6 @@ type Mailer struct {
 	running   map[runningKey][32]byte // sends with an Idempotency-Key, and the hash of each request
 	unsaved   []*sending              // sendings whose log entries could not be written
 	recovered bool
-	stops     map[string]func() bool // stop functions of every's timers
 }
 
 // counters are the figures behind Counts.
@@ -84,10 +76,9 @@ func Open(o Options) (*Mailer, error) {
 		firstID:  o.Ledger.NewMailID(),
 		slots:    slots{most: o.Retries},
 		waiting:  waiting{byProject: map[int64]load{}},
-		inflight: inflight{closed: make(chan struct{})},
-		outboxes: map[int64]*outbox{}, running: map[runningKey][32]byte{}, stops: map[string]func() bool{},
+		inflight: newInflight(),
+		outboxes: map[int64]*outbox{}, running: map[runningKey][32]byte{},
 	}
-	m.attempts, m.cut = context.WithCancel(context.Background())
 	if !o.Held {
 		m.begun()
 	}
@@ -109,23 +100,6 @@ func (m *Mailer) begun() {
 	}
 	m.every("tick", tickEvery, tickEvery, m.tick)
 	m.every("prune", firstPrune, pruneEvery, m.prune)
-}
-
-// every calls f periodically until the Mailer drains, never twice at the same time.
-func (m *Mailer) every(name string, first, then time.Duration, f func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.draining() {
-		return
-	}
-	m.stops[name] = m.clock.AfterFunc(first, func() {
-		if !m.begin() {
-			return
-		}
-		defer m.end()
-		f()
-		m.every(name, then, then, f)
-	})
 }
 
 // outbox returns a project's outbox, which stays until leaveOutbox.

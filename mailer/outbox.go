@@ -26,8 +26,21 @@ type outbox struct {
 	ready   items           // queued and due, by expiry
 	hold    *hold           // why queued mail is not tried; nil for none
 	failure failure
-	timer   func() bool // stops what calls run at timerAt
-	timerAt int64
+	alarm   alarm
+}
+
+// An alarm calls an outbox's run at a time.
+type alarm struct {
+	stop func() bool // nil: no time is set
+	at   int64       // Unix milliseconds
+}
+
+// clear forgets the time.
+func (a *alarm) clear() {
+	if a.stop != nil {
+		a.stop()
+	}
+	*a = alarm{}
 }
 
 // failure is the state of a server that could not be reached.
@@ -233,24 +246,20 @@ func (b *outbox) arm(now time.Time) {
 			future(ceilMilli(b.hold.since.Add(goneGrace)))
 		}
 	}
-	if next == b.timerAt {
+	if next == b.alarm.at {
 		return
 	}
-	if b.timer != nil {
-		b.timer()
-		b.timer = nil
-	}
-	if b.timerAt = next; next == 0 {
+	if b.alarm.clear(); next == 0 {
 		return
 	}
-	b.timer = b.m.clock.AfterFunc(time.UnixMilli(next).Sub(now), func() {
+	b.alarm = alarm{at: next, stop: b.m.clock.AfterFunc(time.UnixMilli(next).Sub(now), func() {
 		b.mu.Lock()
-		if b.timerAt == next {
-			b.timer, b.timerAt = nil, 0
+		if b.alarm.at == next {
+			b.alarm = alarm{}
 		}
 		b.mu.Unlock()
 		b.run()
-	})
+	})}
 }
 
 // ceilMilli returns t in Unix milliseconds, rounded up so that no timer fires too early; 0 for the zero time.
@@ -261,12 +270,9 @@ func ceilMilli(t time.Time) int64 {
 	return t.Add(time.Millisecond - 1).UnixMilli()
 }
 
-// stop ends the timer. No timer is set once the Mailer drains.
+// stop clears the alarm. No alarm is set once the Mailer drains.
 func (b *outbox) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.timer != nil {
-		b.timer()
-	}
-	b.timer, b.timerAt = nil, 0
+	b.alarm.clear()
 }

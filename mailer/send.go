@@ -246,8 +246,8 @@ type sending struct {
 // try makes an attempt that the ledger has recorded as running, and stores the outcome. leave releases the place in the
 // outbox; try calls it as soon as the server has answered.
 func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave func()) {
-	o := m.options.Carrier.Send(m.attempts, d.server, smtp.Envelope{From: mail.From, To: mail.To}, mail.Message)
-	cut := m.attempts.Err() != nil && o.Class == smtp.Temporary
+	o := m.options.Carrier.Send(m.inflight.attempts, d.server, smtp.Envelope{From: mail.From, To: mail.To}, mail.Message)
+	cut := m.inflight.attempts.Err() != nil && o.Class == smtp.Temporary
 	bad := false // the current config
 	if o.Class == smtp.BadConfig || configLevel(&o) {
 		// A mail that was accepted under another sender shows nothing about the config's current sender.
@@ -264,9 +264,9 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 	leave()
 	// Drain may have stopped waiting and closed the ledger. The ledger then says that this attempt was running, which is
 	// right.
-	m.ledgerUse.RLock()
-	defer m.ledgerUse.RUnlock()
-	if m.abandoned {
+	m.inflight.ledgerUse.RLock()
+	defer m.inflight.ledgerUse.RUnlock()
+	if m.inflight.abandoned {
 		return
 	}
 	// Before the send is answered, so that the next send finds the breaker open.

@@ -61,7 +61,7 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 		late.Store(true)
 		cancel()
 	})()
-	defer context.AfterFunc(m.attempts, cancel)()
+	defer context.AfterFunc(m.inflight.attempts, cancel)()
 	sender, recipient := draft.Envelope()
 	server := smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, Password: t.Password,
 		SSL: c.SSLEnabled, TLS: c.TLSEnabled}
