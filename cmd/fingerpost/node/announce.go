@@ -111,12 +111,12 @@ func (n *service) announce() {
 	}
 	demo := n.demoDeclared()
 	if demo && n.blockedKeys() != nil {
-		n.log.Warn("the demo key is declared and refused, since the service listens beyond loopback; remove it from the "+
-			"files", "key", DemoKeyID())
+		n.o.Logger.Warn("the demo key is declared and refused, since the service listens beyond loopback; remove it from "+
+			"the files", "key", DemoKeyID())
 		return
 	}
 	if demo {
-		n.log.Warn("the demo key is declared, which everybody knows: remove it from the files before you go on", "key",
+		n.o.Logger.Warn("the demo key is declared, which everybody knows: remove it from the files before you go on", "key",
 			DemoKeyID())
 	}
 	n.tryLine(out, demo)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,7 +25,6 @@ import (
 // A clusterNode is this node's part in a cluster: the authority's, or an edge'node.
 type clusterNode struct {
 	o        Options
-	log      *slog.Logger
 	resolver *resolver.Resolver
 
 	// Of an authority.
@@ -49,7 +47,7 @@ func openNode(ctx context.Context, node *service) (*clusterNode, error) {
 	if !node.o.Cluster.IsAuthority() && !node.o.Cluster.IsEdge() {
 		return nil, nil
 	}
-	n := &clusterNode{o: node.o, log: node.log, resolver: node.resolver, edgesMoved: make(chan struct{}, 1)}
+	n := &clusterNode{o: node.o, resolver: node.resolver, edgesMoved: make(chan struct{}, 1)}
 	n.serverCtx, n.stopServer = context.WithCancel(context.Background())
 	if n.o.Cluster.IsEdge() {
 		return n, nil
@@ -63,8 +61,8 @@ func openNode(ctx context.Context, node *service) (*clusterNode, error) {
 	}
 	n.requests = api.NewPipe("cluster")
 	n.authority = cluster.NewAuthority(cluster.AuthorityOptions{
-		Cluster: n.o.Cluster.Name, Connection: connection, Tree: node.resolver, Logger: node.log, Version: n.o.Version,
-		Holder: holderName(n.o.Files.Data), OwnServer: n.supervisor != nil, TakeOver: n.o.Cluster.TakeOver,
+		Cluster: n.o.Cluster.Name, Connection: connection, Tree: node.resolver, Logger: node.o.Logger,
+		Version: n.o.Build.Version, Holder: holderName(n.o.Files.Data), OwnServer: n.supervisor != nil, TakeOver: n.o.Cluster.TakeOver,
 		Answer: answerOver(n.requests),
 	})
 	return n, nil
@@ -73,12 +71,12 @@ func openNode(ctx context.Context, node *service) (*clusterNode, error) {
 // follow makes the follower of an edge.
 func (n *clusterNode) follow(node *service) error {
 	if info, err := os.Stat(n.o.Cluster.EdgeKey); err == nil && info.Mode().Perm()&0o077 != 0 {
-		node.log.Warn("others on this machine can read the file of --edge-key, and be this edge: chmod 600", "file",
+		node.o.Logger.Warn("others on this machine can read the file of --edge-key, and be this edge: chmod 600", "file",
 			n.o.Cluster.EdgeKey, "mode", info.Mode().Perm().String())
 	}
 	n.follower = cluster.NewFollower(cluster.FollowerOptions{
-		Cluster: n.o.Cluster.Name, Edge: n.o.Cluster.EdgeName, Connection: n.o.Connection(), Logger: node.log,
-		Version: n.o.Version,
+		Cluster: n.o.Cluster.Name, Edge: n.o.Cluster.EdgeName, Connection: n.o.Connection(), Logger: node.o.Logger,
+		Version: n.o.Build.Version,
 		Replica: replica{node.resolver, node.source}, OnWhole: node.becomeWhole,
 		Broken: func() string { return brokenHere(node.source.Status()) },
 	})
@@ -123,7 +121,7 @@ func (n *clusterNode) startServer(ctx context.Context) error {
 		Name: "fingerpost_" + n.o.Cluster.Name, Grants: cluster.Grants(n.o.Cluster.Name),
 		Edges: n.edges(), Cert: n.o.Listen.TLSCert, Key: n.o.Listen.TLSKey, ClientCA: n.o.Cluster.CA}
 	var err error
-	n.supervisor, err = natsd.NewSupervisor(config, n.o.ServerCommand, n.log)
+	n.supervisor, err = natsd.NewSupervisor(config, n.o.ServerCommand, n.o.Logger)
 	if err != nil {
 		return err
 	}
@@ -205,7 +203,7 @@ func (n *clusterNode) run(ctx context.Context) error {
 		n.parts.Go(func() {
 			for {
 				if err := n.supervisor.SetEdges(n.edges()); err != nil {
-					n.log.Error("the NATS server does not get the edges", "error", err)
+					n.o.Logger.Error("the NATS server does not get the edges", "error", err)
 				}
 				select {
 				case <-n.edgesMoved:

@@ -15,7 +15,7 @@ func (n *service) consoleOptions() *console.Options {
 		return nil
 	}
 	o := &console.Options{Node: console.Node{Config: n.source, Mail: n.mail.mailer}, DemoKey: n.demoKeyInUse,
-		GitWeb: n.o.Git.Web, Version: n.o.Version}
+		GitWeb: n.o.Git.Web, Version: n.o.Build.Version}
 	if n.repo != nil {
 		o.GitState = n.consoleGit
 	}

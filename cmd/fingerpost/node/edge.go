@@ -51,10 +51,10 @@ func (n *service) keepFresh(ctx context.Context) {
 		n.api.SetStale(stale)
 		n.setReady(!stale)
 		if stale {
-			n.log.Error("no word from the authority for --max-stale: requests are answered 503", "max_stale",
+			n.o.Logger.Error("no word from the authority for --max-stale: requests are answered 503", "max_stale",
 				n.o.Cluster.MaxStale.String())
 		} else {
-			n.log.Info("the authority is heard again: requests are answered")
+			n.o.Logger.Info("the authority is heard again: requests are answered")
 		}
 	}
 }

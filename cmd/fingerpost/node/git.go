@@ -39,7 +39,7 @@ func (n *service) openGit(ctx context.Context) (err error) {
 		domain = cmp.Or(host, "localhost")
 	}
 	n.repo, err = gitrepo.Open(ctx, gitrepo.Options{
-		Dir: n.o.Files.Config, Ledger: n.resolver, Logger: n.log, Merge: hcledit.Merge,
+		Dir: n.o.Files.Config, Ledger: n.resolver, Logger: n.o.Logger, Merge: hcledit.Merge,
 		Answered:    func(w *catalog.FileWrite) bool { return audited(n.resolver, w) },
 		OnOverruled: func(o gitrepo.Overruled) { noteOverruled(n.resolver, o) },
 		Ack:         n.o.Git.Ack, Domain: domain, SignKey: n.o.Git.SignKey, Hooks: n.o.Git.Hooks, Push: n.o.Git.Push,
@@ -100,7 +100,7 @@ func (n *service) runGit() (end func()) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := n.run(func() error { return n.repo.Run(ctx) })
-	dropped := n.run(func() error { return n.proposals.Expire(ctx, n.o.Git.ProposeMaxAge, n.log) })
+	dropped := n.run(func() error { return n.proposals.Expire(ctx, n.o.Git.ProposeMaxAge, n.o.Logger) })
 	return func() {
 		stop()
 		<-ended

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"os"
 	"os/signal"
@@ -25,7 +24,6 @@ import (
 // A service is a serving node with its parts.
 type service struct {
 	o           Options
-	log         *slog.Logger
 	source      *configsrc.Source
 	repo        *gitrepo.Repo  // nil: none
 	proposals   *proposals.Set // nil: none
@@ -49,7 +47,7 @@ type boundListener struct {
 
 // Run serves until ctx ends, a signal ends the process, or a part fails. SIGHUP reads all files again.
 func Run(ctx context.Context, o Options) error {
-	n := &service{o: o, log: o.Logger, failed: make(chan error, 8), end: make(chan os.Signal, 2)}
+	n := &service{o: o, failed: make(chan error, 8), end: make(chan os.Signal, 2)}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	// Registered first: a signal during a long first load must end the process in order, too.
@@ -81,7 +79,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	running := n.run(func() error { return n.source.Run(ctx) })
 	committing := n.runGit()
-	auditing := n.run(func() error { keepAudit(ctx, n.resolver, n.log); return nil })
+	auditing := n.run(func() error { keepAudit(ctx, n.resolver, n.o.Logger); return nil })
 	if n.cluster.isEdge() {
 		n.run(func() error { n.keepFresh(ctx); return nil })
 	} else {
@@ -164,7 +162,7 @@ func (n *service) wait(ctx context.Context, hup <-chan os.Signal) error {
 		case err := <-n.failed:
 			return err
 		case sig := <-n.end:
-			n.log.Info("draining", "signal", sig.String(), "grace", n.o.Limits.Grace.String())
+			n.o.Logger.Info("draining", "signal", sig.String(), "grace", n.o.Limits.Grace.String())
 			return n.drain()
 		case <-hup:
 			if n.repo != nil {
@@ -181,7 +179,7 @@ func (n *service) wait(ctx context.Context, hup <-chan os.Signal) error {
 				n.mail.mailer.TryAgain() // the content of secret files may have changed, or a server was repaired
 				n.resolver.ForgetSecrets()
 				if err := n.source.Reload(ctx); err != nil && ctx.Err() == nil {
-					n.log.Warn("reload on SIGHUP", "error", err)
+					n.o.Logger.Warn("reload on SIGHUP", "error", err)
 				}
 			}()
 		}
@@ -211,7 +209,7 @@ func (n *service) drain() error {
 	select {
 	case err := <-stopped:
 		if err != nil {
-			n.log.Warn("requests or mails were cut off at the end of the grace", "error", err)
+			n.o.Logger.Warn("requests or mails were cut off at the end of the grace", "error", err)
 		}
 		return nil
 	case <-n.end:
@@ -243,7 +241,7 @@ func (n *service) close() {
 		return // the store may still be in use; it stays consistent without being closed
 	}
 	if err := n.resolver.Close(); err != nil {
-		n.log.Error("close the store", "error", err)
+		n.o.Logger.Error("close the store", "error", err)
 	}
 }
 

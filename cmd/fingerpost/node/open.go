@@ -44,13 +44,13 @@ func (n *service) open(ctx context.Context) error {
 func (o *opening) readKeys(context.Context) (err error) {
 	files, listen := &o.o.Files, &o.o.Listen
 	if err := files.SealKeyError; err != nil {
-		o.log.Warn("the seal key cannot be read: sealed secrets stay closed", "error", err)
+		o.o.Logger.Warn("the seal key cannot be read: sealed secrets stay closed", "error", err)
 		o.problems = append(o.problems, hclfile.Diagnostic{Severity: hclfile.Warning, File: files.SealKey,
 			Summary: "sealed secrets stay closed: " + err.Error(),
 			Detail:  "make it an age identity file that the service may read, or remove it, and start the service again"})
 	}
 	if listen.TLSCert != "" {
-		if o.tls, err = api.TLSConfig(listen.TLSCert, listen.TLSKey, o.log); err != nil {
+		if o.tls, err = api.TLSConfig(listen.TLSCert, listen.TLSKey, o.o.Logger); err != nil {
 			return err
 		}
 	}
@@ -63,7 +63,7 @@ func (o *opening) readKeys(context.Context) (err error) {
 func (o *opening) openStore(context.Context) (err error) {
 	o.resolver, err = resolver.Open(resolver.Options{
 		DataDir: o.o.Files.Data, CacheBytes: o.o.Limits.CacheBytes, StoreCacheBytes: o.o.Limits.StoreCacheBytes,
-		Logger: o.log, OpenSecret: o.secrets.Open,
+		Logger: o.o.Logger, OpenSecret: o.secrets.Open,
 		Rebuild: func(ctx context.Context) error {
 			<-o.made // a store that fails early has to wait for it
 			if err := o.source.Rebuild(ctx); err != nil || !o.cluster.isEdge() {
@@ -84,8 +84,9 @@ func (o *opening) openCluster(ctx context.Context) (err error) {
 func (o *opening) openSource(context.Context) error {
 	files := &o.o.Files
 	options := configsrc.Options{
-		Dir: files.Config, Clone: o.clone, Problems: o.problems, Sink: o.resolver, Logger: o.log, ReadOnly: files.ReadOnly,
-		Disk: o.o.Disk, OpenSecret: o.secrets.Open, MaxDelete: files.MaxDelete, AcceptDeletes: files.AcceptDeletes,
+		Dir: files.Config, Clone: o.clone, Problems: o.problems, Sink: o.resolver, Logger: o.o.Logger,
+		ReadOnly: files.ReadOnly, Disk: o.o.Disk, OpenSecret: o.secrets.Open, MaxDelete: files.MaxDelete,
+		AcceptDeletes: files.AcceptDeletes,
 		Hooks: configsrc.Hooks{
 			OnProgress: o.o.OnProgress,
 			OnConfirm:  func(h configsrc.Held) { NoteConfirm(o.resolver, h) },
@@ -111,7 +112,7 @@ func (o *opening) openSource(context.Context) error {
 }
 
 func (o *opening) openMail(context.Context) (err error) {
-	o.mail, err = openMail(o.o.Mail, o.o.Files.Data, o.resolver, o.secrets.Open, o.log)
+	o.mail, err = openMail(o.o.Mail, o.o.Files.Data, o.resolver, o.secrets.Open, o.o.Logger)
 	return err
 }
 
@@ -136,7 +137,7 @@ func (o *opening) apiOptions() (api.Options, error) {
 	onHook, hookSecret, err := o.gitHook()
 	options := api.Options{
 		Resolver: o.resolver, OnGitHook: onHook, GitHookSecret: hookSecret, Files: o.source,
-		Explainer: o.source, Plan: planFiles, Mail: o.mail.mailer, Logger: o.log, TLS: o.tls,
+		Explainer: o.source, Plan: planFiles, Mail: o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge,
 		GateAllow:     listen.GateAllow, GateWildcards: listen.GateWildcards, AuthIssuer: listen.AuthIssuer,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
@@ -155,11 +156,11 @@ func (o *opening) apiOptions() (api.Options, error) {
 func (o *opening) opsOptions() ops.Options {
 	address, listen := o.opsListener.Addr(), &o.o.Listen
 	if !loopback(address) {
-		o.log.Warn("the ops listener can be reached from other machines: they may read probes, metrics and /status; "+
+		o.o.Logger.Warn("the ops listener can be reached from other machines: they may read probes, metrics and /status; "+
 			"commands and pprof are for this machine and --ops-allow",
 			"address", address.String(), "ops_allow", fmt.Sprint(listen.OpsAllow))
 	}
-	options := ops.Options{Logger: o.log, Version: o.o.Version, Commit: o.o.Commit,
+	options := ops.Options{Logger: o.o.Logger, Version: o.o.Build.Version, Commit: o.o.Build.Commit,
 		Listen: []string{listen.Ops, address.String()},
 		Allow:  listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer}
 	if o.repo != nil {

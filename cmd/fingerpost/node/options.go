@@ -25,10 +25,9 @@ type Options struct {
 	Limits           Limits
 	AccessLogResolve bool
 
-	Version string
-	Commit  string
-	Logger  *slog.Logger
-	Out     io.Writer // gets what was loaded, and the addresses, once the node serves
+	Build  Build
+	Logger *slog.Logger
+	Out    io.Writer // gets what was loaded, and the addresses, once the node serves
 	// Loading is called when the first load begins, and its result when it has ended.
 	Loading func() (end func())
 	// OnProgress is called with how many files a load has read, of how many.
@@ -37,6 +36,9 @@ type Options struct {
 	ServerCommand func() *exec.Cmd
 	Disk          atomicfile.Disk // writes the config folder; nil: the operating system's
 }
+
+// A Build is which program runs.
+type Build struct{ Version, Commit string }
 
 // Files are the folders of a node, and what opens secrets.
 type Files struct {
