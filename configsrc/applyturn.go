@@ -7,17 +7,21 @@ import (
 	"io/fs"
 	"slices"
 
+	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
+
+// Weigh returns what a Difference touches.
+func (s *Source) Weigh(d *compare.Difference) *compare.Weight { return compare.Weigh(d, s.usersOf) }
 
 // ApplyTurn judges a Difference as a look would judge the files after it, against what is live, and runs move, which
 // puts it in place, in a GitTurn, and looks at the files. No write comes in between: it would be judged without the
 // names that are in the files by then. permit gets what the Difference touches; it
 // may refuse, and returns the coverages of the keys that must be allowed to make the change now, that of the caller
 // first. A Difference that has become wrong is a CONFLICT, and move does not run.
-func (s *Source) ApplyTurn(ctx context.Context, d *Difference, permit func(w *Weight) ([]catalog.Coverage, error),
+func (s *Source) ApplyTurn(ctx context.Context, d *compare.Difference, permit func(w *compare.Weight) ([]catalog.Coverage, error),
 	move func() error) error {
 	a := ask{done: make(chan error, 1), do: func(running context.Context) error {
 		if s.status.Held != nil {
@@ -50,7 +54,7 @@ func (s *Source) ApplyTurn(ctx context.Context, d *Difference, permit func(w *We
 }
 
 // judgeDifference returns why a Difference cannot be put in place now.
-func (s *Source) judgeDifference(d *Difference, w *Weight, limits []catalog.Coverage) error {
+func (s *Source) judgeDifference(d *compare.Difference, w *compare.Weight, limits []catalog.Coverage) error {
 	t, err := s.openTree()
 	if err != nil {
 		return writeFault("open the config folder", err)
@@ -86,7 +90,7 @@ func (s *Source) judgeDifference(d *Difference, w *Weight, limits []catalog.Cove
 
 // candidatesOf decodes the config files that differ, and those that take text from other files that do. in has the
 // files after the Difference.
-func (s *base) candidatesOf(d *Difference, in contents) (list []*candidate, err error) {
+func (s *base) candidatesOf(d *compare.Difference, in contents) (list []*candidate, err error) {
 	differs := map[string]bool{}
 	for _, f := range d.Files {
 		differs[f.Path] = true
@@ -106,7 +110,7 @@ func (s *base) candidatesOf(d *Difference, in contents) (list []*candidate, err 
 	}
 	users := map[string]bool{}
 	for _, f := range d.Files {
-		if isConfigPath(f.Path) {
+		if folder.IsConfigPath(f.Path) {
 			add(f.Path, f.After)
 			continue
 		}
@@ -212,7 +216,7 @@ func keyConflict(key, slug string, covers catalog.Coverage) error {
 
 // mayMake reports whether a key may make the change that a Difference is now, over the API (api/README.md, Keys). nil
 // is a key for every project, which may.
-func (s *Source) mayMake(w *Weight, covers catalog.Coverage) error {
+func (s *Source) mayMake(w *compare.Weight, covers catalog.Coverage) error {
 	if covers == nil {
 		return nil
 	}

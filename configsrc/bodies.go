@@ -90,7 +90,7 @@ func (w *write) soleUse(b hcledit.BodyEdit) error {
 	w.known.RUnlock()
 	why := ""
 	switch {
-	case folder.IsConfigName(path.Base(b.Path)):
+	case folder.IsConfigPath(b.Path):
 		why = "which is a config file"
 	case b.Shared, elsewhere:
 		why = "from which something else takes its text, too"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"time"
 
 	"fingerpost/configsrc/folder"
@@ -45,7 +44,7 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 			content = []byte{}
 		}
 		switch {
-		case folder.IsConfigName(path.Base(f.Path)):
+		case folder.IsConfigPath(f.Path):
 			candidates[f.Path] = receivedFile(f.Path, content)
 			candidates[f.Path].times = f.Times
 		default:
@@ -55,7 +54,7 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 	}
 	for _, name := range c.Removed {
 		switch {
-		case folder.IsConfigName(path.Base(name)):
+		case folder.IsConfigPath(name):
 			candidates[name] = &candidate{path: name, gone: true}
 		default:
 			texts[name] = nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -136,7 +135,7 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 				if err := t.ListBelow(p, s.watchFolder, consider); err != nil {
 					return nil, err
 				}
-			case ok && folder.IsConfigName(filepath.Base(p)):
+			case ok && folder.IsConfigPath(p):
 				consider(e)
 			case !ok && s.table.files[p] != nil:
 				gone = append(gone, p)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/folder"
 	"fingerpost/resolver/catalog"
 )
@@ -35,7 +36,7 @@ type Layer interface {
 }
 
 // Overlay returns what is live with a Difference from it. layer must have no files yet.
-func (s *Source) Overlay(d *Difference, layer Layer) (*Overlay, error) {
+func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
 	o := &Overlay{layer: layer, changed: map[string][]byte{}}
 	o.branch = over(o.changed, d.After)
 	s.known.RLock()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/compare"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -105,9 +106,9 @@ func writeTree(t *testing.T, files map[string]string) string {
 }
 
 // differenceTo returns the way from overlayFiles to a change, and the files after it.
-func differenceTo(change map[string]string) (*configsrc.Difference, map[string]string) {
+func differenceTo(change map[string]string) (*compare.Difference, map[string]string) {
 	after := maps.Clone(overlayFiles)
-	d := &configsrc.Difference{}
+	d := &compare.Difference{}
 	for _, name := range slices.Sorted(maps.Keys(change)) {
 		e := catalog.FileEdit{Path: name}
 		if was, is := overlayFiles[name]; is {

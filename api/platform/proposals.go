@@ -11,6 +11,7 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -281,8 +282,8 @@ func (s *Proposals) apply(r *web.Request) error {
 
 // mayApply returns what applying a proposal checks in the turn in which it goes live: the request's key as it is by
 // then, and the keys that have made the proposal.
-func (s *Proposals) mayApply(r *web.Request) func(p *proposals.Proposal, w *configsrc.Weight) ([]catalog.Coverage, error) {
-	return func(p *proposals.Proposal, w *configsrc.Weight) ([]catalog.Coverage, error) {
+func (s *Proposals) mayApply(r *web.Request) func(p *proposals.Proposal, w *compare.Weight) ([]catalog.Coverage, error) {
+	return func(p *proposals.Proposal, w *compare.Weight) ([]catalog.Coverage, error) {
 		set, now := s.Live.Keys(), time.Now()
 		key := set.Lookup([]byte(r.Key.ID))
 		switch {

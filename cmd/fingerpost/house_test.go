@@ -51,10 +51,11 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/folder":     {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile"},
 	"fingerpost/configsrc/watch":      {"fingerpost/configsrc/folder", "github.com/fsnotify/fsnotify"},
 	"fingerpost/configsrc/gitguard":   {"fingerpost/resolver/catalog"},
+	"fingerpost/configsrc/compare": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
+		"fingerpost/configsrc/folder", "github.com/rogpeppe/go-internal/diff"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
-		"fingerpost/configsrc/watch", "fingerpost/configsrc/gitguard",
-		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
-		"github.com/rogpeppe/go-internal/diff"},
+		"fingerpost/configsrc/watch", "fingerpost/configsrc/gitguard", "fingerpost/configsrc/compare",
+		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile"},
 	// nkeys makes the authority's key
 	"fingerpost/configsrc/cluster/natsd": {"github.com/nats-io/nats-server/v2", "github.com/nats-io/nkeys"},
 	// zstd packs the files, nkeys reads the seeds of keys
@@ -64,7 +65,7 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/gitrepo":          {"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/resolver/catalog"},
 	// resolver: its Overlay reads what a proposal declares
 	"fingerpost/configsrc/proposals": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
-		"fingerpost/configsrc/gitrepo"},
+		"fingerpost/configsrc/compare", "fingerpost/configsrc/gitrepo"},
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
 	"fingerpost/mailer/smtp":    {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
@@ -88,9 +89,9 @@ var plan = map[string][]string{
 		"github.com/valyala/fasthttp"},
 	"fingerpost/api/mailapi": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/mailer", "fingerpost/mailer/template"},
-	// configsrc: what a key may claim, what a slug may have meant, and the state of a proposal
+	// configsrc: what a key may claim, what a slug may have meant, and the state of a proposal; compare: what it touches
 	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver",
-		"fingerpost/configsrc", "fingerpost/configsrc/proposals"},
+		"fingerpost/configsrc", "fingerpost/configsrc/compare", "fingerpost/configsrc/proposals"},
 	"fingerpost/api/platform/keys": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc"},
 	"fingerpost/api": {"fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",

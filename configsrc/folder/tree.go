@@ -23,6 +23,9 @@ func IsConfigName(name string) bool {
 	return strings.HasSuffix(name, ".hcl") && !IgnoredName(name)
 }
 
+// IsConfigPath is IsConfigName for the last part of a path below the folder.
+func IsConfigPath(at string) bool { return IsConfigName(path.Base(at)) }
+
 // IgnoredName reports names that are never config files or folders with config files.
 func IgnoredName(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasSuffix(name, ".swp") ||

@@ -7,7 +7,7 @@
 //
 // It unites three parts that do not know each other: gitrepo has the branches, configsrc.Overlay judges files, and
 // resolver.Overlay reads what they declare. Who may see or apply a proposal is the caller's to decide: it gives each
-// call a check, which gets the proposal with what it touches (configsrc.Weight). The error of a check is the call's
+// call a check, which gets the proposal with what it touches (compare.Weight). The error of a check is the call's
 // error, and nothing was changed.
 //
 // The cost of a call follows the number of files in which a branch differs, not the number of projects. Only one call
@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -39,13 +40,13 @@ type Proposal struct {
 	Mergeable            bool
 	Keys                 []Key // that have written to it, its maker first; nil: a person has made it
 	// Proposed is what its branch changes, and Merged what applying it would change; nil unless it is Mergeable.
-	Proposed, Merged *configsrc.Weight
+	Proposed, Merged *compare.Weight
 
 	head string // the commit of HEAD that it was compared with
 }
 
 // Weight is what applying a proposal would change; if it cannot be applied, what its branch changes.
-func (p *Proposal) Weight() *configsrc.Weight {
+func (p *Proposal) Weight() *compare.Weight {
 	if p.Merged != nil {
 		return p.Merged
 	}
@@ -179,8 +180,8 @@ func (s *Set) weighed(found *gitrepo.Proposal) *Proposal {
 	return p
 }
 
-func differenceOf(c *gitrepo.Change) *configsrc.Difference {
-	return &configsrc.Difference{Files: c.Files, Outside: c.Outside, Before: c.Before, After: c.After}
+func differenceOf(c *gitrepo.Change) *compare.Difference {
+	return &compare.Difference{Files: c.Files, Outside: c.Outside, Before: c.Before, After: c.After}
 }
 
 // List returns the open proposals that sees reports, by name.
@@ -213,11 +214,11 @@ func (s *Set) List(ctx context.Context, sees func(*Proposal) bool) (list []*Prop
 // it judges the change, and asks permit, which gets what is changed by then, for the coverages of the keys that must be
 // allowed to make it.
 func (s *Set) Apply(ctx context.Context, name string, by catalog.Author, check Check,
-	permit func(*Proposal, *configsrc.Weight) ([]catalog.Coverage, error)) (commit string, err error) {
+	permit func(*Proposal, *compare.Weight) ([]catalog.Coverage, error)) (commit string, err error) {
 	turn := func(found *gitrepo.Proposal, move func() error) error {
 		p := s.weighed(found)
 		return s.source.ApplyTurn(ctx, differenceOf(&found.Merged),
-			func(w *configsrc.Weight) ([]catalog.Coverage, error) { return permit(p, w) }, move)
+			func(w *compare.Weight) ([]catalog.Coverage, error) { return permit(p, w) }, move)
 	}
 	return s.repo.ApplyProposal(ctx, name, by, s.checked(check), turn)
 }

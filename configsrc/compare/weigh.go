@@ -1,4 +1,4 @@
-package configsrc
+package compare
 
 import (
 	"bytes"
@@ -42,10 +42,10 @@ type weighed struct {
 
 // Weigh compares the models of both states: which projects differ in anything that they declare, bodies by file()
 // included, and whether there is more. A key that is limited to projects must not see or apply what is more than its
-// projects.
-func (s *Source) Weigh(d *Difference) *Weight {
+// projects. usersOf lists the config files that take text from a file.
+func Weigh(d *Difference, usersOf func(path string) []string) *Weight {
 	w := &Weight{Rest: d.Outside, edits: d.Files, bodies: map[string]bool{}}
-	texts := w.read(s, d)
+	texts := w.read(d, usersOf)
 	if w.Broken != nil {
 		w.Rest = true
 	}
@@ -70,18 +70,18 @@ func (s *Source) Weigh(d *Difference) *Weight {
 }
 
 // read decodes the config files concerned, and returns the paths of the other files.
-func (w *Weight) read(s *Source, d *Difference) (texts []string) {
+func (w *Weight) read(d *Difference, usersOf func(path string) []string) (texts []string) {
 	edits := slices.Clone(d.Files)
 	has := map[string]bool{}
 	for _, f := range edits {
 		has[f.Path] = true
 	}
 	for _, f := range d.Files {
-		if isConfigPath(f.Path) {
+		if folder.IsConfigPath(f.Path) {
 			continue
 		}
 		texts = append(texts, f.Path)
-		for _, user := range s.usersOf(f.Path) {
+		for _, user := range usersOf(f.Path) {
 			if has[user] {
 				continue
 			}
@@ -99,7 +99,7 @@ func (w *Weight) read(s *Source, d *Difference) (texts []string) {
 		}
 	}
 	for _, e := range edits {
-		if !isConfigPath(e.Path) {
+		if !folder.IsConfigPath(e.Path) {
 			continue
 		}
 		f := weighed{FileEdit: e, wasRead: readerOf(d.Before), isRead: readerOf(d.After)}
@@ -108,8 +108,6 @@ func (w *Weight) read(s *Source, d *Difference) (texts []string) {
 	}
 	return texts
 }
-
-func isConfigPath(p string) bool { return folder.IsConfigName(path.Base(p)) }
 
 // readerOf makes a file that is not there an error, as it is on disk.
 func readerOf(read func(string) ([]byte, error)) func(string) ([]byte, error) {
@@ -318,23 +316,23 @@ func (w *Weight) Within(covers catalog.Coverage) bool {
 	return covers == nil || !w.Rest && !slices.ContainsFunc(w.Projects, func(id int64) bool { return !covers(id) })
 }
 
-// Diff returns the files' change as a unified diff, without secrets, see Preview.Diff. A key that is limited to
+// Diff returns the files' change as a unified diff, without secrets, see Diff. A key that is limited to
 // projects sees no line of a file that declares more than its projects, and nobody sees one of a file that is neither a
 // config file nor a body: it may be a secret.
 func (w *Weight) Diff(covers catalog.Coverage) string {
-	p := Preview{}
+	var files []File
 	for _, f := range w.edits {
 		if lines, name := w.shows(&f, covers); name {
-			p.Files = append(p.Files, PreviewedFile{Path: f.Path, Before: f.Before, After: f.After, hidden: !lines})
+			files = append(files, File{Path: f.Path, Before: f.Before, After: f.After, Hidden: !lines})
 		}
 	}
-	return p.Diff()
+	return Diff(files)
 }
 
 // shows reports whether a key sees the changed lines of a file, and its name: not that of a file with none of the key's
 // projects, such as one with keys that lose a project.
 func (w *Weight) shows(f *catalog.FileEdit, covers catalog.Coverage) (lines, name bool) {
-	if !isConfigPath(f.Path) {
+	if !folder.IsConfigPath(f.Path) {
 		return w.bodies[f.Path], true
 	}
 	all := touching{w: new(Weight), projects: map[int64]bool{}}
