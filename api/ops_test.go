@@ -14,6 +14,7 @@ import (
 	"fingerpost/api"
 	"fingerpost/api/ops"
 	"fingerpost/configsrc"
+	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
@@ -81,9 +82,11 @@ func TestOps(t *testing.T) {
 	var status struct {
 		Version string
 		Store   struct{ Degraded bool }
+		Formats struct{ Store, Ledger int }
 		Config  struct{ State string }
 	}
-	if err := json.Unmarshal([]byte(expect("GET", "/status", 200)), &status); err != nil || status.Version != "v1" || status.Config.State != "held" {
+	if err := json.Unmarshal([]byte(expect("GET", "/status", 200)), &status); err != nil || status.Version != "v1" || status.Config.State != "held" ||
+		status.Formats.Store != resolver.StoreFormat || status.Formats.Ledger != resolver.LedgerFormat {
 		t.Errorf("status %+v, %v", status, err)
 	}
 

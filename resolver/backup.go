@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fingerpost/resolver/archive"
+	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/store"
 )
 
@@ -18,6 +19,12 @@ type (
 	RestoreOptions = archive.RestoreOptions
 	// A Restored reports what a Restore did.
 	Restored = archive.Restored
+)
+
+// The versions of the layouts on disk, see packages store and ledger.
+const (
+	StoreFormat  = store.Format
+	LedgerFormat = ledger.Format
 )
 
 // Test with errors.Is.

@@ -62,7 +62,7 @@ func (r *Resolver) firstStore() (st *store.Store, failure, err error) {
 	if st, err = r.openDisk(state{}); err == nil {
 		return st, nil, nil
 	}
-	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrNewer) {
+	if store.Final(err) {
 		return nil, nil, err
 	}
 	failure = err

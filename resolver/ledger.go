@@ -32,7 +32,7 @@ func (r *Resolver) firstLedger(st *store.Store) error {
 		return nil
 	}
 	err := r.takeUpLedger(ledgerState{})
-	if errors.Is(err, ledger.ErrLocked) || errors.Is(err, ledger.ErrNewer) {
+	if store.Final(err) {
 		return err
 	}
 	if err != nil {

@@ -80,7 +80,7 @@ type Resolver struct {
 type answerCache = ristretto.Cache[uint64, *Answer]
 
 // Open opens the store and prepares to answer. It moves a damaged store aside and replaces one that the disk refuses by
-// one in memory, see Degraded. It fails only with store.ErrLocked and store.ErrNewer.
+// one in memory, see Degraded. It fails only with store.ErrLocked, store.ErrNewer and store.ErrOlder.
 func Open(o Options) (*Resolver, error) {
 	if o.CacheBytes <= 0 {
 		o.CacheBytes = DefaultCacheBytes

@@ -173,6 +173,7 @@ type statusDocument struct {
 	Version       string           `json:"version"`
 	Ready         bool             `json:"ready"`
 	UptimeSeconds float64          `json:"uptimeSeconds"`
+	Formats       formats          `json:"formats"`
 	Store         storeStatus      `json:"store"`
 	Config        configsrc.Status `json:"config"`
 	Git           *gitrepo.Status  `json:"git,omitempty"`
@@ -194,6 +195,12 @@ type secretStatus struct {
 // maxSecretProblems bounds how many projects /status names.
 const maxSecretProblems = 100
 
+// formats are the versions of the layouts that this release reads and writes on disk.
+type formats struct {
+	Store  uint64 `json:"store"`
+	Ledger uint64 `json:"ledger"`
+}
+
 type storeStatus struct {
 	Degraded bool   `json:"degraded"`
 	Reason   string `json:"reason,omitempty"`
@@ -205,6 +212,7 @@ func (o *Server) status(w http.ResponseWriter, _ *http.Request) {
 		Version:       o.Version,
 		Ready:         o.ready.Load(),
 		UptimeSeconds: time.Since(o.started).Seconds(),
+		Formats:       formats{Store: resolver.StoreFormat, Ledger: resolver.LedgerFormat},
 		Store:         storeStatus{Degraded: degraded, Reason: reason},
 		Config:        o.Config.Status(),
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"fingerpost/cmd/fingerpost/node"
@@ -26,6 +28,7 @@ import (
 //	spare DIR          give the room back
 //	grow DIR N         add N projects, p0.example and so on, with 300 kB of template each
 //	flip FILE          flip a bit in the middle of the file that the pattern matches
+//	format DIR N       give the store or the ledger in it the version N of its layout
 func faultCmds() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"tmpfs": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -61,6 +64,13 @@ func faultCmds() map[string]func(ts *testscript.TestScript, neg bool, args []str
 					"    body_html = file(\"grow.txt\")\n    body_text = file(\"grow.txt\")\n  }\n}\n", i, i)
 				ts.Check(os.WriteFile(filepath.Join(dir, fmt.Sprintf("p%d.hcl", i)), []byte(text), 0o644))
 			}
+		},
+		"format": func(ts *testscript.TestScript, neg bool, args []string) {
+			n, err := strconv.ParseUint(args[1], 10, 64)
+			ts.Check(err)
+			db, err := pebble.Open(ts.MkAbs(args[0]), &pebble.Options{FormatMajorVersion: pebble.FormatValueSeparation})
+			ts.Check(err)
+			ts.Check(errors.Join(db.Set([]byte("mformat"), binary.AppendUvarint(nil, n), pebble.Sync), db.Close()))
 		},
 		"flip": func(ts *testscript.TestScript, neg bool, args []string) {
 			names, err := filepath.Glob(ts.MkAbs(args[0]))

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"fingerpost/resolver"
 )
 
 func newVersion(t terminal) *cobra.Command {
@@ -17,9 +19,10 @@ func newVersion(t terminal) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				b := builtAs()
-				return printJSON(t.out, map[string]string{"version": b.version, "commit": b.commit, "date": b.date,
+				return printJSON(t.out, map[string]any{"version": b.version, "commit": b.commit, "date": b.date,
 					"go":       runtime.Version(),
-					"platform": runtime.GOOS + "/" + runtime.GOARCH})
+					"platform": runtime.GOOS + "/" + runtime.GOARCH,
+					"formats":  map[string]int{"store": resolver.StoreFormat, "ledger": resolver.LedgerFormat}})
 			}
 			_, err := fmt.Fprintln(t.out, versionLine())
 			return err

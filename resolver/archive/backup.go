@@ -102,13 +102,10 @@ func holdsStore(names []string) bool {
 
 // write writes an archive of read-only stores, whose files do not change. ledgerDir may be "".
 func write(w io.Writer, s *store.Store, storeDir, ledgerDir string, now time.Time) error {
-	layout, ofPebble, err := s.Formats()
-	if err != nil {
-		return err
-	}
 	counts := s.Counts()
 	m := &Manifest{
-		Kind: archiveKind, Version: archiveVersion, CreatedAt: now.UTC(), StoreFormat: layout, PebbleFormat: ofPebble,
+		Kind: archiveKind, Version: archiveVersion, CreatedAt: now.UTC(),
+		StoreFormat: store.Format, LedgerFormat: ledger.Format, PebbleFormat: store.PebbleFormat,
 		Generation: s.Generation(), Projects: counts.Projects, Domains: counts.Domains,
 	}
 	paths := make(map[string]string) // by name in the manifest

@@ -46,6 +46,7 @@ type Manifest struct {
 	Version      int       `json:"version"` // of the archive's format
 	CreatedAt    time.Time `json:"createdAt"`
 	StoreFormat  uint64    `json:"storeFormat"`
+	LedgerFormat uint64    `json:"ledgerFormat"`
 	PebbleFormat uint64    `json:"pebbleFormat"`
 	Generation   uint64    `json:"generation"` // of the store
 	Projects     int       `json:"projects"`
@@ -77,6 +78,8 @@ func (m *Manifest) check() error {
 		return newerArchive("archive format", uint64(m.Version), archiveVersion)
 	case m.StoreFormat > store.Format:
 		return newerArchive("store format", m.StoreFormat, store.Format)
+	case m.LedgerFormat > ledger.Format:
+		return newerArchive("ledger format", m.LedgerFormat, ledger.Format)
 	case m.PebbleFormat > store.PebbleFormat:
 		return newerArchive("Pebble format", m.PebbleFormat, store.PebbleFormat)
 	case m.Version < 1 || len(m.Files) == 0 || len(m.Files) > maxArchiveFiles:
@@ -102,7 +105,7 @@ func (m *Manifest) check() error {
 }
 
 func newerArchive(what string, has, knows uint64) error {
-	return fmt.Errorf("%w: a newer fingerpost made it (%s %d, this release knows up to %d); restore it with that release",
+	return fmt.Errorf("%w: a newer fingerpost made it (%s %d, this release reads %d); restore it with that release",
 		ErrArchive, what, has, knows)
 }
 

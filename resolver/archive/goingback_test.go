@@ -34,9 +34,13 @@ func setFormat(t *testing.T, dir string, format byte) {
 // aboveAll is a layout that this release does not know.
 const aboveAll = 99
 
-// advice is what a person must know before a folder of a later release is moved away.
-var advice = []string{"99", "start that release again", "fingerpost backup", "fingerpost restore", "mail log", "mail queue",
-	"idempotency keys", "audit trail", "uses of API keys", "proposals"}
+// advice is what a person must know before a folder of a newer release is moved away.
+var (
+	advice       = []string{"99", "start the newer release again", "fingerpost backup", "fingerpost restore"}
+	storeAdvice  = append([]string{"this release reads 5", "createdAt"}, advice...)
+	ledgerAdvice = append([]string{"this release reads 2", "mail log", "mail queue", "idempotency keys", "audit trail", "uses of API keys",
+		"proposals"}, advice...)
+)
 
 func wantAdvice(t *testing.T, what string, err error, is error, words []string) {
 	t.Helper()
@@ -65,14 +69,14 @@ func TestGoingBack(t *testing.T) {
 
 	setFormat(t, ledgerDir, aboveAll)
 	_, err := ledger.Open(ledgerDir, ledger.Options{})
-	wantAdvice(t, "a newer ledger", err, ledger.ErrNewer, advice)
-	wantAdvice(t, "a backup of a newer ledger", archive.BackupDir(io.Discard, dir, noon), ledger.ErrNewer, advice)
-	setFormat(t, ledgerDir, 2)
+	wantAdvice(t, "a newer ledger", err, ledger.ErrNewer, ledgerAdvice)
+	wantAdvice(t, "a backup of a newer ledger", archive.BackupDir(io.Discard, dir, noon), ledger.ErrNewer, ledgerAdvice)
+	setFormat(t, ledgerDir, ledger.Format)
 
 	setFormat(t, dir, aboveAll)
 	_, err = store.Open(dir, store.Options{})
-	wantAdvice(t, "a newer store", err, store.ErrNewer, advice)
-	wantAdvice(t, "a backup of a newer store", archive.BackupDir(io.Discard, dir, noon), store.ErrNewer, advice)
+	wantAdvice(t, "a newer store", err, store.ErrNewer, storeAdvice)
+	wantAdvice(t, "a backup of a newer store", archive.BackupDir(io.Discard, dir, noon), store.ErrNewer, storeAdvice)
 
 	// The ledger alone is of a layout that this release knows: it stays, and the files fill a new store around it.
 	kept := newDir(t)
@@ -95,18 +99,35 @@ func TestGoingBack(t *testing.T) {
 	checkMail(t, open(t, dir, store.Options{}).ledger)
 }
 
-// TestBackupBeforeUpgrade: a backup of an older folder is the release's that wrote it; the error says so.
-func TestBackupBeforeUpgrade(t *testing.T) {
+// TestOlderFormats: a store or a ledger of a build before the first release is refused, with what to do, and kept.
+func TestOlderFormats(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
 	if err := open(t, dir, store.Options{}).Close(); err != nil {
 		t.Fatal(err)
 	}
 	setFormat(t, dir, 3)
+	want := []string{"store format 3, this release reads 5", "nothing was changed", "files fill a new store"}
+	for range 2 {
+		_, err := store.Open(dir, store.Options{})
+		wantAdvice(t, "an older store", err, store.ErrOlder, want)
+	}
 	var b bytes.Buffer
-	wantAdvice(t, "a backup of an older store", archive.BackupDir(&b, dir, noon), store.ErrOlder,
-		[]string{"store format 3", "fingerpost backup", "release that wrote it"})
+	wantAdvice(t, "a backup of an older store", archive.BackupDir(&b, dir, noon), store.ErrOlder, want)
+	setFormat(t, dir, store.Format)
+	setFormat(t, filepath.Join(dir, ledger.Folder), 1)
+	wantAdvice(t, "a backup of an older ledger", archive.BackupDir(&b, dir, noon), ledger.ErrOlder,
+		[]string{"ledger format 1, this release reads 2", "nothing was changed", "mail log"})
 	if b.Len() > 0 {
 		t.Errorf("%d bytes were written", b.Len())
+	}
+}
+
+// TestFormatsInTheHead: the manifest of a backup names both formats.
+func TestFormatsInTheHead(t *testing.T) {
+	t.Parallel()
+	m, err := archive.Check(bytes.NewReader(smallBackup(t)))
+	if err != nil || m.StoreFormat != store.Format || m.LedgerFormat != ledger.Format {
+		t.Errorf("%+v, %v", m, err)
 	}
 }

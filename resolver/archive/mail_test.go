@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -97,71 +96,11 @@ func TestBackupCarriesMail(t *testing.T) {
 	}
 }
 
-// TestRestoreOfAnOlderFormat: an archive may hold a store of an older format.
-func TestRestoreOfAnOlderFormat(t *testing.T) {
-	testrig.Slow(t)
-	t.Parallel()
-	const format = store.Format - 1
-	dir := newDir(t)
-	s := open(t, dir, store.Options{})
-	apply(t, s, noon, file("a.hcl", declare(block("a", "a.example"))))
-	fillMail(t, s.ledger)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	makeEarlier(t, dir, format)
-	var packed bytes.Buffer
-	packed.Write(asArchive(t, dir, format))
-	restored := newDir(t)
-	if _, err := restore(restored, packed.Bytes(), archive.RestoreOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	r := open(t, restored, store.Options{})
-	checkMail(t, r.ledger)
-	// The files fill the store, and their objects keep their times.
-	apply(t, r, noon.Add(time.Hour), file("a.hcl", declare(block("a", "a.example"))))
-	if p := getProject(t, r, "a"); p == nil || !p.Project.CreatedAt.Equal(noon.Truncate(time.Microsecond)) {
-		t.Errorf("the times of an older store are lost: %+v", p)
-	}
-	if gaps, err := r.ledger.MailGaps(); err != nil || len(gaps) != 1 || gaps[0].Lost != 3 {
-		t.Errorf("%+v, %v", gaps, err)
-	}
-}
-
-// makeEarlier gives a store an older format.
-func makeEarlier(t *testing.T, dir string, format byte) {
-	t.Helper()
-	db, err := pebble.Open(dir, &pebble.Options{FormatMajorVersion: pebble.FormatValueSeparation, Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(db.Set([]byte("mformat"), []byte{format}, pebble.Sync), db.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 type silent struct{}
 
 func (silent) Infof(string, ...any)  {}
 func (silent) Errorf(string, ...any) {}
 func (silent) Fatalf(string, ...any) {}
-
-// asArchive packs a directory that this release would upgrade if it opened it.
-func asArchive(t *testing.T, dir string, format byte) []byte {
-	t.Helper()
-	other := newDir(t)
-	if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	open(t, other, store.Options{}).Close() // of the present format, for a manifest
-	var b bytes.Buffer
-	if err := archive.BackupDir(&b, other, noon); err != nil {
-		t.Fatal(err)
-	}
-	m, entries := unpack(t, b.Bytes())
-	m["storeFormat"] = format
-	return repackDir(t, m, entries[0], dir)
-}
 
 // TestBackupWithWrongCounts: a ledger whose counts differ from its mail is not accepted as valid.
 func TestBackupWithWrongCounts(t *testing.T) {

@@ -204,8 +204,8 @@ func (r *restore) finish(m *Manifest) error {
 }
 
 func (r *restore) verify(m *Manifest) error {
-	// Upgrade a store of an older format now, while nothing uses it. The generations after the backup will be others
-	// than those that edges and clients have seen, so they are of another epoch.
+	// The generations after the backup will be others than those that edges and clients have seen, so they are of another
+	// epoch.
 	s, err := store.Open(r.built(), store.Options{CacheBytes: store.InspectCacheBytes, NewEpoch: true})
 	if errors.Is(err, store.ErrUnavailable) {
 		return err // an error of the disk
@@ -220,9 +220,8 @@ func (r *restore) verify(m *Manifest) error {
 	if err == nil {
 		r.audited, err = s.AuditID()
 	}
-	// The upgrade has emptied a store of an older format, but for the times of its objects.
-	if counts := s.Counts(); err == nil && m.StoreFormat == store.Format &&
-		(s.Generation() != m.Generation || counts.Projects != m.Projects || counts.Domains != m.Domains) {
+	if counts := s.Counts(); err == nil && (s.Generation() != m.Generation ||
+		counts.Projects != m.Projects || counts.Domains != m.Domains) {
 		err = fmt.Errorf("its manifest tells of generation %d with %d projects and %d domains, the store in it of %d with "+
 			"%d and %d",
 			m.Generation, m.Projects, m.Domains, s.Generation(), counts.Projects, counts.Domains)

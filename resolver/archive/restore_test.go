@@ -4,8 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +11,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -152,6 +149,7 @@ func TestRestoreHostile(t *testing.T) {
 		"of the kind":         func(m row, e []entry) []entry { m["kind"] = "holiday"; return e },
 		"archive format 2":    func(m row, e []entry) []entry { m["version"] = 2; return e },
 		"store format 99":     func(m row, e []entry) []entry { m["storeFormat"] = 99; return e },
+		"ledger format 99":    func(m row, e []entry) []entry { m["ledgerFormat"] = 99; return e },
 		"Pebble format 999":   func(m row, e []entry) []entry { m["pebbleFormat"] = 999; return e },
 		"and 0 files":         func(m row, e []entry) []entry { m["files"] = nil; return e },
 		`"../evil.sst" is no`: func(m row, e []entry) []entry { first(m)["name"] = "../evil.sst"; return e },
@@ -323,25 +321,4 @@ func TestRestoreInTheWay(t *testing.T) {
 	if _, err := restore(below, packed, archive.RestoreOptions{}); err != nil {
 		t.Error(err)
 	}
-}
-
-// repackDir packs the store's files in dir under a manifest that names them.
-func repackDir(t *testing.T, m map[string]any, manifest entry, dir string) []byte {
-	t.Helper()
-	entries, files := []entry{manifest}, []any{}
-	for name, content := range tree(t, dir) {
-		name = strings.TrimPrefix(name, "/")
-		if base := path.Base(name); base == "LOCK" || base == "mail-witness" {
-			continue
-		}
-		in := "store/" + name
-		if strings.HasPrefix(name, "ledger/") {
-			in = name
-		}
-		sum := sha256.Sum256([]byte(content))
-		files = append(files, map[string]any{"name": name, "size": len(content), "sha256": hex.EncodeToString(sum[:])})
-		entries = append(entries, entry{tar.Header{Typeflag: tar.TypeReg, Name: in}, content})
-	}
-	m["files"] = files
-	return pack(t, m, entries)
 }

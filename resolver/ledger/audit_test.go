@@ -445,11 +445,11 @@ func TestOlderFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(l.db.Set(keyFormat, []byte{formatVersion - 1}, pebble.Sync), l.Close()); err != nil {
+	if err := errors.Join(l.db.Set(keyFormat, []byte{Format - 1}, pebble.Sync), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "move the folder away") {
+		if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "ledger format 1, this release reads 2); nothing was changed: move the folder away") {
 			t.Fatalf("%v", err)
 		}
 	}

@@ -37,7 +37,12 @@
 //	       entry id
 //
 // Every value except plain ids begins with a version byte. A record of a later release is an ErrNewer for its reader,
-// not damage; a ledger with a newer layout is refused, never touched.
+// not damage.
+//
+// A changed layout gets a new format version (Format). A ledger of another version is refused, never touched: no release
+// has an older one. The release that changes the layout takes a ledger of the release before: it copies the folder to
+// ledger-FORMAT.bak next to it, FORMAT being the older version, before it changes a record, and goes on with a migration
+// that was interrupted. Nothing in the files can replace what a migration loses.
 //
 // A project's entries are sorted by createdAt and id: a page of its log is one walk, whose cost grows with the page
 // number, and retention deletes ranges. A queued mail exists exactly as long as its entry is not final: both change in

@@ -3,7 +3,6 @@ package ledger
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
@@ -14,8 +13,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// formatVersion is the version of the key layout in doc.go, and of its records. No release had an older one.
-const formatVersion = 2
+// Format is the version of the key layout in doc.go, and of its records.
+const Format = 2
+
+// startEmpty says how to start without the ledger, and what that loses.
+const startEmpty = "move the folder away: the mail log, mail queue, idempotency keys, audit trail, uses of API keys and " +
+	"proposals are then in the moved folder only"
 
 // Folder is the ledger's folder in a data directory.
 const Folder = "ledger"
@@ -26,6 +29,7 @@ var (
 	ErrUnavailable = pebblefs.ErrUnavailable
 	ErrDamaged     = pebblefs.ErrDamaged
 	ErrNewer       = pebblefs.ErrNewer
+	ErrOlder       = pebblefs.ErrOlder
 	ErrNoStore     = pebblefs.ErrNoStore
 	ErrClosed      = pebblefs.ErrClosed
 )
@@ -59,14 +63,14 @@ type Ledger struct {
 }
 
 // Open opens or creates the ledger in dir; "" makes one in memory. It does not hang when the disk refuses: errors are
-// ErrLocked, ErrNewer, ErrUnavailable or ErrDamaged.
+// ErrLocked, ErrNewer, ErrOlder, ErrUnavailable or ErrDamaged.
 func Open(dir string, o Options) (*Ledger, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 	l := &Ledger{dir: dir, log: o.Logger, cache: pebble.NewCache(cacheBytes)}
 	l.mail.turn = make(chan struct{}, 1)
-	l.fs = pebblefs.NewDir(dir, o.FS, pebblefs.Options{ReadOnly: o.ReadOnly}, func() {
+	l.fs = pebblefs.NewDir(dir, o.FS, pebblefs.Options{ReadOnly: o.ReadOnly, StartEmpty: startEmpty}, func() {
 		if l.fs.Err() == nil {
 			l.cache.Unref()
 		} else {
@@ -108,20 +112,13 @@ func (l *Ledger) begin() error {
 		if n <= 0 {
 			return errRecord
 		}
-		if v > formatVersion {
-			return pebblefs.Newer(l.dir, "ledger format", v, formatVersion)
-		}
-		if v < formatVersion {
-			return fmt.Errorf("open %s: %w (ledger format %d of a build before the first release; this one reads %d): move the "+
-				"folder away to start without its mail log, queue and audit trail", l.dir, pebblefs.ErrOlder, v, formatVersion)
-		}
-		return nil
+		return l.fs.CheckFormat("ledger format", v, Format)
 	})
 	if err != nil {
 		return err
 	}
 	if !found && !l.fs.ReadOnly {
-		if err := l.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), l.durable()); err != nil {
+		if err := l.db.Set(keyFormat, binary.AppendUvarint(nil, Format), l.durable()); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,7 @@ func (d *Dir) Start(open func() error) error {
 		return nil
 	}
 	d.abandon()
-	if final(err) {
+	if Final(err) {
 		return err
 	}
 	return fmt.Errorf("open %s: %w", d.Path, Classify(err, d.Missing()))
@@ -88,7 +88,7 @@ func (d *Dir) Inspect(format uint64) error {
 		if rest, ok := strings.CutPrefix(name, "marker.format-version."); ok {
 			_, version, _ := strings.Cut(rest, ".")
 			if v, err := strconv.ParseUint(version, 10, 64); err == nil && v > format {
-				return Newer(d.Path, "Pebble format", v, format)
+				return d.CheckFormat("Pebble format", v, format)
 			}
 		}
 		manifest = manifest || strings.HasPrefix(name, "marker.manifest.")

@@ -20,7 +20,7 @@ var (
 	ErrDamaged = errors.New("the data directory is damaged")
 	// ErrNewer: a later release wrote the directory. Nothing was changed.
 	ErrNewer = errors.New("the data directory was written by a newer fingerpost")
-	// ErrOlder: an earlier release wrote the directory, and it was opened read-only, so that it cannot be upgraded.
+	// ErrOlder: a build before the first release wrote the directory. Nothing was changed.
 	ErrOlder = errors.New("the data directory was written by an older fingerpost")
 	// ErrNoStore: a directory to be opened read-only holds no store, or does not exist.
 	ErrNoStore = errors.New("there is no store in it")
@@ -44,25 +44,24 @@ func (e *LockedError) Error() string {
 // Is makes a LockedError an ErrLocked.
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
-// Newer makes the error for a directory of a later release. The advice is for the directory of the store, which holds
-// the ledger, and for that of the ledger.
-func Newer(dir, what string, has, knows uint64) error {
-	return fmt.Errorf("open %s: %w (%s %d, this release knows up to %d); nothing was changed: start that release again. "+
-		"To go back, copy the data folder with \"fingerpost backup\" of that release, then restore a backup that this "+
-		"release made (\"fingerpost restore --force\"), or move the directory away: the files fill a new store, but the "+
-		"ledger (mail log, mail queue, idempotency keys, audit trail, uses of API keys, proposals) goes with it",
-		dir, ErrNewer, what, has, knows)
+// CheckFormat refuses a directory of another release's format: it has the version has, and this release reads the
+// version reads. What names the format.
+func (d *Dir) CheckFormat(what string, has, reads uint64) error {
+	switch {
+	case has > reads:
+		return fmt.Errorf("open %s: %w (%s %d, this release reads %d); nothing was changed: start the newer release again. "+
+			"To go back, first copy the data folder with \"fingerpost backup\" of the newer release, then restore a backup "+
+			"that this release made (\"fingerpost restore --force\"), or %s", d.Path, ErrNewer, what, has, reads, d.StartEmpty)
+	case has < reads:
+		return fmt.Errorf("open %s: %w (%s %d, this release reads %d); nothing was changed: %s", d.Path, ErrOlder, what, has,
+			reads, d.StartEmpty)
+	}
+	return nil
 }
 
-// Older makes the error for a directory of an earlier release that is opened read-only.
-func Older(dir, what string, has, knows uint64) error {
-	return fmt.Errorf("open %s: %w (%s %d); a start of this release's server makes it %d, for good: first copy it with "+
-		"\"fingerpost backup\" of the release that wrote it, to be able to go back",
-		dir, ErrOlder, what, has, knows)
-}
-
-// final reports whether err says all that there is to say about the directory: it is not one of the disk.
-func final(err error) bool {
+// Final reports whether err says all that there is to say about the directory, and neither the disk nor time can mend it:
+// another process or another release has it.
+func Final(err error) bool {
 	return errors.Is(err, ErrLocked) || errors.Is(err, ErrNewer) || errors.Is(err, ErrOlder)
 }
 
@@ -83,7 +82,7 @@ func Refused(err error) bool {
 // Classify turns a failure of Pebble into one of these errors. missing says that the directory itself is gone.
 func Classify(err error, missing bool) error {
 	switch {
-	case err == nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrDamaged), errors.Is(err, ErrNoStore), final(err):
+	case err == nil, errors.Is(err, ErrUnavailable), errors.Is(err, ErrDamaged), errors.Is(err, ErrNoStore), Final(err):
 		return err
 	case missing, Refused(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, WithoutPath(err))

@@ -22,6 +22,8 @@ type Options struct {
 	Spare string
 	// AtEase reports whether flushes and merges are paced. Nil: never.
 	AtEase func() bool
+	// StartEmpty says, for a person whose directory is of another format, how to start without it and what that loses.
+	StartEmpty string
 }
 
 // An FS is the fail-stop file system that Pebble sees: base with a Barrier around every operation that changes it.

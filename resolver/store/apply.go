@@ -287,15 +287,14 @@ func (w *writer) file(f *catalog.FileChange) error {
 // inherit sets the times of rec, a declared object's record, from those of old, the stored record or nil. It reports
 // whether the content differs. updatedAt moves only if own, the front of the content, differs. Times that the change
 // gives are taken as they are.
-func (w *writer) inherit(kind catalog.Kind, rec, old, own []byte) (changed bool, err error) {
+func (w *writer) inherit(kind catalog.Kind, rec, old, own []byte) (changed bool) {
 	if given, ok := w.times[timedObject{kind, catalog.UUID(rec[offsetUUID:headerLen])}]; ok {
 		setRecordTimes(rec, given.CreatedAt, given.UpdatedAt)
-		return !bytes.Equal(old, rec), nil
+		return !bytes.Equal(old, rec)
 	}
 	if !sameObject(old, rec) {
-		created, updated, err := w.formerTimes(rec)
-		setRecordTimes(rec, created, updated)
-		return true, err
+		setRecordTimes(rec, w.now, w.now)
+		return true
 	}
 	created, updated := recordTimes(old)
 	if !bytes.HasPrefix(old[headerLen:], own) {
@@ -305,20 +304,5 @@ func (w *writer) inherit(kind catalog.Kind, rec, old, own []byte) (changed bool,
 		}
 	}
 	setRecordTimes(rec, created, updated)
-	return !bytes.Equal(old[headerLen:], rec[headerLen:]), nil
-}
-
-// formerTimes returns the times of a new object: now, or those that it had in a store of an older layout, see upgrade.
-func (w *writer) formerTimes(rec []byte) (created, updated time.Time, err error) {
-	key := timesKey(rec)
-	former, err := w.s.load(key)
-	if err != nil || former == nil {
-		return w.now, w.now, err
-	}
-	if !sameObject(former, rec) {
-		return w.now, w.now, errRecord
-	}
-	w.delete(key)
-	created, updated = recordTimes(former)
-	return created, updated, nil
+	return !bytes.Equal(old[headerLen:], rec[headerLen:])
 }

@@ -24,9 +24,8 @@ func (w *writer) project(p *catalog.ProjectConfig) (rec []byte, err error) {
 	}
 	rec = encodeProject(p)
 	own := marshal(&p.Project)
-	changed, err := w.inherit(catalog.KindProject, rec, old, own)
-	if err != nil || !changed {
-		return rec, err
+	if !w.inherit(catalog.KindProject, rec, old, own) {
+		return rec, nil
 	}
 	if err := w.tellProject(&was, settings, p, rec[headerLen+len(own):]); err != nil {
 		return nil, err
@@ -86,9 +85,9 @@ func (w *writer) domain(d *catalog.Domain, projectCopy []byte) error {
 	}
 	rec := newRecord(d.UUID, d)
 	sameCopy := bytes.Equal(was, projectCopy)
-	changed, err := w.inherit(catalog.KindDomain, rec, old, rec[headerLen:])
-	if err != nil || !changed && sameCopy {
-		return err
+	changed := w.inherit(catalog.KindDomain, rec, old, rec[headerLen:])
+	if !changed && sameCopy {
+		return nil
 	}
 	if changed {
 		if err := w.tellDomain(old, d); err != nil {
@@ -161,9 +160,8 @@ func (w *writer) template(t *catalog.Template) error {
 		}
 	}
 	rec := newRecord(t.UUID, t)
-	changed, err := w.inherit(catalog.KindTemplate, rec, old, rec[headerLen:])
-	if err != nil || !changed {
-		return err
+	if !w.inherit(catalog.KindTemplate, rec, old, rec[headerLen:]) {
+		return nil
 	}
 	if err := w.tellTemplate(old, t); err != nil {
 		return err

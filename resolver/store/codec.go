@@ -7,7 +7,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// recordVersion is the first byte of every encoded value. It changes with formatVersion.
+// recordVersion is the first byte of every encoded value. It changes with Format.
 const recordVersion = 3
 
 // errRecord is returned for every value that cannot be decoded: the store is damaged, or not ours.

@@ -215,7 +215,7 @@ func TestNewerIsRefusedAndKept(t *testing.T) {
 	}
 	before := listing(t, dir)
 	_, err := store.Open(dir, store.Options{})
-	if !errors.Is(err, store.ErrNewer) || !strings.Contains(fmt.Sprint(err), "999") || !strings.Contains(fmt.Sprint(err), "start that release again") {
+	if !errors.Is(err, store.ErrNewer) || !strings.Contains(fmt.Sprint(err), "999") || !strings.Contains(fmt.Sprint(err), "start the newer release again") {
 		t.Errorf("%v, want ErrNewer that says what to do", err)
 	}
 	if after := listing(t, dir); before != after {

@@ -34,15 +34,15 @@
 //	b      file path                 the file's last accepted bytes                   Apply
 //	y      file path                 accepted bytes of a file that config files name  Apply
 //	q      file path                 bytes that an edge has received and refuses       Apply
-//	u      uuid                      times of an object before the last upgrade       upgrade
 //
 // Every value begins with a version byte, except plain ids, names, counters and bytes. The rest is CBOR (RFC 8949) in
 // its deterministic form, so that equal nouns have equal bytes; a noun is an array of its fields. In a project, domain
 // or template the times and the uuid stand before it, at fixed places.
 //
-// A changed layout gets a new format version. The first start empties a store of an older one, and the files fill it
-// again; the times and the last accepted bytes stay (upgrade.go). A store with a newer version is refused, never
-// touched.
+// A changed layout gets a new format version (Format). A store of another version is refused, never touched: no release
+// has an older one. The release that changes the layout empties a store of the release before, so that the files fill it
+// again, and keeps what they cannot give back: the times, the last accepted bytes, and the bytes of the files that these
+// name.
 //
 // # A miss
 //

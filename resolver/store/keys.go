@@ -21,7 +21,6 @@ const (
 	prefixSealing      = 'z'
 	prefixFile         = 'f'
 	prefixBytes        = 'b'
-	prefixTimes        = 'u'
 	prefixEdge         = 'e'
 	prefixText         = 'y'
 	prefixRefused      = 'q'
@@ -74,9 +73,6 @@ func nameIn(key []byte) []byte { return appendDomainKey(nil, key[1:])[1:] }
 func templateCodeKey(project int64, code string) []byte {
 	return append(idKey(prefixTemplateCode, project), code...)
 }
-
-// timesKey returns the key of the former times of the object that a record is of.
-func timesKey(rec []byte) []byte { return textKey(prefixTimes, string(rec[offsetUUID:headerLen])) }
 
 // after returns the first key behind all keys with the prefix. An id may end in 0xff, so the carry propagates; it ends
 // at the letter that begins a prefix.

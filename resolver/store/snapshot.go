@@ -12,11 +12,8 @@ import (
 // InspectCacheBytes is a block cache large enough to read a store once.
 const InspectCacheBytes = 8 << 20
 
-// Format and PebbleFormat are the newest formats that this release reads.
-const (
-	Format       = formatVersion
-	PebbleFormat = uint64(pebbleFormat)
-)
+// PebbleFormat is the newest format of Pebble's that this release reads.
+const PebbleFormat = uint64(pebbleFormat)
 
 // checkpointDir is where a checkpoint is made and read: inside the store's directory, because its tables are hard
 // links.
@@ -42,16 +39,6 @@ func (s *Store) Snapshot(f func(dir string, copied *Store) error) error {
 		return err
 	}
 	return errors.Join(f(dir, copied), copied.Close())
-}
-
-// Formats returns the layout format and the Pebble format of the store's directory.
-func (s *Store) Formats() (layout, ofPebble uint64, err error) {
-	err = s.read(func() error {
-		layout, _, err = s.uint(keyFormat) // 0 for an empty store
-		ofPebble = uint64(s.db.FormatMajorVersion())
-		return err
-	})
-	return max(layout, 1), ofPebble, err
 }
 
 // Verify reads every record (blocks have checksums) and compares the counts of projects and domains.

@@ -14,8 +14,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// formatVersion is the version of the key layout in doc.go.
-const formatVersion = 5
+// Format is the version of the key layout in doc.go.
+const Format = 5
+
+// startEmpty says how to start without the store, and what that loses.
+const startEmpty = "move everything in it but the folder \"ledger\" away: the files fill a new store, and only createdAt " +
+	"and updatedAt begin again"
 
 // DefaultCacheBytes is the default of Options.CacheBytes: room for the records of 100,000 projects with 300,000 domains
 // and for the memtables, which Pebble counts against it. Memory is taken as needed.
@@ -64,7 +68,7 @@ type Counts struct {
 }
 
 // Open opens or creates the store in dir; "" makes one in memory. It does not hang when the disk refuses: errors are
-// ErrLocked, ErrNewer, ErrOlder (read-only), ErrUnavailable or ErrDamaged.
+// ErrLocked, ErrNewer, ErrOlder, ErrUnavailable or ErrDamaged.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -74,7 +78,8 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{dir: dir, paced: o.Paced}
 	s.cache = pebble.NewCache(o.CacheBytes)
-	s.fs = pebblefs.NewDir(dir, o.FS, pebblefs.Options{ReadOnly: o.ReadOnly, AtEase: s.atEase}, func() {
+	fsOptions := pebblefs.Options{ReadOnly: o.ReadOnly, AtEase: s.atEase, StartEmpty: startEmpty}
+	s.fs = pebblefs.NewDir(dir, o.FS, fsOptions, func() {
 		if s.fs.Err() == nil {
 			s.cache.Unref()
 		} else {
@@ -146,18 +151,11 @@ func (s *Store) begin(newEpoch bool) error {
 
 func (s *Store) checkFormat() error {
 	v, found, err := s.uint(keyFormat)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case v > formatVersion:
-		return pebblefs.Newer(s.dir, "store format", v, formatVersion)
-	case found && v < formatVersion:
-		if s.fs.ReadOnly {
-			return pebblefs.Older(s.dir, "store format", v, formatVersion)
-		}
-		return s.upgrade()
-	case found:
-		return nil
+	}
+	if found {
+		return s.fs.CheckFormat("store format", v, Format)
 	}
 	it, err := s.db.NewIter(nil)
 	if err != nil {
@@ -173,7 +171,7 @@ func (s *Store) checkFormat() error {
 	if s.fs.ReadOnly {
 		return nil // empty
 	}
-	return s.db.Set(keyFormat, binary.AppendUvarint(nil, formatVersion), pebble.NoSync)
+	return s.db.Set(keyFormat, binary.AppendUvarint(nil, Format), pebble.NoSync)
 }
 
 func (s *Store) loadCounters() error {
