@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"math"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +24,7 @@ const (
 	resolvePermissions = catalog.MayResolve | catalog.MayRead
 )
 
-// A keyFailure is the reason why a key or a token was refused. It goes to the metrics, never to the client.
+// A keyFailure is the reason why a key was refused. It goes to the metrics, never to the client.
 type keyFailure uint8
 
 const (
@@ -37,16 +36,11 @@ const (
 	keyExpired
 	keyBlocked
 	keyNameless // the mail service's second header is missing or malformed
-	tokenMissing
-	tokenRepeated
-	tokenMalformed
-	tokenInvalid
 	keyFailures
 )
 
 var keyFailureNames = [keyFailures]string{"", "missing", "repeated", "malformed", "unknown", "expired", "blocked",
-	"service_name",
-	"token_missing", "token_repeated", "token_malformed", "token_invalid"}
+	"service_name"}
 
 // A keyring checks keys. Safe for concurrent use; a key that has been verified before costs no lock, no hash and no
 // allocation.
@@ -162,23 +156,17 @@ func (g *keyring) lookUp(set *resolver.KeySet, text []byte) (*verifiedKey, keyFa
 	return v, keyGood
 }
 
-// refuseFailed counts a failed key or token and returns 401, or 429 after too many failures from the client's address.
+// refuseFailed counts a failed key and returns 401, or 429 after too many failures from the client's address.
 // Requests without a key, or with two, guess nothing and are not throttled.
 func (s *Server) refuseFailed(ctx *fasthttp.RequestCtx, failure keyFailure) *catalog.Error {
 	s.keys.failures[failure].Add(1)
-	refused, throttled := web.RefuseKey, refuseRate
-	if failure >= tokenMissing {
-		refused, throttled = web.RefuseToken, refuseTokenRate
-	}
 	switch failure {
-	case keyMissing, keyRepeated, keyNameless, tokenMissing, tokenRepeated:
-		return refused
+	case keyMissing, keyRepeated, keyNameless:
+		return web.RefuseKey
 	}
-	wait := s.keys.throttle.fail(connOf(ctx).Peer())
-	if wait == 0 {
-		return refused
+	if wait := s.keys.throttle.fail(connOf(ctx).Peer()); wait > 0 {
+		web.RetryAfter(ctx, wait)
+		return refuseRate
 	}
-	seconds := int64((wait + time.Second - 1) / time.Second)
-	ctx.Response.Header.Set("Retry-After", strconv.FormatInt(seconds, 10))
-	return throttled
+	return web.RefuseKey
 }

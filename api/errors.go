@@ -13,6 +13,4 @@ var (
 		Message: "the method is not allowed for this path; see the Allow header"}
 	refuseRate = &catalog.Error{Code: catalog.CodeRateLimited,
 		Message: "too many failed keys from this address; try again later"}
-	refuseTokenRate = &catalog.Error{Code: catalog.CodeRateLimited,
-		Message: "too many failed tokens from this address; try again later"}
 )

@@ -11,8 +11,8 @@ import (
 	"fingerpost/resolver"
 )
 
-// answerCheck is AnswerPlain for a gateway listener: it answers the checks of requests that may pass, as Server.check
-// does. Tokens and denials are for the handler.
+// answerCheck is AnswerPlain for a gateway listener: it answers the checks of requests that may pass, as package
+// gateway does. Tokens and denials are for the handler.
 func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 	if c.outside || bytes.IndexByte(q.Check.Query, '#') >= 0 {
 		return nil
@@ -38,7 +38,7 @@ func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 	response = append(append(c.body[:0], "HTTP/1.1 200 OK\r\nDate: "...), web.SecondOf(now).Date[:]...)
 	response = append(response, "\r\nContent-Length: 0\r\nX-Request-Id: "...)
 	response = s.ids.Append(response, q.ID, &c.ids)
-	response = append(append(append(response, "\r\nVary: "...), varyCheck...), "\r\n"...)
+	response = append(append(append(response, "\r\nVary: "...), gateway.VaryCheck...), "\r\n"...)
 	response = append(append(response, answer.Data...), "X-Auth: none\r\n"...)
 	if query.Rule == gateway.Optional {
 		response = append(response, "Cache-Control: no-store\r\n\r\n"...)

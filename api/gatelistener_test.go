@@ -140,7 +140,7 @@ func TestGateBodies(t *testing.T) {
 func TestGatePeers(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(o *api.Options) {
-		o.GateAllow = []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("2001:db8::/64")}
+		o.Gateway.Allow = []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("2001:db8::/64")}
 	})
 	serve := func(ln net.Listener, err error) net.Addr {
 		t.Helper()

@@ -100,7 +100,7 @@ func TestGateAsk(t *testing.T) {
 	t.Parallel()
 	f := func(wildcards bool, domain string, status int, code string) {
 		t.Helper()
-		h := start(t, func(o *api.Options) { o.GateWildcards = wildcards })
+		h := start(t, func(o *api.Options) { o.Gateway.Wildcards = wildcards })
 		for _, method := range []string{"GET", "HEAD"} {
 			h.ask(method, gateAskURL+"?domain="+domain, h.onlyRead).reason(t, domain, status, code)
 			if status == 404 {

@@ -399,7 +399,7 @@ func padded(t testing.TB, n int) string {
 }
 
 func TestAuthMeIssuer(t *testing.T) {
-	h := startAuth(t, func(o *api.Options) { o.AuthIssuer = "https://login.example" })
+	h := startAuth(t, func(o *api.Options) { o.Gateway.Issuer = "https://login.example" })
 	h.ask("GET", mePath+"?domain=shop.example", "", bearer(hs256(t, shopSecret, claims(11, "iss", "https://login.example")))).check(t, 200, "")
 	refusedToken(t, "default issuer", h.ask("GET", mePath+"?domain=shop.example", "", bearer(hs256(t, shopSecret, claims(11)))))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gate"
 	"fingerpost/api/ops"
 )
 
@@ -101,7 +102,7 @@ func (m *metrics) each(yield func(ops.Requests)) {
 	for i := range m.checked {
 		checked.add(&m.checked[i].histogram)
 	}
-	if r := checked.requests(requestLabels{listenerCheckPath, http.MethodGet, http.StatusOK}); r.Count > 0 {
+	if r := checked.requests(requestLabels{gate.CheckPath, http.MethodGet, http.StatusOK}); r.Count > 0 {
 		yield(r)
 	}
 	m.others.Range(func(labels, h any) bool {

@@ -48,7 +48,7 @@ func TestOpenAPIMatchesRoutes(t *testing.T) {
 				entries = append(entries, "{platformKey: ["+word+"]}")
 			}
 		}
-		if rt.Path == authMePath {
+		if rt.Path == "/api/auth/me" {
 			entries = append(entries, "{bearerToken: []}")
 		}
 		routed = append(routed, rt.Method+" "+rt.Path+" ["+strings.Join(entries, ", ")+"]")

@@ -10,6 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/console"
+	"fingerpost/api/gate"
+	"fingerpost/api/gateway"
 	"fingerpost/api/mailapi"
 	"fingerpost/api/platform"
 	"fingerpost/api/web"
@@ -25,7 +27,7 @@ type route struct {
 
 // routes lists every call. A GET route also serves HEAD, and every path answers OPTIONS.
 func (s *Server) routes() (table []route) {
-	rooms := [][]web.Route{s.ownRoutes(), s.platform.Routes(), s.keysAPI.Routes()}
+	rooms := [][]web.Route{s.ownRoutes(), s.gateway.Routes(), s.platform.Routes(), s.keysAPI.Routes()}
 	for _, rt := range slices.Concat(rooms...) {
 		table = append(table, route{rt, Platform})
 	}
@@ -42,9 +44,6 @@ func (s *Server) ownRoutes() []web.Route {
 		web.Call("GET", resolvePath, resolvePermissions, 0, nil), // handle takes it before it asks the router
 		web.Call("POST", resolvePath, resolvePermissions, 0, s.resolveBatch),
 		web.Call("GET", eventsPath, resolvePermissions, 0, s.streamEvents),
-		web.Call("GET", authMePath, 0, 0, s.authMe),
-		web.Call("GET", checkPath, resolvePermissions, 0, s.gateCheck),
-		web.Call("GET", askPath, resolvePermissions, 0, s.gateAsk),
 	}
 }
 
@@ -241,10 +240,31 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 	}
 }
 
+// answerGateway answers a request on a gateway listener.
+func (s *Server) answerGateway(ctx *fasthttp.RequestCtx, c *conn, now time.Time) {
+	pattern, err := "", error(gateway.RefusePeer)
+	if c.outside {
+		ctx.Response.SetConnectionClose()
+	} else if pattern, err = s.gateway.Answer(ctx, c.asked.answer); pattern != "" {
+		s.gate.Welcome(c.Conn)
+	}
+	passed := pattern == gate.CheckPath && err == nil && ctx.IsGet() && ctx.Response.StatusCode() == fasthttp.StatusOK
+	if passed && !s.o.AccessLogResolve {
+		s.metrics.checked[c.shard].observe(time.Since(now))
+		return
+	}
+	s.finish(ctx, pattern, nil, err)
+}
+
+// forGateway reports whether a request belongs to a gateway. path is its own or that of its route.
+func forGateway(ctx *fasthttp.RequestCtx, path string) bool {
+	return connOf(ctx).services == Gateway || gateway.IsPath(path)
+}
+
 // answerError answers with an error, in the form that belongs to the path.
 func answerError(ctx *fasthttp.RequestCtx, path string, e *catalog.Error) {
 	if forGateway(ctx, path) {
-		failGateway(ctx, web.StatusOf(e.Code), e)
+		gateway.Fail(ctx, web.StatusOf(e.Code), e)
 		return
 	}
 	web.Fail(ctx, path, web.StatusOf(e.Code), e, nil)

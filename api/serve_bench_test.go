@@ -15,6 +15,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gateway"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -132,7 +133,7 @@ func BenchmarkServeCheckToken(b *testing.B) {
 // BenchmarkServeAuthMe verifies the same tokens.
 func BenchmarkServeAuthMe(b *testing.B) {
 	s, _ := loadedServer(b)
-	runServe(b, benchChecks(authMePath, browserHeader+"Authorization: Bearer {token}\r\n"), func(ln net.Listener) error { return s.Serve(ln, Platform) })
+	runServe(b, benchChecks("/api/auth/me", browserHeader+"Authorization: Bearer {token}\r\n"), func(ln net.Listener) error { return s.Serve(ln, Platform) })
 }
 
 // benchSecret signs the tokens of all projects of loadedServer.
@@ -145,7 +146,7 @@ func benchChecks(path, more string) [][]byte {
 	out := make([][]byte, 1<<14)
 	for i := range out {
 		n := zipf.Uint64()
-		token, _ := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": DefaultAuthIssuer, "sub": "u-4711", "email": "ada@example.com",
+		token, _ := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": gateway.DefaultIssuer, "sub": "u-4711", "email": "ada@example.com",
 			"projectId": 2*n + 1, "iat": 1769851800, "exp": 1 << 40}).SignedString([]byte(benchSecret))
 		out[i] = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: shop.project-%05d.example\r\n%s\r\n",
 			path, n, strings.ReplaceAll(more, "{token}", token))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"fingerpost/api/console"
 	"fingerpost/api/events"
 	"fingerpost/api/gate"
+	"fingerpost/api/gateway"
 	"fingerpost/api/mailapi"
 	"fingerpost/api/platform"
 	"fingerpost/api/platform/keys"
@@ -70,13 +70,8 @@ type Options struct {
 	NoFastPath bool
 	// BlockedKeyIDs are public ids of keys that are refused even if the files declare them.
 	BlockedKeyIDs map[string]bool
-	// AuthIssuer is the iss claim that tokens must have. "": DefaultAuthIssuer.
-	AuthIssuer string
-	// GateAllow are the networks beyond this machine whose peers may ask on a gateway listener.
-	GateAllow []netip.Prefix
-	// GateWildcards lets gateways fetch certificates for names that only a wildcard covers, unless its record says
-	// certificates = false.
-	GateWildcards bool
+	// Gateway are the rules for gateways.
+	Gateway gateway.Options
 	// Forwarder makes the Server that of an edge: the authority takes its writes and sends, and the reads that only the
 	// authority can answer. Nil: this node answers everything.
 	Forwarder Forwarder
@@ -128,9 +123,6 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// DefaultAuthIssuer is the default of Options.AuthIssuer.
-const DefaultAuthIssuer = "auth-service"
-
 // A Git knows the git history, and what has become of a write in it; *gitrepo.Repo is behind it.
 type Git interface {
 	web.Git
@@ -155,6 +147,7 @@ type Server struct {
 	platform *platform.API
 	keysAPI  *keys.API
 	mail     *mailapi.API
+	gateway  *gateway.API
 	bodies   *web.BodyBudget
 
 	anonymous logLimit // of the access log
@@ -178,7 +171,7 @@ func New(o Options) (*Server, error) {
 		o.Logger = slog.Default()
 	}
 	o.Limits = o.Limits.withDefaults()
-	o.AuthIssuer = cmp.Or(o.AuthIssuer, DefaultAuthIssuer)
+	o.Gateway.Issuer = cmp.Or(o.Gateway.Issuer, gateway.DefaultIssuer)
 	s := &Server{
 		o: o, resolver: o.Resolver, log: o.Logger,
 		keys: &keyring{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, uses: keyUses{ledger: o.Resolver},
@@ -202,13 +195,15 @@ func New(o Options) (*Server, error) {
 	s.keysAPI = &keys.API{Live: o.Resolver, Writer: writer, Uses: &s.keys.uses, Blocked: o.BlockedKeyIDs}
 	s.mail = &mailapi.API{Config: o.Resolver, Writer: writer, Live: o.Resolver, Log: o.Resolver, Mail: o.Mail,
 		Waits: mailapi.NewWaits(s.o.Limits.Sends)}
+	maxAge := max(0, int64(cmp.Or(o.ResolveMaxAge, 5*time.Second)/time.Second))
+	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
+	s.gateway = &gateway.API{Options: o.Gateway, Live: o.Resolver, Throttle: s.keys.throttle.fail,
+		CacheControl: s.cacheControl}
 	s.bodies = web.NewBodyBudget(s.o.Limits.Bodies, s.o.Limits.BodiesPerKey)
 	s.streams = events.New(events.Options{
 		Feed: o.Resolver.Events(), Renew: s.renewKey, Logger: o.Logger,
 		Limit: s.o.Limits.Streams, PerKey: s.o.Limits.StreamsPerKey, Heartbeat: s.o.Limits.Heartbeat, Write: s.o.Limits.Write,
 	})
-	maxAge := max(0, int64(cmp.Or(o.ResolveMaxAge, 5*time.Second)/time.Second))
-	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
 	s.router = s.newRouter()
 	if o.Console != nil {
 		var err error

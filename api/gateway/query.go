@@ -11,8 +11,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// HeaderOriginalURL is the header field in which a gateway names what its client asked for.
-const HeaderOriginalURL = "X-Original-URL"
+// headerOriginalURL is the header field in which a gateway names what its client asked for.
+const headerOriginalURL = "X-Original-URL"
 
 // A Query is what a gateway asks.
 type Query struct {
@@ -28,7 +28,7 @@ type TokenRule uint8
 
 // The rules.
 const (
-	Ignored  TokenRule = iota // it is nobody's business here
+	ignored  TokenRule = iota // it is nobody's business here
 	Optional                  // a request without one passes
 	Required
 )
@@ -78,8 +78,8 @@ func ReadParams(raw []byte) (p Params) {
 	return p
 }
 
-// CheckQuery reads the parameters of check.
-func CheckQuery(ctx *fasthttp.RequestCtx) (Query, error) {
+// checkQuery reads the parameters of check.
+func checkQuery(ctx *fasthttp.RequestCtx) (Query, error) {
 	p := ReadParams(ctx.URI().QueryString())
 	return p.Query(http.StatusForbidden, targetProblems(ctx))
 }
@@ -92,8 +92,8 @@ func targetProblems(ctx *fasthttp.RequestCtx) (ps catalog.Problems) {
 	return ps
 }
 
-// AskQuery reads the parameters of ask.
-func AskQuery(ctx *fasthttp.RequestCtx) (Query, error) {
+// askQuery reads the parameters of ask.
+func askQuery(ctx *fasthttp.RequestCtx) (Query, error) {
 	p := ReadParams(ctx.URI().QueryString())
 	problems := targetProblems(ctx)
 	if p.domain.times == 0 {
@@ -106,10 +106,10 @@ func AskQuery(ctx *fasthttp.RequestCtx) (Query, error) {
 	return p.Query(http.StatusNotFound, problems)
 }
 
-// PrefixQuery reads the parameters of "/check/orders?page=2" and "/check;auth=required/orders?page=2". Envoy puts a
+// prefixQuery reads the parameters of "/check/orders?page=2" and "/check;auth=required/orders?page=2". Envoy puts a
 // prefix before the path of its client, so only what comes before the next slash is the operator's. The query is the
 // client's, and so is every header but Host.
-func PrefixQuery(ctx *fasthttp.RequestCtx, rest []byte) (Query, error) {
+func prefixQuery(ctx *fasthttp.RequestCtx, rest []byte) (Query, error) {
 	options, _, _ := bytes.Cut(rest, []byte{'/'})
 	p := ReadParams(bytes.ReplaceAll(options, []byte{';'}, []byte{'&'}))
 	if p.domain.times > 0 {
@@ -161,23 +161,23 @@ func (p *Params) Query(denied int, problems catalog.Problems) (q Query, err erro
 	return q, nil
 }
 
-// HeaderHost returns the domain that a gateway asks about, see Host.
-func (q *Query) HeaderHost(ctx *fasthttp.RequestCtx) (domain []byte, denied *catalog.Error) {
+// headerHost returns the domain that a gateway asks about, see Host.
+func (q *Query) headerHost(ctx *fasthttp.RequestCtx) (domain []byte, denied *catalog.Error) {
 	if q.domain != nil || q.Prefix {
 		domain, _ = q.Host(nil, nil, ctx.Host())
 		return domain, nil
 	}
 	var original []byte
-	switch originals := ctx.Request.Header.PeekAll(HeaderOriginalURL); len(originals) {
+	switch originals := ctx.Request.Header.PeekAll(headerOriginalURL); len(originals) {
 	case 0:
 	case 1:
 		original = originals[0]
 	default:
-		return nil, web.InvalidField(HeaderOriginalURL, "must be given once")
+		return nil, web.InvalidField(headerOriginalURL, "must be given once")
 	}
-	domain, ok := q.Host(original, ForwardedHost(&ctx.Request.Header), ctx.Host())
+	domain, ok := q.Host(original, forwardedHost(&ctx.Request.Header), ctx.Host())
 	if !ok {
-		return nil, web.InvalidField(HeaderOriginalURL, "must be an absolute URL without user information")
+		return nil, web.InvalidField(headerOriginalURL, "must be an absolute URL without user information")
 	}
 	return domain, nil
 }
@@ -206,8 +206,8 @@ func urlHost(url []byte) (host []byte, ok bool) {
 	return rest, ok && gate.Word(scheme) && len(rest) > 0 && bytes.IndexByte(rest, '@') < 0
 }
 
-// ForwardedHost returns the first value of the first X-Forwarded-Host, empty if there is none.
-func ForwardedHost(h *fasthttp.RequestHeader) []byte {
+// forwardedHost returns the first value of the first X-Forwarded-Host, empty if there is none.
+func forwardedHost(h *fasthttp.RequestHeader) []byte {
 	return FirstHost(h.Peek(fasthttp.HeaderXForwardedHost))
 }
 

@@ -12,37 +12,37 @@ import (
 	"fingerpost/api/web"
 )
 
-// MaxTokenBytes is the length of the longest token that is read.
-const MaxTokenBytes = 8 << 10
+// maxTokenBytes is the length of the longest token that is read.
+const maxTokenBytes = 8 << 10
 
 const tokenLeeway = 30 * time.Second // between our clock and the auth service's
 
-// ErrMalformed is the error of Verify for a text that is no JWT.
-var ErrMalformed = jwt.ErrTokenMalformed
+// errMalformed is the error of verify for a text that is no JWT.
+var errMalformed = jwt.ErrTokenMalformed
 
-// An Identity is the content of a verified token.
-type Identity struct {
+// An identity is the content of a verified token.
+type identity struct {
 	Subject, Email *string // nil where the token has none
 	ProjectID      int64
 	IssuedAt       *int64 // Unix seconds, as is ExpiresAt
 	ExpiresAt      int64
 }
 
-// IsToken reports whether the text has the form of a JWT: readable header and claims, and a signature, in base64url.
-func IsToken(text string) bool {
+// isToken reports whether the text has the form of a JWT: readable header and claims, and a signature, in base64url.
+func isToken(text string) bool {
 	_, _, err := jwt.NewParser(jwt.WithStrictDecoding()).ParseUnverified(text, new(tokenClaims))
 	return !errors.Is(err, jwt.ErrTokenMalformed)
 }
 
-// Verify verifies a project's token: signed with HS256 and the project's secret, by the issuer, for the project,
+// verify verifies a project's token: signed with HS256 and the project's secret, by the issuer, for the project,
 // and valid now. The error says what is wrong, for tests; clients do not see it.
-func Verify(token string, secret []byte, projectID int64, issuer string, now time.Time) (*Identity, error) {
+func verify(token string, secret []byte, projectID int64, issuer string, now time.Time) (*identity, error) {
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(),
 		jwt.WithIssuer(issuer), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(tokenLeeway),
 		jwt.WithTimeFunc(func() time.Time { return now }),
 	)
-	claims := &tokenClaims{identity: Identity{ProjectID: projectID}}
+	claims := &tokenClaims{identity: identity{ProjectID: projectID}}
 	_, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		if _, critical := t.Header["crit"]; critical { // RFC 7515, 4.1.11: we support none, and the library does not check
 			return nil, errors.New("the header has crit")
@@ -58,7 +58,7 @@ func Verify(token string, secret []byte, projectID int64, issuer string, now tim
 // tokenClaims are the claims of one token. Their names are case-sensitive, and no name may occur twice.
 type tokenClaims struct {
 	jwt.MapClaims
-	identity Identity // ProjectID is what the claim must say; Validate fills in the rest
+	identity identity // ProjectID is what the claim must say; Validate fills in the rest
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -27,7 +27,7 @@ func TestTokenLeeway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Verify(token, secret, 7, "i", at.Add(c.by)); (err == nil) != c.good {
+		if _, err := verify(token, secret, 7, "i", at.Add(c.by)); (err == nil) != c.good {
 			t.Errorf("%s with the clock %s ahead: %v, want good: %t", c.claim, c.by, err, c.good)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"fingerpost/api/web"
 	"fingerpost/mailer"
@@ -96,9 +97,9 @@ func (a *API) send(r *web.Request, names []string, read func(*form, *mailer.Send
 				}
 			}
 		case catalog.CodeConflict:
-			r.Ctx.Response.Header.SetCanonical(web.HeaderRetryAfter, []byte("1")) // the first request with this key still runs
+			web.RetryAfter(r.Ctx, time.Second) // the first request with this key still runs
 		case catalog.CodeRateLimited:
-			r.Ctx.Response.Header.SetCanonical(web.HeaderRetryAfter, []byte("30")) // the queue or its disk is full
+			web.RetryAfter(r.Ctx, 30*time.Second) // the queue or its disk is full
 		}
 		return err
 	}

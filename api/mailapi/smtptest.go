@@ -35,7 +35,7 @@ func (a *API) testSMTP(r *web.Request) error {
 	}
 	done, ok := take(a.Waits.tests)
 	if !ok {
-		r.Ctx.Response.Header.SetCanonical(web.HeaderRetryAfter, []byte("5"))
+		web.RetryAfter(r.Ctx, 5*time.Second)
 		return refuseTests
 	}
 	defer done()

@@ -126,7 +126,7 @@ func (s *Proposals) Run(r *web.Request, call func(*resolver.Overlay, *configsrc.
 	by := proposals.Key{Name: r.Key.Name, Limited: !r.Key.EveryProject()}
 	p, err := s.Set.Propose(ctx, r.Propose, by, seenBy(r.Key, nameTaken(r.Propose)), run)
 	if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeRateLimited {
-		r.Ctx.Response.Header.SetCanonical(web.HeaderRetryAfter, []byte("3600"))
+		web.RetryAfter(r.Ctx, time.Hour)
 	}
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ var (
 	tokenChallenge     = []byte(`Bearer error="invalid_token"`)
 	HeaderCacheControl = []byte("Cache-Control")
 	HeaderLocation     = []byte(fasthttp.HeaderLocation)
-	HeaderRetryAfter   = []byte("Retry-After")
+	headerRetryAfter   = []byte("Retry-After")
 	HeaderETag         = []byte("ETag")
 	HeaderVary         = []byte("Vary")
 	VaryPlatform       = []byte(VaryPlatformText)
@@ -82,6 +82,12 @@ func (r *Request) Succeed(message string, data []byte) {
 	body := append(make([]byte, 0, len(data)+128), EnvelopeBegin...)
 	body = append(append(append(body, message...), EnvelopeData...), data...)
 	r.Ctx.Response.SetBodyRaw(EndEnvelope(body, time.Now()))
+}
+
+// RetryAfter tells the client how long to wait, in whole seconds.
+func RetryAfter(ctx *fasthttp.RequestCtx, wait time.Duration) {
+	seconds := int64((wait + time.Second - 1) / time.Second)
+	ctx.Response.Header.SetCanonical(headerRetryAfter, strconv.AppendInt(nil, seconds, 10))
 }
 
 // FailHead sets what the answers to all errors have in their heads.

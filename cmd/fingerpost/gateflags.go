@@ -13,14 +13,14 @@ func (f *serveFlags) addGate(fl *pflag.FlagSet) {
 		"address where gateways ask without a key, in clear HTTP; unix:/path works")
 	fl.StringSliceVar(&f.gateAllow, "gate-allow", nil,
 		"networks (CIDR,…) beyond this machine whose gateways may ask at --gate-listen, such as 10.0.0.0/8")
-	fl.BoolVar(&f.Listen.GateWildcards, "gate-wildcards", false,
+	fl.BoolVar(&f.Listen.Gateway.Wildcards, "gate-wildcards", false,
 		"let gateways fetch certificates for names that only a wildcard covers")
 }
 
 // parseGate parses the networks. An address that other machines can reach needs some: it is the only credential.
 func (f *serveFlags) parseGate() error {
 	var bad []string
-	f.Listen.GateAllow, bad = parseNetworks("--gate-allow", f.gateAllow)
+	f.Listen.Gateway.Allow, bad = parseNetworks("--gate-allow", f.gateAllow)
 	switch {
 	case f.Listen.Gate == "" && len(f.gateAllow) > 0:
 		bad = append(bad, "--gate-allow needs --gate-listen ADDR, the address where gateways ask")

@@ -24,8 +24,8 @@ import (
 	"fingerpost/cmd/testrig"
 )
 
-// A gateway is a real proxy that runs the lines of api/gateway/README.md in front of a rig and of an upstream.
-type gateway struct {
+// A gatewayProcess is a real proxy that runs the lines of api/gateway/README.md in front of a rig and of an upstream.
+type gatewayProcess struct {
 	name   string
 	client *http.Client // to the gateway, whatever the URL's host is
 	denied int          // its status for an unknown domain
@@ -104,8 +104,8 @@ func runGateway(t *testing.T, dir, socket string, command ...string) *http.Clien
 	}}
 }
 
-func startNginx(t *testing.T, fingerpost, upstream string) gateway {
-	return gateway{"nginx", runNginx(t, "127.0.0.1:8080", fingerpost, upstream), 403}
+func startNginx(t *testing.T, fingerpost, upstream string) gatewayProcess {
+	return gatewayProcess{"nginx", runNginx(t, "127.0.0.1:8080", fingerpost, upstream), 403}
 }
 
 // runNginx runs the lines that have all of more, which are pairs as of snippet.
@@ -127,7 +127,7 @@ func runNginx(t *testing.T, fingerpost, address, upstream string, more ...string
 	return runGateway(t, dir, socket, nginx, "-p", dir, "-e", "stderr", "-c", file)
 }
 
-func startCaddy(t *testing.T, fingerpost, upstream string) gateway {
+func startCaddy(t *testing.T, fingerpost, upstream string) gatewayProcess {
 	caddy := testrig.Need(t, "caddy")[0]
 	dir := shortDir(t)
 	socket := filepath.Join(dir, "s")
@@ -137,7 +137,7 @@ func startCaddy(t *testing.T, fingerpost, upstream string) gateway {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return gateway{"caddy", runGateway(t, dir, socket, caddy, "run", "--adapter", "caddyfile", "--config", file), 404}
+	return gatewayProcess{"caddy", runGateway(t, dir, socket, caddy, "run", "--adapter", "caddyfile", "--config", file), 404}
 }
 
 // shortDir returns a folder whose path is short enough for sockets.
@@ -156,7 +156,7 @@ const gatewaySecret = "0123456789abcdef0123456789abcdef"
 // TestGateways: the nginx auth_request and Caddy forward_auth blocks of api/gateway/README.md pass good tokens with their
 // identity, and nothing else.
 func TestGateways(t *testing.T) {
-	for name, start := range map[string]func(t *testing.T, fingerpost, upstream string) gateway{"nginx": startNginx, "caddy": startCaddy} {
+	for name, start := range map[string]func(t *testing.T, fingerpost, upstream string) gatewayProcess{"nginx": startNginx, "caddy": startCaddy} {
 		t.Run(name, func(t *testing.T) {
 			testrig.Need(t, name) // before anything is started
 			r := newRig(t, map[string]string{
@@ -189,7 +189,7 @@ func gatewayToken(t *testing.T, secret string, projectID int, more jwt.MapClaims
 	return token
 }
 
-func testGateway(t *testing.T, g gateway, reached *atomic.Int32) {
+func testGateway(t *testing.T, g gatewayProcess, reached *atomic.Int32) {
 	// The client's query asks for another domain: it must not get to the check.
 	ask := func(method, host, token, body string, header ...string) (*http.Response, string) {
 		t.Helper()

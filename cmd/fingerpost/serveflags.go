@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"fingerpost/api"
+	"fingerpost/api/gateway"
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/cmd/fingerpost/progress"
 	"fingerpost/configsrc/seal"
@@ -49,7 +49,7 @@ func (f *serveFlags) addListen(fl *pflag.FlagSet) {
 	f.addGate(fl)
 	fl.StringVar(&f.Listen.TLSCert, "tls-cert", "", "file of the certificate chain (PEM), reloaded when it changes")
 	fl.StringVar(&f.Listen.TLSKey, "tls-key", "", "file of the certificate's private key (PEM), reloaded when it changes")
-	fl.StringVar(&f.Listen.AuthIssuer, "auth-issuer", api.DefaultAuthIssuer, "iss claim that bearer tokens must have")
+	fl.StringVar(&f.Listen.Gateway.Issuer, "auth-issuer", gateway.DefaultIssuer, "iss claim that bearer tokens must have")
 }
 
 func (f *serveFlags) addLimits(fl *pflag.FlagSet) {
@@ -90,7 +90,7 @@ func (f *serveFlags) parse(t terminal) (err error) {
 	if (f.Listen.TLSCert == "") != (f.Listen.TLSKey == "") {
 		return usage("--tls-cert and --tls-key go together")
 	}
-	if f.Listen.AuthIssuer == "" {
+	if f.Listen.Gateway.Issuer == "" {
 		return usage("--auth-issuer must not be empty")
 	}
 	var bad []string

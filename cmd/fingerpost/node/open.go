@@ -133,13 +133,12 @@ func (o *opening) openServers(context.Context) error {
 }
 
 func (o *opening) apiOptions() (api.Options, error) {
-	listen, limits := &o.o.Listen, &o.o.Limits
+	limits := &o.o.Limits
 	onHook, hookSecret, err := o.gitHook()
 	options := api.Options{
 		Resolver: o.resolver, OnGitHook: onHook, GitHookSecret: hookSecret, Files: o.source,
 		Explainer: o.source, Plan: planFiles, Mail: o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
-		ResolveMaxAge: limits.ResolveMaxAge,
-		GateAllow:     listen.GateAllow, GateWildcards: listen.GateWildcards, AuthIssuer: listen.AuthIssuer,
+		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
 		Limits: api.Limits{Conns: maxConns()}, Console: o.consoleOptions(),
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"time"
 
+	"fingerpost/api/gateway"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/gitrepo"
@@ -56,10 +57,9 @@ type Files struct {
 // Listen are the addresses of a node. An empty one shares the address of the APIs; without Gate no gateway may ask.
 type Listen struct {
 	API, Mail, Ops, Gate, Console string
-	OpsAllow, GateAllow           []netip.Prefix
-	GateWildcards                 bool
+	OpsAllow                      []netip.Prefix
+	Gateway                       gateway.Options
 	TLSCert, TLSKey               string
-	AuthIssuer                    string
 }
 
 // Mail bounds the mail service.

@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"fingerpost/api/web"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// The paths of the main listener.
+const (
+	pathPrefix = "/api/gate/"
+	checkPath  = pathPrefix + "check"
+	askPath    = pathPrefix + "ask"
+	mePath     = "/api/auth/me"
+)
+
+// DefaultIssuer is the default of Options.Issuer.
+const DefaultIssuer = "auth-service"
+
+// Options are the operator's rules for gateways.
+type Options struct {
+	// Issuer is the iss claim that tokens must have. "": DefaultIssuer.
+	Issuer string
+	// Allow are the networks beyond this machine whose peers may ask on a gateway listener.
+	Allow []netip.Prefix
+	// Wildcards lets gateways fetch certificates for names that only a wildcard covers, unless its record says
+	// certificates = false.
+	Wildcards bool
+}
+
+// MayAsk reports whether a peer of a gateway listener gets answers: this machine, and the networks of the operator.
+func (o *Options) MayAsk(peer net.Addr) bool {
+	tcp, ok := peer.(*net.TCPAddr)
+	if !ok {
+		return true // a Unix socket has permissions
+	}
+	addr, _ := netip.AddrFromSlice(tcp.IP)
+	addr = addr.Unmap()
+	for _, network := range o.Allow {
+		if network.Contains(addr) {
+			return true
+		}
+	}
+	return addr.IsLoopback()
+}
+
+// Live finds the project of a domain, and the secret that signs the tokens of its users; *resolver.Resolver implements
+// it.
+type Live interface {
+	Resolve(host []byte, form resolver.Form) (*resolver.Answer, error)
+	TokenSecret(answer *resolver.Answer) ([]byte, error)
+}
+
+// An API answers gateways. Safe for concurrent use.
+type API struct {
+	Options
+	Live Live
+	// Throttle counts a failed token of me against the peer's address, and returns how long it has to wait, 0 while it
+	// need not.
+	Throttle     func(peer netip.Addr) time.Duration
+	CacheControl []byte // of a check without a token
+
+	failures [failures]atomic.Uint64
+}
+
+// Routes lists the calls of the main listener.
+func (a *API) Routes() []web.Route {
+	const ask = catalog.MayResolve | catalog.MayRead
+	return []web.Route{
+		web.Call("GET", mePath, 0, 0, a.me),
+		web.Call("GET", checkPath, ask, 0, a.checkWithKey),
+		web.Call("GET", askPath, ask, 0, a.askWithKey),
+	}
+}
+
+// EachFailure yields how often tokens were refused, by reason.
+func (a *API) EachFailure(yield func(reason string, count uint64)) {
+	for f := good + 1; f < failures; f++ {
+		yield(failureNames[f], a.failures[f].Load())
+	}
+}

@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"bytes"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/api/gate"
+	"fingerpost/api/web"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// The paths of a gateway listener. Its address is the credential: it needs no key.
+const (
+	listenerCheckPath = gate.CheckPath
+	listenerAskPath   = "/ask"
+)
+
+// RefusePeer is the error for a peer that Options.MayAsk refuses.
+var RefusePeer = &catalog.Error{Code: catalog.CodeForbidden,
+	Message: "this address may not ask here: serve --gate-allow CIDR lets it in"}
+
+var refuseAskMethod = &catalog.Error{Code: web.CodeMethodNotAllowed, Message: "ask takes GET and HEAD"}
+
+// Answer answers a request on a gateway listener. found is the resolver's answer for the domain, nil if the fast path
+// has not asked. pattern is the path of the call, "" if there is no such call.
+func (a *API) Answer(ctx *fasthttp.RequestCtx, found *resolver.Answer) (pattern string, err error) {
+	path := ctx.URI().PathOriginal()
+	rest, isCheck := bytes.CutPrefix(path, []byte(listenerCheckPath))
+	switch {
+	case isCheck && (len(rest) == 0 || rest[0] == '/' || rest[0] == ';'):
+		return listenerCheckPath, a.listenerCheck(ctx, found, rest)
+	case string(path) == listenerAskPath:
+		return listenerAskPath, a.listenerAsk(ctx)
+	}
+	return "", web.RefusePath
+}
+
+// listenerCheck answers every method: some gateways ask with that of their client.
+func (a *API) listenerCheck(ctx *fasthttp.RequestCtx, found *resolver.Answer, rest []byte) error {
+	read := checkQuery
+	if len(rest) > 0 {
+		read = func(ctx *fasthttp.RequestCtx) (Query, error) { return prefixQuery(ctx, rest) }
+	}
+	q, err := read(ctx)
+	if err != nil {
+		return err
+	}
+	ctx.Response.Header.SetCanonical(web.HeaderVary, VaryCheck)
+	return a.check(ctx, &question{Query: q, found: found})
+}
+
+func (a *API) listenerAsk(ctx *fasthttp.RequestCtx) error {
+	if !ctx.IsGet() && !ctx.IsHead() {
+		ctx.Response.Header.Set("Allow", "GET, HEAD")
+		return refuseAskMethod
+	}
+	q, err := askQuery(ctx)
+	if err != nil {
+		return err
+	}
+	return a.ask(ctx, &question{Query: q})
+}
