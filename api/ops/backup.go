@@ -13,8 +13,8 @@ import (
 // backupStall is how long a client may take none of a backup before it is cut off.
 const backupStall = time.Minute
 
-// headerPID carries the id of the process that a backup comes from. "fingerpost backup" compares it with the process
-// that holds the data directory.
+// headerPID carries the id of the process that a backup or a status comes from. "fingerpost backup" and "fingerpost
+// doctor" compare it with the process that holds the data directory.
 const headerPID = "Fingerpost-Pid"
 
 // backup streams an archive of the store: the files' bytes, with sealed values and key hashes, the mail log and the

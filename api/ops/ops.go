@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"os"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -207,6 +209,7 @@ type storeStatus struct {
 }
 
 func (o *Server) status(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set(headerPID, strconv.Itoa(os.Getpid()))
 	reason, degraded := o.Resolver.Degraded()
 	status := statusDocument{
 		Version:       o.Version,

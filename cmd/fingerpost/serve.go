@@ -24,21 +24,13 @@ func newServe(t terminal) *cobra.Command {
 			if err := usageAll(f.CheckCluster(cmd.Flags().Changed)); err != nil {
 				return err
 			}
+			if err := usageAll(f.CheckConnection()); err != nil {
+				return err
+			}
 			return serve(cmd.Context(), t, &f)
 		},
 	}
-	fl := cmd.Flags()
-	inGroup(fl, groupFiles, f.addFiles)
-	inGroup(fl, groupListen, f.addListen)
-	inGroup(fl, groupConsole, f.addConsole)
-	inGroup(fl, groupMail, f.addMail)
-	inGroup(fl, groupGit, f.addGit)
-	inGroup(fl, groupCluster, f.addCluster)
-	inGroup(fl, groupLimits, f.addLimits)
-	inGroup(fl, groupLogs, f.addLogs)
-	helpInGroups(cmd, groupFiles, groupListen, groupConsole, groupMail, groupGit, groupCluster, groupLimits, groupLogs)
-	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"},
-		cobra.ShellCompDirectiveNoFileComp))
+	f.add(cmd)
 	return cmd
 }
 
@@ -53,8 +45,7 @@ func serve(ctx context.Context, t terminal, f *serveFlags) error {
 		return fmt.Errorf("open config folder %s: %w (\"fingerpost init\" writes an example)", f.Files.Config,
 			errors.Unwrap(err))
 	}
-	f.Files.SealKey = defaultSealKey()
-	if f.Files.Identities, f.Files.SealKeyError = openSealKey(f.sealKey); f.Files.SealKeyError != nil && f.sealKey != "" {
+	if f.readSealKey(); f.Files.SealKeyError != nil && f.sealKey != "" {
 		return f.Files.SealKeyError
 	}
 	if f.Cluster.Listen != "" {

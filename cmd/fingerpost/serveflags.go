@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"fingerpost/api/gateway"
@@ -26,6 +28,23 @@ type serveFlags struct {
 	cacheSize, storeCache, maxDelete string
 	mailRetention                    string
 	sealKey, logFormat               string
+}
+
+// add adds all flags, in groups after the given ones.
+func (f *serveFlags) add(cmd *cobra.Command, before ...string) {
+	fl := cmd.Flags()
+	inGroup(fl, groupFiles, f.addFiles)
+	inGroup(fl, groupListen, f.addListen)
+	inGroup(fl, groupConsole, f.addConsole)
+	inGroup(fl, groupMail, f.addMail)
+	inGroup(fl, groupGit, f.addGit)
+	inGroup(fl, groupCluster, f.addCluster)
+	inGroup(fl, groupLimits, f.addLimits)
+	inGroup(fl, groupLogs, f.addLogs)
+	helpInGroups(cmd, append(before, groupFiles, groupListen, groupConsole, groupMail, groupGit, groupCluster, groupLimits,
+		groupLogs)...)
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"},
+		cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (f *serveFlags) addFiles(fl *pflag.FlagSet) {
@@ -177,6 +196,12 @@ func parseBytes(v string) (int64, error) {
 		return 0, fmt.Errorf("%q must be a size such as 256MiB or 1GiB", v)
 	}
 	return n * unit, nil
+}
+
+// readSealKey reads what opens secrets, or why that cannot be read, into the options.
+func (f *serveFlags) readSealKey() {
+	f.Files.SealKey = cmp.Or(f.sealKey, defaultSealKey())
+	f.Files.Identities, f.Files.SealKeyError = openSealKey(f.sealKey)
 }
 
 // openSealKey opens the identities, if there are any. A file that was named explicitly must exist.

@@ -125,11 +125,19 @@ func (o *Options) CheckCluster(set func(flag string) bool) []string {
 	for _, u := range o.Cluster.Follow {
 		say(!natsURL(u), "--follow %q must be a URL such as nats://a:4222 or tls://a:4222, without a password", u)
 	}
-	if len(bad) == 0 && (o.Cluster.IsEdge() || len(o.Cluster.URLs) > 0) {
-		c := o.Connection()
-		bad = c.Check()
-	}
 	return bad
+}
+
+// NeedsNATS reports whether the node uses a NATS server of others.
+func (o *Options) NeedsNATS() bool { return o.Cluster.IsEdge() || len(o.Cluster.URLs) > 0 }
+
+// CheckConnection reads the files of the connection to NATS, and returns everything that is wrong with them.
+func (o *Options) CheckConnection() []string {
+	if !o.NeedsNATS() {
+		return nil
+	}
+	c := o.Connection()
+	return c.Check()
 }
 
 func natsURL(text string) bool {

@@ -5,15 +5,81 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"fingerpost/api"
 )
+
+// An address is what a flag says about where to listen; it may be empty.
+type address struct{ flag, addr string }
+
+func (o *Options) addresses() []address {
+	return []address{{"ops-listen", o.Listen.Ops}, {"gate-listen", o.Listen.Gate}, {"mail-listen", o.Listen.Mail},
+		{"console-listen", o.Listen.Console}, {"listen", o.Listen.API}, {"cluster-listen", o.Cluster.Listen}}
+}
+
+// CheckListen returns everything that is wrong with the form of the addresses.
+func (o *Options) CheckListen() (bad []string) {
+	for _, a := range o.addresses() {
+		if _, err := a.parse(); errors.As(err, new(AddressError)) {
+			bad = append(bad, err.Error())
+		}
+	}
+	return bad
+}
+
+// TryAddresses opens and closes the TCP ports that the node would listen on, and returns everything that is in the way.
+// Sockets of the file system are looked at only.
+func (o *Options) TryAddresses() (problems []error) {
+	for _, a := range o.addresses() {
+		path, isUnix := strings.CutPrefix(a.addr, "unix:")
+		switch {
+		case a.addr == "":
+		case isUnix:
+			if err := checkSocket(path); err != nil {
+				problems = append(problems, fmt.Errorf("--%s %s: %w", a.flag, a.addr, err))
+			}
+		default:
+			ln, err := listen(a.flag, a.addr)
+			if err != nil {
+				problems = append(problems, err)
+				continue
+			}
+			defer ln.Close() // at the end: two flags with the same address are in each other's way
+		}
+	}
+	return problems
+}
+
+// checkSocket says what would keep a node from listening on a path.
+func checkSocket(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		const writeAndSearch = 2 | 1 // access(2)
+		if err := syscall.Access(filepath.Dir(path), writeAndSearch); err != nil {
+			return &fs.PathError{Op: "make a socket in", Path: filepath.Dir(path), Err: err}
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return errors.New("a file that is no socket stands there")
+	}
+	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+		c.Close()
+		return errors.New("another process answers there")
+	}
+	return nil
+}
 
 // bind binds all addresses of the node.
 func (n *service) bind(context.Context) (err error) {
@@ -53,20 +119,29 @@ func (n *service) bind(context.Context) (err error) {
 // An AddressError reports an address that is none.
 type AddressError struct{ error }
 
-// listen binds the address of a flag. An invalid address is an AddressError; a name that cannot be looked up now is not.
+// parse looks the address of a flag up; nil: it is none of TCP. An invalid address is an AddressError; a name that cannot
+// be looked up now is not.
+func (a address) parse() (*net.TCPAddr, error) {
+	if a.addr == "" || strings.HasPrefix(a.addr, "unix:") {
+		return nil, nil
+	}
+	var malformed *net.AddrError
+	tcp, err := net.ResolveTCPAddr("tcp", a.addr)
+	if errors.As(err, &malformed) {
+		return nil, AddressError{fmt.Errorf("--%s %q: %s; give HOST:PORT, such as 127.0.0.1:8080", a.flag, a.addr,
+			malformed.Err)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--%s %q: %w", a.flag, a.addr, err)
+	}
+	return tcp, nil
+}
+
+// listen binds the address of a flag.
 func listen(flag, addr string) (net.Listener, error) {
-	var tcp *net.TCPAddr
-	if !strings.HasPrefix(addr, "unix:") {
-		var err error
-		var malformed *net.AddrError
-		tcp, err = net.ResolveTCPAddr("tcp", addr)
-		if errors.As(err, &malformed) {
-			return nil, AddressError{fmt.Errorf("--%s %q: %s; give HOST:PORT, such as 127.0.0.1:8080", flag, addr,
-				malformed.Err)}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--%s %q: %w", flag, addr, err)
-		}
+	tcp, err := address{flag, addr}.parse()
+	if err != nil {
+		return nil, err
 	}
 	ln, err := api.Listen(addr)
 	if tcp != nil && errors.Is(err, syscall.EADDRINUSE) {

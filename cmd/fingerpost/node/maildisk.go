@@ -47,11 +47,11 @@ func (d *mailDisk) low() string {
 	if now.Sub(d.measured) < measureEvery {
 		return d.is
 	}
-	extra := min(folderSize(d.dir), mostMerged)
+	more := uint64(0)
 	if d.is != "" {
-		extra += roomAgain
+		more = roomAgain
 	}
-	d.measured, d.is = now, atomicfile.LowDisk(d.dir, keptForMail, extra)
+	d.measured, d.is = now, lowDisk(d.dir, more)
 	if d.is != "" && waiting <= d.most/2 && d.most > 0 && !d.reclaiming {
 		d.most, d.reclaiming = waiting, true
 		go func() {
@@ -64,6 +64,13 @@ func (d *mailDisk) low() string {
 		}()
 	}
 	return d.is
+}
+
+// LowDisk names what the disk of a data folder lacks for mail, "" if it has enough.
+func LowDisk(dir string) string { return lowDisk(dir, 0) }
+
+func lowDisk(dir string, more uint64) string {
+	return atomicfile.LowDisk(dir, keptForMail, min(folderSize(dir), mostMerged)+more)
 }
 
 // folderSize returns the size of the files in a folder. A file that disappears counts as 0.

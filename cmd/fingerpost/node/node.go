@@ -101,14 +101,23 @@ func Run(ctx context.Context, o Options) error {
 // keptDescriptors are reserved for the store, the files and the ops listener.
 const keptDescriptors = 1200
 
-// maxConns returns a cap on connections below the limit on descriptors, which the Go runtime has raised to its maximum.
-func maxConns() int {
-	const most = 8192
+// mostConns is the cap on connections.
+const mostConns = 8192
+
+// WantedDescriptors is the limit on open files with which a node takes as many connections as it can.
+const WantedDescriptors = mostConns + keptDescriptors
+
+// MaxConns returns a cap on connections below the limit on descriptors, which the Go runtime has raised to its maximum,
+// and that limit, 0 if it is not known.
+func MaxConns() (conns int, descriptors uint64) {
 	var limit syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= most+keptDescriptors {
-		return most
+	switch {
+	case syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil:
+		return mostConns, 0
+	case limit.Cur >= WantedDescriptors:
+		return mostConns, limit.Cur
 	}
-	return max(int(limit.Cur)-keptDescriptors, int(limit.Cur)/2, 1)
+	return max(int(limit.Cur)-keptDescriptors, int(limit.Cur)/2, 1), limit.Cur
 }
 
 // start serves on all addresses. Until the first load has ended, all calls but probes and health checks get 503.

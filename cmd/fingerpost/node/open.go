@@ -135,12 +135,13 @@ func (o *opening) openServers(context.Context) error {
 func (o *opening) apiOptions() (api.Options, error) {
 	limits := &o.o.Limits
 	onHook, hookSecret, err := o.gitHook()
+	conns, _ := MaxConns()
 	options := api.Options{
 		Resolver: o.resolver, OnGitHook: onHook, GitHookSecret: hookSecret, Files: o.source,
 		Explainer: o.source, Plan: planFiles, Mail: o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
-		Limits: api.Limits{Conns: maxConns()}, Console: o.consoleOptions(),
+		Limits: api.Limits{Conns: conns}, Console: o.consoleOptions(),
 	}
 	if o.repo != nil {
 		git := &o.o.Git
