@@ -106,12 +106,17 @@ var plan = map[string][]string{
 		"fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api",
 		"github.com/coreos/go-systemd/v22/daemon"},
 	"fingerpost/cmd/fingerpost/progress": {},
+	// pebblefs: who has the lock, and the modes of what is private
+	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
+		"fingerpost/configsrc", "fingerpost/configsrc/folder", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
+		"fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo", "fingerpost/mailer/smtp",
+		"fingerpost/cmd/fingerpost/node"},
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc",
 		"fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd",
 		"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/mailer", "fingerpost/api/client", "fingerpost/api/transfer", "fingerpost/api/gateway", "fingerpost/api",
-		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/progress",
+		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/progress", "fingerpost/cmd/fingerpost/doctor",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests
 	"fingerpost/cmd/testrig":         {"github.com/emersion/go-sasl", "github.com/emersion/go-smtp"},

@@ -1,0 +1,210 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/pebblefs"
+)
+
+// The modes of access(2).
+const (
+	mayRead   = 4
+	mayWrite  = 2
+	maySearch = 1
+)
+
+// files checks the config files, or says what the running server has found.
+func (p *patient) files(context.Context) []Result {
+	switch {
+	case p.running != nil:
+		return p.running.told()
+	case p.Cluster.IsEdge():
+		return []Result{ok("this node is an edge: its files come from the authority")}
+	case errors.Is(p.filesErr, fs.ErrNotExist):
+		return []Result{failure(fmt.Sprintf(`"fingerpost init %s" writes an example; or give --config`, p.Files.Config), "%v",
+			p.filesErr)}
+	case p.filesErr != nil:
+		return []Result{failure("let this user read the config folder, or give --config", "%v", p.filesErr)}
+	}
+	errors, warnings := 0, 0
+	var first hclfile.Diagnostic
+	for _, d := range p.checked.Problems {
+		if d.Severity != hclfile.Error {
+			warnings++
+		} else if errors++; errors == 1 {
+			first = d
+		}
+	}
+	validate := fmt.Sprintf(`run "fingerpost validate --config %s"`, p.Files.Config)
+	good := count(len(p.checked.Files), "file") + " good"
+	switch {
+	case errors > 0:
+		return []Result{failure(validate, "%s, %s; the first: %s: %s", good, count(errors, "error"), place(first),
+			first.Summary)}
+	case len(p.checked.Files) == 0:
+		return []Result{warning(fmt.Sprintf(`"fingerpost init %s" writes an example; or give --config`, p.Files.Config),
+			"%s has no files: nothing is served", p.Files.Config)}
+	case warnings > 0:
+		return []Result{warning(validate, "%s, %s", good, count(warnings, "warning"))}
+	}
+	return []Result{ok("%s in %s", good, p.Files.Config)}
+}
+
+// place is where a problem is.
+func place(d hclfile.Diagnostic) string {
+	if d.Start.Line == 0 {
+		return d.File
+	}
+	return d.File + ":" + strconv.Itoa(d.Start.Line)
+}
+
+func orValidate(todo string) string {
+	return cmp.Or(todo, `run "fingerpost validate" for the place and a hint`)
+}
+
+// permissions checks what this user may do in the folders, and who else may read what is private.
+func (p *patient) permissions(context.Context) (rs []Result) {
+	rs = append(rs, p.dataFolder()...)
+	if !p.Cluster.IsEdge() && p.filesErr == nil {
+		rs = append(rs, p.configFolder()...)
+	}
+	for _, f := range []struct{ flag, path string }{
+		{"seal-key", p.Files.SealKey}, {"tls-key", p.Listen.TLSKey}, {"edge-key", p.Cluster.EdgeKey},
+		{"cluster-creds", p.Cluster.Creds}, {"git-sign-key", p.Git.SignKey}, {"git-hook-secret", p.Git.HookSecret},
+	} {
+		if f.path == "" {
+			continue
+		}
+		info, err := os.Stat(f.path)
+		switch {
+		case f.flag == "seal-key" && errors.Is(err, fs.ErrNotExist): // needed for sealed values alone, see secrets
+		case err != nil:
+			rs = append(rs, failure("let this user read it, or change --"+f.flag, "--%s: %v", f.flag, err))
+		case !info.Mode().IsRegular():
+			rs = append(rs, failure("give a file", "--%s %s is no regular file", f.flag, f.path))
+		case syscall.Access(f.path, mayRead) != nil:
+			rs = append(rs, failure("let this user, and nobody else, read it: chown, chmod 600", "--%s: %s cannot be read",
+				f.flag, f.path))
+		case info.Mode().Perm()&0o007 != 0:
+			rs = append(rs, failure("chmod 600 "+f.path, "--%s: every user of this machine may read %s (mode %04o)", f.flag,
+				f.path, info.Mode().Perm()))
+		}
+	}
+	if rs == nil {
+		rs = []Result{ok("the folders can be used, and what is private is")}
+	}
+	return rs
+}
+
+func (p *patient) dataFolder() []Result {
+	dir := p.Files.Data
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		above := filepath.Dir(filepath.Clean(dir))
+		for _, err = os.Stat(above); errors.Is(err, fs.ErrNotExist); _, err = os.Stat(above) {
+			above = filepath.Dir(above)
+		}
+		if err := syscall.Access(above, mayWrite|maySearch); err != nil {
+			return []Result{failure(fmt.Sprintf("make %s for the service's user, with mode 700, or give --data", dir),
+				"%s does not exist and cannot be made: %s: %v", dir, above, err)}
+		}
+		return nil
+	}
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no folder", dir)
+	}
+	if err == nil {
+		if err = syscall.Access(dir, mayRead|mayWrite|maySearch); err != nil {
+			err = fmt.Errorf("%s: %w", dir, err)
+		}
+	}
+	if err != nil {
+		return []Result{failure("let this user read and write the data folder, or give --data", "%v", err)}
+	}
+	if mode := info.Mode().Perm(); mode&^pebblefs.PrivateDir != 0 {
+		return []Result{warning("chmod 700 "+dir+" (serve does it at its start, unless other things are in it)",
+			"%s, which has mail in it, is open to other users (mode %04o)", dir, mode)}
+	}
+	return nil
+}
+
+func (p *patient) configFolder() []Result {
+	err := syscall.Access(p.Files.Config, mayWrite|maySearch)
+	if err == nil || p.Files.ReadOnly {
+		return nil
+	}
+	return []Result{warning("let this user write into the config folder, or serve --read-only",
+		"writes over the API and in the console fail: %s: %v", p.Files.Config, err)}
+}
+
+// owner checks that the data folder belongs to this user.
+func (p *patient) owner(context.Context) []Result {
+	info, err := os.Stat(p.Files.Data)
+	if err != nil { // see permissions
+		return nil
+	}
+	stat, known := info.Sys().(*syscall.Stat_t)
+	if !known {
+		return nil
+	}
+	me, owner := os.Geteuid(), int(stat.Uid)
+	switch {
+	case me == owner:
+		return []Result{ok("%s belongs to %s, as this process", p.Files.Data, name(me))}
+	case me == 0:
+		return []Result{warning(fmt.Sprintf(`run "sudo -u %s fingerpost doctor", with the service's variables`, name(owner)),
+			"%s belongs to %s, and this is root: what root may read and write says nothing about the service", p.Files.Data,
+			name(owner))}
+	}
+	return []Result{failure(fmt.Sprintf("run this and serve as %s, or \"chown -R %s %s\"", name(owner), name(me),
+		p.Files.Data), "%s belongs to %s, and this is %s: the store would not open", p.Files.Data, name(owner), name(me))}
+}
+
+// name returns a user's name, or number.
+func name(uid int) string {
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return u.Username
+	}
+	return strconv.Itoa(uid)
+}
+
+// soon is how long before its end a certificate is worth a warning.
+const soon = 14 * 24 * time.Hour
+
+// certificate checks the files of --tls-cert and --tls-key.
+func (p *patient) certificate(context.Context) []Result {
+	if p.Listen.TLSCert == "" {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(p.Listen.TLSCert, p.Listen.TLSKey)
+	if err != nil {
+		return []Result{failure("make --tls-cert and --tls-key a chain and its key in PEM form, which this user may read",
+			"%s: %v", p.Listen.TLSCert, err)}
+	}
+	end, now := pair.Leaf.NotAfter, time.Now()
+	const renew = "renew it; a running server takes the new file by itself"
+	switch {
+	case now.After(end):
+		return []Result{failure(renew, "the certificate in %s was valid until %s", p.Listen.TLSCert, date(end))}
+	case now.Before(pair.Leaf.NotBefore):
+		return []Result{failure("look at the clock of this machine, or take another certificate",
+			"the certificate in %s is valid from %s on", p.Listen.TLSCert, date(pair.Leaf.NotBefore))}
+	case end.Sub(now) < soon:
+		return []Result{warning(renew, "the certificate in %s is valid until %s", p.Listen.TLSCert, date(end))}
+	}
+	return []Result{ok("the certificate in %s is valid until %s", p.Listen.TLSCert, date(end))}
+}
+
+func date(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
