@@ -204,6 +204,7 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(prefix+"URL", s.url)
 	ts.Setenv(prefix+"ADDR", strings.TrimPrefix(s.url, "http://"))
 	ts.Setenv(prefix+"OPS", s.ops)
+	ts.Setenv(prefix+"OPS_ADDR", strings.TrimPrefix(s.ops, "http://"))
 	ts.Setenv(prefix+"MAIL", s.mailURL())
 }
 

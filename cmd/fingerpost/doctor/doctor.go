@@ -88,6 +88,7 @@ var checks = []struct {
 	{"files", (*patient).files},
 	{"permissions", (*patient).permissions},
 	{"owner", (*patient).owner},
+	{"secrets", (*patient).secrets},
 	{"tls", (*patient).certificate},
 	{"store", (*patient).store},
 	{"disk", (*patient).disk},

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fingerpost/cmd/fingerpost/doctor"
+)
+
+func newDoctor(t terminal) *cobra.Command {
+	var f serveFlags
+	asJSON := false
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check an installation, and say what to do",
+		Long: "Checks what serve needs, with the flags and variables of serve: files, permissions, owner, secrets, store, " +
+			"disk,\n" +
+			"open files, clock and addresses. It changes nothing, works before the first start, and asks a running server at its\n" +
+			"ops listener. Run it as the service's user. Exit code 1 when there are failures; warnings alone are 0.",
+		Args: cobra.NoArgs,
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
+			f.Files.Config = configDir(cmd)
+			if err := usageAll(f.CheckCluster(cmd.Flags().Changed)); err != nil {
+				return err
+			}
+			return examine(cmd.Context(), t, &f, asJSON)
+		}),
+	}
+	const groupDoctor = "Doctor"
+	inGroup(cmd.Flags(), groupDoctor, func(fl *pflag.FlagSet) {
+		fl.BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
+	})
+	f.add(cmd, groupDoctor)
+	return cmd
+}
+
+func examine(ctx context.Context, t terminal, f *serveFlags, asJSON bool) error {
+	if err := f.parse(t); err != nil {
+		return err
+	}
+	if err := usageAll(f.CheckListen()); err != nil {
+		return err
+	}
+	f.readSealKey()
+	built, _ := time.Parse(time.RFC3339, builtAs().date) // the zero time if it is unknown
+	results := doctor.Examine(ctx, doctor.Options{Options: f.Options, Built: built})
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	n := map[doctor.State]int{}
+	for _, r := range results {
+		n[r.State]++
+	}
+	if asJSON {
+		if err := printJSON(t.out, results); err != nil {
+			return err
+		}
+	} else {
+		for _, r := range results {
+			fmt.Fprintf(t.out, "%-8s %-12s %s\n", r.State, r.Check, r.Message)
+			if r.Todo != "" {
+				fmt.Fprintf(t.out, "%22s→ %s\n", "", r.Todo)
+			}
+		}
+	}
+	fmt.Fprintf(t.err, "%s, %s\n", count(n[doctor.Failure], "failure"), count(n[doctor.Warning], "warning"))
+	if n[doctor.Failure] > 0 {
+		return errNot
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/seal"
+	"fingerpost/resolver/catalog"
+)
+
+// secrets opens the secrets of the files as serve would.
+func (p *patient) secrets(ctx context.Context) (rs []Result) {
+	if err := p.Files.SealKeyError; err != nil {
+		rs = append(rs, failure("make it an age identity file that the service may read, or leave it out", "%v", err))
+	}
+	if p.running != nil {
+		for _, s := range p.running.Secrets[:min(len(p.running.Secrets), maxLines)] {
+			r := failure("mend the secret, then \"fingerpost reload\"", "project %q, %s: %s", s.Project, s.Field, s.Message)
+			if s.Severity == "warning" {
+				r.State = Warning
+			}
+			rs = append(rs, r)
+		}
+		if rs == nil {
+			rs = []Result{ok("the server has opened every secret that it has needed")}
+		}
+		return rs
+	}
+	if p.checked == nil {
+		return rs
+	}
+	o := p.opener()
+	all := 0
+	bad := map[catalog.SecretSource][]string{}
+	for s := range secretsOf(p.checked) {
+		if ctx.Err() != nil {
+			break
+		}
+		all++
+		if _, err := o.Open(s.secret, s.context); err != nil {
+			bad[s.secret.Source] = append(bad[s.secret.Source], fmt.Sprintf("%s, %s: %v", s.owner, s.field, err))
+		}
+	}
+	for _, kind := range []struct {
+		of   catalog.SecretSource
+		say  func(todo, format string, args ...any) Result
+		todo string
+	}{
+		{catalog.SecretSealed, failure, "give the key that they are sealed for (--seal-key), or \"fingerpost secrets reseal\" " +
+			"where that key is"},
+		{catalog.SecretFile, failure, "put the file into the config folder or --secrets-dir, readable for the service"},
+		{catalog.SecretEnv, warning, "set the variable for the service, in /etc/fingerpost/fingerpost.env for example, and " +
+			"run this with the same variables"},
+	} {
+		if list := bad[kind.of]; len(list) > 0 {
+			rs = append(rs, kind.say(kind.todo, "%s of the files cannot be opened; the first: %s", count(len(list), "secret"),
+				list[0]))
+		}
+	}
+	if rs == nil {
+		rs = []Result{ok("%s of the files can be opened", count(all, "secret"))}
+	}
+	return rs
+}
+
+// opener opens secrets as serve does.
+func (p *patient) opener() *configsrc.Secrets {
+	s := &configsrc.Secrets{Dir: p.Files.Config, SecretsDir: p.Files.SecretsDir, Identities: p.Files.Identities}
+	if p.Git.On {
+		s.Clone, _ = folder.FindClone(p.Files.Config) // a failure is that of git, too
+	}
+	return s
+}
+
+// A secret is one of the files.
+type secret struct {
+	owner, field, context string
+	secret                catalog.Secret
+}
+
+// secretsOf yields the secrets of the files.
+func secretsOf(c *configsrc.Checked) iter.Seq[secret] {
+	return func(yield func(secret) bool) {
+		for i := range c.Files {
+			f := &c.Files[i]
+			if d := f.Declared.Defaults; d != nil && !smtpSecrets("the defaults block", catalog.UUID{}, d.SMTP, yield) {
+				return
+			}
+			for j := range f.Declared.Projects {
+				p := &f.Declared.Projects[j]
+				owner, jwt := fmt.Sprintf("project %q", p.Project.Slug), p.Auth.Token.JWTSecret
+				if jwt.Source != catalog.SecretNone &&
+					!yield(secret{owner, "jwt_secret", seal.Context(p.Project.UUID, "jwt_secret"), jwt}) {
+					return
+				}
+				if p.SMTP.HasServer() && !smtpSecrets(owner, p.Project.UUID, p.SMTP, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func smtpSecrets(owner string, project catalog.UUID, c *catalog.SMTPConfig, yield func(secret) bool) bool {
+	if c == nil {
+		return true
+	}
+	if c.Password.Source != catalog.SecretNone &&
+		!yield(secret{owner, "smtp_config.password", c.SecretContext(project, "password"), c.Password}) {
+		return false
+	}
+	ca := catalog.Secret{Source: catalog.SecretFile, Ref: c.CAFile}
+	return c.CAFile == "" || yield(secret{owner, "smtp_config.ca_file", c.SecretContext(project, "ca_file"), ca})
+}
