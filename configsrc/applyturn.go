@@ -10,6 +10,7 @@ import (
 	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
@@ -155,14 +156,14 @@ func (s *Source) staleRefusal(j *judge, c *candidate, covers catalog.Coverage) e
 // there when it was made.
 func (s *Source) keysStay(j *judge, covers catalog.Coverage) error {
 	is, was := map[string]catalog.UUID{}, map[string]catalog.UUID{}
-	names := map[string][]string{} // slugs by key, as the files that change will have them
+	lists := map[string][]string{} // slugs by key, as the files that change will have them
 	for _, c := range j.candidates {
 		if c.declared != nil {
 			for i := range c.declared.Projects {
 				is[c.declared.Projects[i].Project.Slug] = c.declared.Projects[i].Project.UUID
 			}
 			for i := range c.declared.Keys {
-				names[c.declared.Keys[i].Name] = c.declared.Keys[i].Projects
+				lists[c.declared.Keys[i].Name] = c.declared.Keys[i].Projects
 			}
 		}
 		if c.prev == nil {
@@ -185,13 +186,13 @@ func (s *Source) keysStay(j *judge, covers catalog.Coverage) error {
 		for _, key := range s.o.Sink.KeysNaming(slug) {
 			owner := s.table.owner(claimOf("key", key))
 			changes := owner != nil && j.candidate(owner.path) != nil
-			if !changes || slices.Contains(names[key], slug) {
+			if !changes || slices.Contains(lists[key], slug) {
 				return keyConflict(key, slug, covers)
 			}
 		}
 	}
 	known := s.o.Sink.UnknownSlugs()
-	for key, slugs := range names {
+	for key, slugs := range lists {
 		for _, slug := range slugs {
 			_, there := is[slug]
 			if _, gone := was[slug]; there || !gone && s.table.owner(claimOf("slug", slug)) != nil ||
@@ -235,7 +236,7 @@ func (s *Source) mayMake(w *compare.Weight, covers catalog.Coverage) error {
 			}
 			live, err := s.o.Sink.ProjectByID(p.Project.ID)
 			switch {
-			case isNotFound(err):
+			case names.IsNotFound(err):
 				return refuse("it makes a project")
 			case err != nil:
 				return err
@@ -262,7 +263,7 @@ func (s *Source) mayClaimAll(p *catalog.ProjectConfig, covers catalog.Coverage) 
 		if d, err := s.o.Sink.DomainNamed(name); err == nil && d.ProjectID == p.Project.ID {
 			continue
 		}
-		if err := MayClaim(s.o.Sink, covers, p.Project.ID, name); err != nil {
+		if err := names.MayClaim(s.o.Sink, covers, p.Project.ID, name); err != nil {
 			return err
 		}
 	}

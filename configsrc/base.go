@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
@@ -28,7 +29,7 @@ type base struct {
 
 // Facts say what is declared.
 type Facts interface {
-	Names
+	names.Declared
 	// File returns one row of the file table; a NOT_FOUND *catalog.Error if there is none.
 	File(path string) (*catalog.FileRow, error)
 	// LastGood returns the last accepted bytes of a file.

@@ -12,6 +12,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/names"
 	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
@@ -192,7 +193,7 @@ func (f *CheckedFile) unknownProjects(slugs map[string]bool) (ds hclfile.Diagnos
 			if slugs[slug] {
 				continue
 			}
-			ds = append(ds, unknownSlug(f.positions(), catalog.UnknownSlug{Key: k.Name, Slug: slug},
+			ds = append(ds, names.UnknownSlug(f.positions(), catalog.UnknownSlug{Key: k.Name, Slug: slug},
 				func(slug string) bool { return slugs[slug] }))
 		}
 	}

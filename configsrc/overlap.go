@@ -1,11 +1,11 @@
 package configsrc
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
@@ -32,7 +32,7 @@ type overlapLook struct {
 }
 
 // goneNames lists the domains that files have until the commit of accepted, if it changes their claims.
-func (w *warnings) goneNames(accepted []*candidate) (names []string) {
+func (w *warnings) goneNames(accepted []*candidate) (gone []string) {
 	if len(w.overlaps) == 0 {
 		return nil
 	}
@@ -43,12 +43,12 @@ func (w *warnings) goneNames(accepted []*candidate) (names []string) {
 		if row, err := w.o.Sink.File(c.path); err == nil {
 			for _, ref := range row.Refs {
 				if ref.Kind == catalog.KindDomain {
-					names = append(names, ref.Name)
+					gone = append(gone, ref.Name)
 				}
 			}
 		}
 	}
-	return names
+	return gone
 }
 
 // noteOverlaps updates the warnings after a commit to table and Sink. gone is the result of goneNames before it.
@@ -59,7 +59,7 @@ func (w *warnings) noteOverlaps(accepted []*candidate, gone []string, redecode b
 		if _, known := w.overlaps[name]; known {
 			l.stale[name] = true
 		}
-		for wildcard := range wildcardsAbove(name) {
+		for wildcard := range names.Above(name) {
 			if o, known := w.overlaps[wildcard]; known {
 				delete(o.lower, name)
 				l.changed[wildcard] = true
@@ -103,7 +103,7 @@ func (w *warnings) noteOverlaps(accepted []*candidate, gone []string, redecode b
 
 // above checks the wildcards above a name that a file declares.
 func (l *overlapLook) above(c *candidate, ref catalog.Ref) {
-	for wildcard := range wildcardsAbove(ref.Name) {
+	for wildcard := range names.Above(ref.Name) {
 		owner := l.table.owner(claimOf("domain", wildcard))
 		if owner == nil {
 			continue
@@ -156,20 +156,20 @@ func (l *overlapLook) warn(wildcard string) {
 		}
 		l.touched[o.path] = true
 	}
-	var names []lowerName
+	var lower []names.Lower
 	for name, project := range o.lower {
 		there := l.table.owner(claimOf("domain", name))
 		if p, err := l.o.Sink.ProjectByID(project); err == nil && there != nil {
-			names = append(names, lowerName{name, p.Slug, l.display(there.path)})
+			lower = append(lower, names.Lower{Name: name, Slug: p.Slug, File: l.display(there.path)})
 		}
 	}
 	at := l.table.owner(claimOf("domain", wildcard))
-	if len(names) == 0 || at == nil || !l.decode(at.path) {
+	if len(lower) == 0 || at == nil || !l.decode(at.path) {
 		delete(l.overlaps, wildcard)
 		return
 	}
 	was := o.diag.Summary
-	o.path, o.diag = at.path, overlapWarning(l.decoded, wildcard, o.project, names)
+	o.path, o.diag = at.path, names.Overlap(l.decoded, wildcard, o.project, lower)
 	l.overlapping[o.path]++
 	l.touched[o.path] = true
 	if o.diag.Summary != was {
@@ -188,30 +188,6 @@ func (l *overlapLook) decode(path string) bool {
 		l.decoded = positions(l.display(path), content)
 	}
 	return true
-}
-
-// A lowerName is a name below a wildcard of another project.
-type lowerName struct{ name, slug, file string }
-
-// maxLower is how many names one warning lists: /status, the log and each reload carry its text.
-const maxLower = 100
-
-// overlapWarning makes the warning in the wildcard's file. It sorts names.
-func overlapWarning(in *hclfile.Result, wildcard string, project int64, names []lowerName) hclfile.Diagnostic {
-	slices.SortFunc(names, func(a, b lowerName) int { return strings.Compare(a.name, b.name) })
-	var list []string
-	for _, n := range names[:min(len(names), maxLower)] {
-		list = append(list, fmt.Sprintf("%q of project %q, in %s", n.name, n.slug, n.file))
-	}
-	if more := len(names) - len(list); more > 0 {
-		list = append(list, fmt.Sprintf("and %d more", more))
-	}
-	hint := "the longer name answers for its own project; if that is not meant, take one of the two out"
-	if len(names) > 1 {
-		hint = "the longer names answer for their own projects; if that is not meant, take them or the wildcard out"
-	}
-	return in.Diagnose(catalog.Ref{Kind: catalog.KindDomain, Name: wildcard, ProjectID: project}, hclfile.Warning,
-		fmt.Sprintf("wildcard %q lies above %s", wildcard, strings.Join(list, "; ")), hint)
 }
 
 // mark records in the Sink which files have warnings, so that the next start reads them again and restores the
@@ -252,17 +228,17 @@ func warnOfOverlaps(files []CheckedFile) (ds hclfile.Diagnostics) {
 			}
 		}
 	}
-	below := map[string][]lowerName{} // by wildcard
+	below := map[string][]names.Lower{} // by wildcard
 	for name, lower := range domains {
-		for wildcard := range wildcardsAbove(name) {
+		for wildcard := range names.Above(name) {
 			if upper, found := domains[wildcard]; found && upper.domain.ProjectID != lower.domain.ProjectID {
-				below[wildcard] = append(below[wildcard], lowerName{name, lower.slug, lower.file.Display})
+				below[wildcard] = append(below[wildcard], names.Lower{Name: name, Slug: lower.slug, File: lower.file.Display})
 			}
 		}
 	}
-	for wildcard, names := range below {
+	for wildcard, lower := range below {
 		upper := domains[wildcard]
-		ds = append(ds, overlapWarning(upper.file.positions(), wildcard, upper.domain.ProjectID, names))
+		ds = append(ds, names.Overlap(upper.file.positions(), wildcard, upper.domain.ProjectID, lower))
 	}
 	return ds
 }

@@ -11,6 +11,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
@@ -118,7 +119,7 @@ func (s *base) foreseeOverlaps(u *submission, ds hclfile.Diagnostics) (hclfile.D
 			Detail:  "the longer name answers for its own project; if that is not meant, choose another name"})
 	}
 	for _, name := range u.domains {
-		for wildcard := range wildcardsAbove(name) {
+		for wildcard := range names.Above(name) {
 			if upper, err := s.facts.DomainNamed(wildcard); err == nil && upper.ProjectID != u.project {
 				warn(wildcard, name)
 			}

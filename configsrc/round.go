@@ -14,6 +14,7 @@ import (
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/gitguard"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
@@ -248,7 +249,7 @@ func (u *submission) clashes(taken map[claim]bool) bool {
 	for _, name := range u.domains {
 		suffix, wildcard := strings.CutPrefix(name, "*.")
 		clash = clash || wildcard && taken[aboveClaim(suffix)]
-		for wildcard := range wildcardsAbove(name) {
+		for wildcard := range names.Above(name) {
 			clash = clash || taken[claimOf("domain", wildcard)]
 			claims = append(claims, aboveClaim(wildcard[len("*."):]))
 		}
@@ -284,7 +285,7 @@ func (s *base) admit(u *submission) error {
 	// result stays valid.
 	if u.edit.Covers != nil {
 		for _, name := range u.domains {
-			if err := MayClaim(s.facts, u.edit.Covers, u.project, name); err != nil {
+			if err := names.MayClaim(s.facts, u.edit.Covers, u.project, name); err != nil {
 				return err
 			}
 		}

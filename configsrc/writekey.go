@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"fingerpost/configsrc/hcledit"
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -108,9 +107,6 @@ func KeyTaken(name string) error {
 	e.Problems.Addf("name", "is taken by another key: revoke or rotate that one, or choose another name")
 	return e
 }
-
-// NearestWord returns the option that got was probably meant to be, "" if none is near.
-func NearestWord(got string, options []string) string { return hclfile.Nearest(got, options) }
 
 // filesOfKeys lists the files that declare the keys with these names, in path order.
 func (s *base) filesOfKeys(names []string) (paths []string) {

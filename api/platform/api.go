@@ -21,7 +21,7 @@ import (
 	"log/slog"
 
 	"fingerpost/api/web"
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -36,7 +36,7 @@ const (
 // A State reads what the files declare: single projects and what belongs to them. *resolver.Resolver and, for the state
 // of a proposal, *resolver.Overlay implement it.
 type State interface {
-	configsrc.Names
+	names.Declared
 	domains
 	settings
 	ProjectBySlug(slug string) (*catalog.Project, error)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"fingerpost/api/web"
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -120,7 +120,7 @@ func (a *API) updateDomain(r *web.Request, project *catalog.Project, domain *cat
 	}
 	// A missing permission is reported before a failed If-Match. The commit checks it again.
 	if !r.Key.EveryProject() {
-		if err := configsrc.MayClaim(a.State, r.Key.Covers, project.ID, trial.Name); err != nil {
+		if err := names.MayClaim(a.State, r.Key.Covers, project.ID, trial.Name); err != nil {
 			return err
 		}
 	}

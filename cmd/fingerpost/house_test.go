@@ -51,10 +51,12 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/folder":     {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile"},
 	"fingerpost/configsrc/watch":      {"fingerpost/configsrc/folder", "github.com/fsnotify/fsnotify"},
 	"fingerpost/configsrc/gitguard":   {"fingerpost/resolver/catalog"},
+	// hclfile: the place of a warning
+	"fingerpost/configsrc/names": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
 	"fingerpost/configsrc/compare": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/folder", "github.com/rogpeppe/go-internal/diff"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
-		"fingerpost/configsrc/watch", "fingerpost/configsrc/gitguard", "fingerpost/configsrc/compare",
+		"fingerpost/configsrc/watch", "fingerpost/configsrc/gitguard", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile"},
 	// nkeys makes the authority's key
 	"fingerpost/configsrc/cluster/natsd": {"github.com/nats-io/nats-server/v2", "github.com/nats-io/nkeys"},
@@ -89,11 +91,12 @@ var plan = map[string][]string{
 		"github.com/valyala/fasthttp"},
 	"fingerpost/api/mailapi": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/mailer", "fingerpost/mailer/template"},
-	// configsrc: what a key may claim, what a slug may have meant, and the state of a proposal; compare: what it touches
+	// configsrc: a project's block, and the state of a proposal; compare: what it touches; names: what a key may claim
 	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver",
-		"fingerpost/configsrc", "fingerpost/configsrc/compare", "fingerpost/configsrc/proposals"},
+		"fingerpost/configsrc", "fingerpost/configsrc/compare", "fingerpost/configsrc/names", "fingerpost/configsrc/proposals"},
+	// names: what a slug or a word may have meant
 	"fingerpost/api/platform/keys": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
-		"fingerpost/configsrc"},
+		"fingerpost/configsrc/names"},
 	"fingerpost/api": {"fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
 		"fingerpost/api/platform/keys", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/proposals",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/console",

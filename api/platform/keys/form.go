@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"fingerpost/api/web"
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
@@ -35,7 +35,7 @@ func (a *API) readKey(f *web.Form, now time.Time) (k *catalog.Key, expiry string
 		p, unknown := catalog.ParsePermissions([]string{word})
 		if k.Allow |= p; len(unknown) > 0 {
 			f.Fail(element("allow", i), "must be one of "+strings.Join(catalog.Permissions,
-				", ")+meant(configsrc.NearestWord(word, catalog.Permissions)))
+				", ")+meant(names.Near(word, catalog.Permissions)))
 		}
 	}
 	if f.Body.Values["projects"] != nil {
@@ -106,7 +106,7 @@ func (a *API) readSlugs(f *web.Form) ([]string, error) {
 		default:
 			hint := ""
 			if unknown++; unknown <= unknownHints {
-				hint = meant(configsrc.NearSlug(slug, there))
+				hint = meant(names.NearSlug(slug, there))
 			}
 			f.Fail(at, "no project has this slug"+hint)
 		}

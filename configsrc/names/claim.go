@@ -1,4 +1,4 @@
-package configsrc
+package names
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Names looks up declared domains; *resolver.Resolver implements it. A missing one is a NOT_FOUND *catalog.Error.
-type Names interface {
+// Declared looks up declared domains; *resolver.Resolver implements it. A missing one is a NOT_FOUND *catalog.Error.
+type Declared interface {
 	// DomainNamed returns the record of a canonical name or wildcard.
 	DomainNamed(name string) (*catalog.Domain, error)
 	// DomainsBelow yields the records below a suffix, except *.suffix itself, until yield returns false. The record is
@@ -19,14 +19,14 @@ type Names interface {
 
 // MayClaim reports whether a key that is limited to projects may declare name in the project (api/README.md, Keys):
 // nil, or DOMAIN_NOT_ALLOWED. A name that is already declared passes: the write itself detects that conflict.
-func MayClaim(names Names, covers catalog.Coverage, project int64, name string) error {
+func MayClaim(names Declared, covers catalog.Coverage, project int64, name string) error {
 	if covers == nil {
 		return nil
 	}
 	switch _, err := names.DomainNamed(name); {
 	case err == nil:
 		return nil
-	case !isNotFound(err):
+	case !IsNotFound(err):
 		return err
 	}
 	if public, _ := catalog.PublicSuffix(name); public {
@@ -36,7 +36,7 @@ func MayClaim(names Names, covers catalog.Coverage, project int64, name string) 
 	foreign := func(id int64) bool { return id != project && !covers(id) }
 	below := func(upper, what string) error {
 		switch d, err := names.DomainNamed(upper); {
-		case isNotFound(err):
+		case IsNotFound(err):
 			return nil
 		case err != nil:
 			return err
@@ -45,7 +45,7 @@ func MayClaim(names Names, covers catalog.Coverage, project int64, name string) 
 		}
 		return nil
 	}
-	for wildcard := range wildcardsAbove(name) {
+	for wildcard := range Above(name) {
 		if err := below(wildcard, "wildcard"); err != nil {
 			return err
 		}
@@ -80,13 +80,14 @@ func domainNotAllowed(why string) error {
 	return e
 }
 
-func isNotFound(err error) bool {
+// IsNotFound reports whether an error of a Declared says that there is no such name.
+func IsNotFound(err error) bool {
 	var e *catalog.Error
 	return errors.As(err, &e) && e.Code == catalog.CodeNotFound
 }
 
-// wildcardsAbove yields the wildcards that cover a name or wildcard, the longest first.
-func wildcardsAbove(name string) func(yield func(string) bool) {
+// Above yields the wildcards that cover a name or wildcard, the longest first.
+func Above(name string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		rest := strings.TrimPrefix(name, "*.")
 		for {

@@ -1,0 +1,12 @@
+// Package names has the rules between names of different projects: which domain a key may declare, which wildcards lie
+// above which domains, and which slug was probably meant.
+//
+// MayClaim decides for a key that is limited to projects, so that it cannot take over traffic of a project that it does
+// not reach. For files, which a person reviews, the same case is a warning: Overlap makes it, for a wildcard above names
+// of other projects, and UnknownSlug makes that for a key's list with a slug that no project has. Above yields the
+// wildcards that cover a name. NearSlug and Near find what a misspelt slug or word was meant to be, without a walk over
+// all slugs.
+//
+// The package looks names up in a Declared, which may be the resolver or a proposal over it. It keeps nothing, and does
+// not decide between two files that declare one name: that is configsrc's part.
+package names

@@ -1,0 +1,44 @@
+package names
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
+)
+
+// A Lower is a name below a wildcard of another project.
+type Lower struct{ Name, Slug, File string }
+
+// maxLower is how many names one warning lists: /status, the log and each reload carry its text.
+const maxLower = 100
+
+// Overlap makes the warning in the wildcard's file. It sorts lower.
+func Overlap(in *hclfile.Result, wildcard string, project int64, lower []Lower) hclfile.Diagnostic {
+	slices.SortFunc(lower, func(a, b Lower) int { return strings.Compare(a.Name, b.Name) })
+	var list []string
+	for _, n := range lower[:min(len(lower), maxLower)] {
+		list = append(list, fmt.Sprintf("%q of project %q, in %s", n.Name, n.Slug, n.File))
+	}
+	if more := len(lower) - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	hint := "the longer name answers for its own project; if that is not meant, take one of the two out"
+	if len(lower) > 1 {
+		hint = "the longer names answer for their own projects; if that is not meant, take them or the wildcard out"
+	}
+	return in.Diagnose(catalog.Ref{Kind: catalog.KindDomain, Name: wildcard, ProjectID: project}, hclfile.Warning,
+		fmt.Sprintf("wildcard %q lies above %s", wildcard, strings.Join(list, "; ")), hint)
+}
+
+// UnknownSlug makes the warning about a slug in a key of the file r. there reports whether a project has a slug.
+func UnknownSlug(r *hclfile.Result, u catalog.UnknownSlug, there func(slug string) bool) hclfile.Diagnostic {
+	hint := "put the project's present slug in its place, or take it out"
+	if near := NearSlug(u.Slug, there); near != "" {
+		hint = "did you mean `" + near + "`?"
+	}
+	return r.DiagnoseKeySlug(u.Key, u.Slug, fmt.Sprintf("key %q names the project %q, which no file declares", u.Key,
+		u.Slug), hint)
+}
