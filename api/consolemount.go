@@ -37,7 +37,7 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 	}
 	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.log, s.consoleFigures, s.resolver.Cached
 	o.Loading, o.WatchTest = s.loading.Load, s.mail.Waits.Watch
-	o.Git, o.Cluster, o.Edge = s.o.Proposals != nil, s.o.Edges != nil, s.o.Forwarder != nil
+	o.Git, o.Cluster, o.Edge = s.o.Config.Proposals != nil, s.o.Edges != nil, s.o.Edge != nil
 	var err error
 	if m.Console, err = console.New(o); err != nil {
 		return nil, err

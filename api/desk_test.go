@@ -62,7 +62,7 @@ func (d *desk) open(t testing.TB, files map[string]string) {
 	res, _ := d.load(t, true)
 	d.source = res.source
 	h := &house{t: t, resolver: res.resolver, log: &lockedBuffer{}, served: make(chan error, 1)}
-	if h.server, err = api.New(api.Options{Resolver: res.resolver, Files: res.source, Explainer: res.source, Plan: planFiles, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
+	if h.server, err = api.New(api.Options{Resolver: res.resolver, Config: api.Config{Files: res.source, Explainer: res.source, Plan: planFiles}, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
 		t.Fatal(err)
 	}
 	h.addr = h.listen(api.Platform | api.Mail)

@@ -18,8 +18,8 @@ type dryRunAnswer struct {
 // succeedDry answers a dry run.
 func (s *Server) succeedDry(r *web.Request, d *web.DryRun) error {
 	a := dryRunAnswer{Valid: true, Diff: d.Preview.Diff(), Problems: d.Preview.Problems}
-	if s.o.Plan != nil {
-		a.Plan = s.o.Plan(d.Preview.Was, d.Preview.Is, s.resolver.Defaults())
+	if s.o.Config.Plan != nil {
+		a.Plan = s.o.Config.Plan(d.Preview.Was, d.Preview.Is, s.resolver.Defaults())
 	}
 	data, err := json.Marshal(a)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -14,12 +15,16 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Forwarder carries requests from an edge to the authority of its cluster.
-type Forwarder interface {
+// An Edge is this node, where it is an edge: it carries requests to the authority of its cluster.
+type Edge interface {
 	// Forward sends a request in its wire form once, and returns the answer in its wire form. Its errors are for clients:
 	// UNAVAILABLE if the authority has not got the request, OUTCOME_UNKNOWN if nobody knows what came of it. The answer to
 	// a write comes once this node has applied it.
 	Forward(ctx context.Context, request []byte) (answer []byte, err error)
+	// State says in a sentence how this edge is, for those who cannot ask the authority.
+	State() string
+	// Age returns how long ago the authority was last heard of, and whether answers say so.
+	Age() (age time.Duration, shown bool)
 }
 
 // forwarded reports whether an edge sends a call to the authority: writes, sends, and some reads.
@@ -33,11 +38,11 @@ func (s *Server) forward(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	answer, err := s.o.Forwarder.Forward(context.Background(), request)
+	answer, err := s.o.Edge.Forward(context.Background(), request)
 	if err != nil {
-		if e, is := errors.AsType[*catalog.Error](err); is && r.Path == platform.EdgesPath && s.o.EdgeState != nil {
+		if e, is := errors.AsType[*catalog.Error](err); is && r.Path == platform.EdgesPath {
 			told := *e
-			told.Problems = append(told.Problems, catalog.Problem{Path: "edge", Message: s.o.EdgeState()})
+			told.Problems = append(told.Problems, catalog.Problem{Path: "edge", Message: s.o.Edge.State()})
 			return &told
 		}
 		return err

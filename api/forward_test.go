@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"fingerpost/api"
 	"fingerpost/resolver/catalog"
@@ -28,6 +29,9 @@ func (a *standIn) Forward(_ context.Context, request []byte) ([]byte, error) {
 	a.got = append(a.got, string(request))
 	return []byte(a.answer), a.err
 }
+
+func (a *standIn) State() string              { return "edge1 itself has no whole tree yet" }
+func (a *standIn) Age() (time.Duration, bool) { return 0, false }
 
 // requests returns what it was asked so far.
 func (a *standIn) requests() []string {
@@ -50,7 +54,7 @@ func TestEdgeForwards(t *testing.T) {
 	a := &standIn{answer: "HTTP/1.1 201 Created\r\nContent-Type: application/json; charset=utf-8\r\nX-Request-Id: mine-1\r\nLocation: /api/platform/projects/7\r\n" +
 		"X-Config-Position: 8f3a21c09b7e44d1.812\r\n" +
 		"Connection: close\r\nContent-Length: 2\r\n\r\n{}"}
-	h := start(t, func(o *api.Options) { o.Forwarder = a })
+	h := start(t, func(o *api.Options) { o.Edge = a })
 	post := func(key string) *rawAnswer { return h.postRaw(t, key) }
 	if got := post(h.all); got.status != 201 || got.header.Get("Location") != "/api/platform/projects/7" || got.body != "{}" {
 		t.Errorf("the answer is %d %v %q", got.status, got.header, got.body)

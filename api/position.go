@@ -22,9 +22,6 @@ var (
 // maxPositionWait is how long a request with X-Min-Position waits for the position.
 const maxPositionWait = 2 * time.Second
 
-// A ConfigAge returns how long ago the authority of an edge was last heard of, and whether answers say so.
-type ConfigAge func() (age time.Duration, shown bool)
-
 // showPosition says in the header which state of the files the answer is at least as new as (api/README.md, Positions).
 // For a read, that is the position before it.
 func (s *Server) showPosition(ctx *fasthttp.RequestCtx, at *resolver.Published) {
@@ -32,10 +29,10 @@ func (s *Server) showPosition(ctx *fasthttp.RequestCtx, at *resolver.Published) 
 	var buf [40]byte
 	h.SetCanonical(headerGeneration, strconv.AppendUint(buf[:0], at.Generation, 10))
 	h.SetCanonical(headerPosition, append(buf[:0], at.Text...))
-	if s.o.ConfigAge == nil {
+	if s.o.Edge == nil {
 		return
 	}
-	if age, shown := s.o.ConfigAge(); shown {
+	if age, shown := s.o.Edge.Age(); shown {
 		h.SetCanonical(headerAge, strconv.AppendInt(buf[:0], int64(age/time.Second), 10))
 	}
 }
@@ -46,10 +43,10 @@ func (s *Server) appendPosition(dst []byte, at *resolver.Published) []byte {
 	dst = strconv.AppendUint(dst, at.Generation, 10)
 	dst = append(dst, "\r\nX-Config-Position: "...)
 	dst = append(dst, at.Text...)
-	if s.o.ConfigAge == nil {
+	if s.o.Edge == nil {
 		return dst
 	}
-	if age, shown := s.o.ConfigAge(); shown {
+	if age, shown := s.o.Edge.Age(); shown {
 		dst = append(dst, "\r\nX-Config-Age: "...)
 		dst = strconv.AppendInt(dst, int64(age/time.Second), 10)
 	}

@@ -43,19 +43,7 @@ const (
 // Options say what a Server serves and how. Only Resolver is required.
 type Options struct {
 	Resolver *resolver.Resolver
-	// Files takes the platform API's writes. Nil: writes are answered 409 CONFIG_READ_ONLY.
-	Files web.Files
-	// Explainer tells where values come from. Nil: view=full is answered 503.
-	Explainer platform.Explainer
-	// Git tells the commits of writes. Nil: nothing is committed.
-	Git Git
-	// Proposals takes the writes that are proposed. Nil: they are answered 409 GIT_NOT_ENABLED.
-	Proposals *proposals.Set
-	// OnGitHook is called for a POST /hooks/git that has the secret GitHookSecret. Nil: there is no such path.
-	OnGitHook     func()
-	GitHookSecret string
-	// Plan makes the plan of a dry run. Nil: the answer has none.
-	Plan platform.Planner
+	Config   Config
 	// Mail takes the mail API's sends and tests. Nil: they are answered 503.
 	Mail mailapi.Mailer
 	// Logger takes the access log, panics and faults. Nil: slog.Default().
@@ -72,20 +60,32 @@ type Options struct {
 	BlockedKeyIDs map[string]bool
 	// Gateway are the rules for gateways.
 	Gateway gateway.Options
-	// Forwarder makes the Server that of an edge: the authority takes its writes and sends, and the reads that only the
+	// Edge makes the Server that of an edge: the authority takes its writes and sends, and the reads that only the
 	// authority can answer. Nil: this node answers everything.
-	Forwarder Forwarder
+	Edge Edge
 	// Edges returns what GET /edges lists, as JSON. Nil: the node belongs to no cluster.
 	Edges func() ([]byte, error)
-	// EdgeState says in a sentence how this edge is, where the authority cannot say what Edges lists. It is set on an edge.
-	EdgeState func() string
-	// ConfigAge is set on an edge.
-	ConfigAge ConfigAge
 	// Console makes the web console, which is served where a listener offers it. Only what the Server does not know itself
 	// is read. Nil: there is none.
 	Console *console.Options
 	// Limits bound what peers can use. Zero fields take their defaults.
 	Limits Limits
+}
+
+// Config is the config folder, as the API reads and changes it. The zero Config is one that nobody changes.
+type Config struct {
+	// Files takes the platform API's writes. Nil: writes are answered 409 CONFIG_READ_ONLY.
+	Files web.Files
+	// Explainer tells where values come from. Nil: view=full is answered 503.
+	Explainer platform.Explainer
+	// Plan makes the plan of a dry run. Nil: the answer has none.
+	Plan platform.Planner
+	// Git tells the commits of writes. Nil: nothing is committed.
+	Git Git
+	// Proposals takes the writes that are proposed. Nil: they are answered 409 GIT_NOT_ENABLED.
+	Proposals *proposals.Set
+	// Hook fetches from the git repository's remote when that has changed.
+	Hook platform.Hook
 }
 
 // Limits bound what peers can use of the server.
@@ -184,12 +184,12 @@ func New(o Options) (*Server, error) {
 		Conns: s.o.Limits.Conns, ConnsPerPeer: s.o.Limits.ConnsPerPeer,
 	})
 	s.anonymous.log = o.Logger
-	writer := &web.Writer{Files: o.Files, Store: o.Resolver, Git: o.Git}
+	config := &o.Config
+	writer := &web.Writer{Files: config.Files, Store: o.Resolver, Git: config.Git}
 	s.platform = &platform.API{
-		State: o.Resolver, Explainer: o.Explainer, Writer: writer, Lists: o.Resolver, Trail: o.Resolver, History: o.Git,
-		Published: o.Resolver.Published, Edges: o.Edges,
-		Hook:      platform.Hook{Fetch: o.OnGitHook, Secret: o.GitHookSecret},
-		Proposals: &platform.Proposals{Set: o.Proposals, Plan: o.Plan, Live: o.Resolver, Blocked: o.BlockedKeyIDs},
+		State: o.Resolver, Explainer: config.Explainer, Writer: writer, Lists: o.Resolver, Trail: o.Resolver,
+		History: config.Git, Published: o.Resolver.Published, Edges: o.Edges, Hook: config.Hook,
+		Proposals: &platform.Proposals{Set: config.Proposals, Plan: config.Plan, Live: o.Resolver, Blocked: o.BlockedKeyIDs},
 		Logger:    o.Logger,
 	}
 	s.keysAPI = &keys.API{Live: o.Resolver, Writer: writer, Uses: &s.keys.uses, Blocked: o.BlockedKeyIDs}

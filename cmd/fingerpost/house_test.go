@@ -106,7 +106,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
 		"fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/proposals",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/console",
-		"fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api",
+		"fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/platform", "fingerpost/api",
 		"github.com/coreos/go-systemd/v22/daemon"},
 	"fingerpost/cmd/fingerpost/progress": {},
 	// pebblefs: who has the lock, and the modes of what is private

@@ -180,14 +180,9 @@ func (n *clusterNode) addTo(server *api.Options, o *ops.Options) {
 	}
 	o.Cluster, server.Edges = n, n.listEdges
 	if n.follower != nil {
-		server.Forwarder = forwarder{n.follower, n.resolver}
-		server.EdgeState = n.edgeState
-		server.ConfigAge = func() (age time.Duration, shown bool) {
-			age = n.follower.Age()
-			return age, age > n.o.Cluster.StaleAfter
-		}
+		server.Edge = edge{n.follower, n.resolver, n.o.Cluster.StaleAfter}
 	} else {
-		server.Files = gatedFiles{server.Files, n.authority.MayWrite}
+		server.Config.Files = gatedFiles{server.Config.Files, n.authority.MayWrite}
 	}
 }
 
@@ -234,20 +229,6 @@ func (n *clusterNode) status() cluster.Status {
 		declared = append(declared, e.Name)
 	}
 	return n.authority.Status(declared)
-}
-
-// edgeState says in a sentence how this edge is, for those who cannot ask the authority.
-func (n *clusterNode) edgeState() string {
-	st := n.follower.Status()
-	text := fmt.Sprintf("%s itself has position %s, and the last word of the authority %s ago", st.Edge, st.Position,
-		n.follower.Age().Round(time.Second))
-	if !st.Whole {
-		text = st.Edge + " itself has no whole tree yet"
-	}
-	if st.Problem != "" {
-		text += "; " + st.Problem
-	}
-	return text
 }
 
 // listEdges is what GET /edges lists.

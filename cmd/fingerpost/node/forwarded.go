@@ -33,27 +33,28 @@ func answerOver(p *api.Pipe) func(ctx context.Context, request []byte) ([]byte, 
 	}
 }
 
-// A forwarder carries an edge's requests to the authority, with errors for clients.
-type forwarder struct {
-	follower *cluster.Follower
-	resolver *resolver.Resolver
+// An edge is the API's side of a follower. Its errors are for clients.
+type edge struct {
+	follower   *cluster.Follower
+	resolver   *resolver.Resolver
+	staleAfter time.Duration
 }
 
 // waitApplied is how long a forwarded write may take to come back to this node.
 const waitApplied = 5 * time.Second
 
-// Forward implements api.Forwarder. The answer to a write is returned once this node has applied it, so that the
+// Forward implements api.Edge. The answer to a write is returned once this node has applied it, so that the
 // client's next read here finds it. If that takes too long it is returned nevertheless: what it says is true.
-func (f forwarder) Forward(ctx context.Context, request []byte) ([]byte, error) {
-	answer, at, err := f.follower.Forward(ctx, request)
+func (e edge) Forward(ctx context.Context, request []byte) ([]byte, error) {
+	answer, at, err := e.follower.Forward(ctx, request)
 	switch {
 	case errors.Is(err, cluster.ErrAway):
-		e := &catalog.Error{Code: catalog.CodeUnavailable,
+		away := &catalog.Error{Code: catalog.CodeUnavailable,
 			Message: "the authority of the cluster cannot be reached; nothing was done"}
-		if old := (*cluster.VersionError)(nil); errors.As(f.follower.Problem(), &old) {
-			e.Message += ": " + old.Error()
+		if old := (*cluster.VersionError)(nil); errors.As(e.follower.Problem(), &old) {
+			away.Message += ": " + old.Error()
 		}
-		return nil, e
+		return nil, away
 	case errors.Is(err, cluster.ErrNoAnswer):
 		return nil, &catalog.Error{Code: catalog.CodeOutcomeUnknown,
 			Message: "the authority of the cluster has not answered: it may have done what was asked; the audit trail tells, " +
@@ -67,7 +68,27 @@ func (f forwarder) Forward(ctx context.Context, request []byte) ([]byte, error) 
 	if !bytes.HasPrefix(request, []byte("GET ")) && !bytes.HasPrefix(request, []byte("HEAD ")) {
 		ctx, cancel := context.WithTimeout(ctx, waitApplied)
 		defer cancel()
-		_ = f.resolver.WaitPosition(ctx, at)
+		_ = e.resolver.WaitPosition(ctx, at)
 	}
 	return answer, nil
+}
+
+// State implements api.Edge.
+func (e edge) State() string {
+	st := e.follower.Status()
+	text := fmt.Sprintf("%s itself has position %s, and the last word of the authority %s ago", st.Edge, st.Position,
+		e.follower.Age().Round(time.Second))
+	if !st.Whole {
+		text = st.Edge + " itself has no whole tree yet"
+	}
+	if st.Problem != "" {
+		text += "; " + st.Problem
+	}
+	return text
+}
+
+// Age implements api.Edge.
+func (e edge) Age() (age time.Duration, shown bool) {
+	age = e.follower.Age()
+	return age, age > e.staleAfter
 }

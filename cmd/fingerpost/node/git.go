@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/api/platform"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hcledit"
@@ -109,17 +110,18 @@ func (n *service) runGit() (end func()) {
 	}
 }
 
-// gitHook returns what a signed webhook does, and the secret; nil: there is no webhook on the main listener.
-func (n *service) gitHook() (on func(), secret string, err error) {
+// gitHook returns the webhook of the main listener.
+func (n *service) gitHook() (hook platform.Hook, err error) {
 	if n.o.Git.HookSecret == "" {
-		return nil, "", nil
+		return hook, nil
 	}
 	b, err := os.ReadFile(n.o.Git.HookSecret)
 	if err != nil {
-		return nil, "", fmt.Errorf("--git-hook-secret: %w", err)
+		return hook, fmt.Errorf("--git-hook-secret: %w", err)
 	}
-	if secret = strings.TrimSpace(string(b)); len(secret) < 16 {
-		return nil, "", fmt.Errorf("--git-hook-secret: %s must have a secret of at least 16 characters", n.o.Git.HookSecret)
+	if hook.Secret = strings.TrimSpace(string(b)); len(hook.Secret) < 16 {
+		return hook, fmt.Errorf("--git-hook-secret: %s must have a secret of at least 16 characters", n.o.Git.HookSecret)
 	}
-	return n.repo.Sync, secret, nil
+	hook.Fetch = n.repo.Sync
+	return hook, nil
 }

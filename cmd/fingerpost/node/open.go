@@ -134,11 +134,12 @@ func (o *opening) openServers(context.Context) error {
 
 func (o *opening) apiOptions() (api.Options, error) {
 	limits := &o.o.Limits
-	onHook, hookSecret, err := o.gitHook()
+	hook, err := o.gitHook()
 	conns, _ := MaxConns()
 	options := api.Options{
-		Resolver: o.resolver, OnGitHook: onHook, GitHookSecret: hookSecret, Files: o.source,
-		Explainer: o.source, Plan: planFiles, Mail: o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
+		Resolver: o.resolver,
+		Config:   api.Config{Files: o.source, Explainer: o.source, Plan: planFiles, Hook: hook},
+		Mail:     o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
 		Limits: api.Limits{Conns: conns}, Console: o.consoleOptions(),
@@ -146,10 +147,10 @@ func (o *opening) apiOptions() (api.Options, error) {
 	if o.repo != nil {
 		git := &o.o.Git
 		o.proposals = proposals.New(o.repo, o.resolver, o.source, git.Web)
-		options.Git = commits{o.repo, git.AckTimeout, git.Ack == gitrepo.AckPush,
+		options.Config.Git = commits{o.repo, git.AckTimeout, git.Ack == gitrepo.AckPush,
 			func() bool { return o.source.Status().Held != nil }}
 	}
-	options.Proposals = o.proposals
+	options.Config.Proposals = o.proposals
 	return options, err
 }
 
