@@ -7,7 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/smtp"
+	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -35,19 +37,19 @@ func (m *mailBench) newBareMailer(to *sink, ca []byte) (b *bareMailer, err error
 	return b, err
 }
 
-// writer returns one worker, with a connection of its own.
-func (b *bareMailer) writer() (writer, error) {
-	w := &bareWorker{bareMailer: b, message: bytes.Clone(b.sample)}
-	return writer{
-		write: func(_, number int) error {
+// side is the bare mailer; numbers is the last number of a mail.
+func (b *bareMailer) side(numbers *atomic.Int64) *side {
+	return &side{name: "bare mailer", pid: os.Getpid(), worker: func(int) worker {
+		w := &bareWorker{bareMailer: b, message: bytes.Clone(b.sample)}
+		return worker{close: func() { _ = w.bye() }, do: func() error {
+			number := int(numbers.Add(1))
 			err := w.send(number)
 			if err == nil {
 				b.to.marks.sent(number)
 			}
 			return err
-		},
-		close: func() { _ = w.bye() },
-	}, nil
+		}}
+	}}
 }
 
 // A bareWorker sends over one connection at a time.

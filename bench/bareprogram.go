@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+	"golang.org/x/sys/unix"
 )
 
 // A bareProgram is the baseline of durable writes. Each write makes the system calls that make a file's new content
@@ -30,18 +31,14 @@ const (
 	bareMemTable = 16 << 20
 )
 
-// newBareProgram starts it on a corpus like that of the options, whose files are restored at the end of the command.
-func (b *bench) newBareProgram() (*bareProgram, *editor, error) {
-	c, err := b.openCorpus("bare-", b.corpus)
+// newBareProgram starts it on a corpus like that of the options.
+func (b *bench) newBareProgram() (*bareProgram, error) {
+	c, err := b.openEdited("bare-")
 	if err != nil {
-		return nil, nil, err
-	}
-	e, err := b.edit(c)
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	store, err := b.bareStore(filepath.Join(filepath.Dir(c.config), "bare-store"))
-	return &bareProgram{corpus: c, store: store, record: bytes.Repeat([]byte{'x'}, recordBytes)}, e, err
+	return &bareProgram{corpus: c, store: store, record: bytes.Repeat([]byte{'x'}, recordBytes)}, err
 }
 
 // bareStore opens an empty Pebble store for a baseline, which is removed at the end of the command.
@@ -66,22 +63,21 @@ func (quietPebble) Fatalf(format string, args ...any) {
 	panic(fmt.Sprintf("the store of a baseline: "+format, args...))
 }
 
-// writer returns the writes of one worker.
-func (p *bareProgram) writer() (w writer, err error) {
-	texts := map[int][]byte{} // made once, so that the baseline does not pay for the generator
-	return writer{
-		write: func(project, revision int) error {
-			text := texts[project]
-			if text == nil {
-				text = p.corpus.file(project, p.corpus.Revision)
-				texts[project] = text
-			}
-			at := bytes.Index(text, revisionWord) + len(revisionWord)
-			copy(text[at:at+6], fmt.Sprintf("%06d", revision%1_000_000))
-			return p.write(p.corpus.path(project), text)
-		},
-		close: func() {},
-	}, nil
+// side is the bare program with a worker for each list of projects.
+func (p *bareProgram) side(own [][]int) *side {
+	texts := make([][]byte, p.corpus.Projects) // made once, so that the baseline does not pay for the generator
+	for _, projects := range own {
+		for _, project := range projects {
+			texts[project] = p.corpus.file(project, 0)
+		}
+	}
+	return writes("bare program", os.Getpid(), p.corpus, own, func() (func(project, revision int) error, func()) {
+		return func(project, revision int) error {
+			at := bytes.Index(texts[project], revisionWord) + len(revisionWord)
+			copy(texts[project][at:at+6], fmt.Sprintf("%06d", revision%1_000_000))
+			return p.write(p.corpus.path(project), texts[project])
+		}, func() {}
+	})
 }
 
 // write replaces a file durably: temporary file, fsync, exchange, fsync of the folder, an unsynced batch, and removal
@@ -97,13 +93,8 @@ func (p *bareProgram) write(path string, text []byte) error {
 	if err == nil {
 		err = temp.Sync()
 	}
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = swapFiles(name, path)
-	}
-	swapped := err == nil
-	if errors.Is(err, errors.ErrUnsupported) { // as fingerpost does there
-		err = os.Rename(name, path)
+	if err = errors.Join(err, temp.Close()); err == nil {
+		err = unix.Renameat2(unix.AT_FDCWD, name, unix.AT_FDCWD, path, unix.RENAME_EXCHANGE)
 	}
 	if err == nil {
 		err = syncFolder(folder)
@@ -111,12 +102,7 @@ func (p *bareProgram) write(path string, text []byte) error {
 	if err == nil {
 		err = p.store.Set([]byte(path), p.record, pebble.NoSync)
 	}
-	if swapped || err != nil {
-		if gone := os.Remove(name); err == nil {
-			err = gone
-		}
-	}
-	return err
+	return errors.Join(err, os.Remove(name))
 }
 
 func syncFolder(path string) error {

@@ -8,25 +8,27 @@ import (
 )
 
 // A client makes one call at a time over one connection, which opens with the first call. It shares the machine with
-// the server, and so does little, as the load does. Not safe for concurrent use.
+// the server and so does little. Not safe for concurrent use.
 type client struct {
 	addr, header string
-	conn         net.Conn // nil while closed
+	conn         net.Conn  // nil while closed
+	deadline     time.Time // of the connection
 	out, in      []byte
 }
 
-const clientTimeout = 10 * time.Second
+const (
+	clientTimeout = 10 * time.Second
+	maxAnswer     = 32 << 10
+)
 
 // newClient calls the API with a key that may resolve and write.
 func newClient(addr, key string) *client {
-	return &client{addr: addr, header: "X-PLATFORM-KEY: " + key + "\r\n", in: make([]byte, maxAnswer)}
+	return &client{addr: addr, header: "X-PLATFORM-KEY: " + key + "\r\n"}
 }
 
 // newMailClient calls the mail API.
 func newMailClient(addr, key string) *client {
-	c := newClient(addr, key)
-	c.header = "X-Internal-Service-Token: " + key + "\r\nX-Internal-Service-Name: bench\r\n"
-	return c
+	return &client{addr: addr, header: "X-Internal-Service-Token: " + key + "\r\nX-Internal-Service-Name: bench\r\n"}
 }
 
 // close closes the connection; another call opens it again.
@@ -37,27 +39,51 @@ func (c *client) close() {
 	}
 }
 
+// connect opens the connection unless it is open.
+func (c *client) connect() (err error) {
+	if c.conn != nil {
+		return nil
+	}
+	if c.conn, err = net.DialTimeout("tcp", c.addr, clientTimeout); err != nil {
+		return fmt.Errorf("connect to %s: %w", c.addr, err)
+	}
+	c.deadline = time.Time{}
+	if c.in == nil {
+		c.in = make([]byte, maxAnswer)
+	}
+	return nil
+}
+
+const resolvePath = "/api/platform/projects/resolve?domain="
+
 // resolve asks for a domain.
 func (c *client) resolve(domain []byte) (answer, error) {
 	return c.call("GET", resolvePath+string(domain), nil)
 }
 
 // call makes a request; body is JSON, or nil. The answer's body is valid until the next call.
-func (c *client) call(method, path string, body []byte) (a answer, err error) {
+func (c *client) call(method, path string, body []byte) (answer, error) {
 	c.out = fmt.Appendf(c.out[:0], "%s %s HTTP/1.1\r\nHost: %s\r\n%s", method, path, c.addr, c.header)
 	if body != nil {
 		c.out = fmt.Appendf(c.out, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
 	}
 	c.out = append(append(c.out, "\r\n"...), body...)
-	if c.conn == nil {
-		if c.conn, err = net.DialTimeout("tcp", c.addr, clientTimeout); err != nil {
-			return a, fmt.Errorf("connect to %s: %w", c.addr, err)
-		}
-	}
-	if err := c.conn.SetDeadline(time.Now().Add(clientTimeout)); err != nil {
+	return c.exchange(c.out)
+}
+
+// exchange sends a whole request. The answer is valid until the next call.
+func (c *client) exchange(request []byte) (a answer, err error) {
+	if err := c.connect(); err != nil {
 		return a, err
 	}
-	if _, err := c.conn.Write(c.out); err != nil {
+	// A deadline costs two timers, so it is set once in half of its time.
+	if now := time.Now(); c.deadline.Sub(now) < clientTimeout/2 {
+		c.deadline = now.Add(clientTimeout)
+		if err := c.conn.SetDeadline(c.deadline); err != nil {
+			return a, err
+		}
+	}
+	if _, err := c.conn.Write(request); err != nil {
 		return a, fmt.Errorf("send a request: %w", err)
 	}
 	for n := 0; ; {
@@ -67,10 +93,12 @@ func (c *client) call(method, path string, body []byte) (a answer, err error) {
 		}
 		n += m
 		a, whole, err := parseAnswer(c.in[:n])
-		if err != nil || whole {
+		switch {
+		case err != nil || whole && a.length == n:
 			return a, err
-		}
-		if n == len(c.in) {
+		case whole:
+			return a, errors.New("wait for an answer: there is more than one")
+		case n == len(c.in):
 			return a, errors.New("wait for an answer: it is too long")
 		}
 	}

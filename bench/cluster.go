@@ -37,7 +37,6 @@ func (o *clusterOptions) register(f *flag.FlagSet) {
 type clusterBench struct {
 	*bench
 	corpus    *corpus
-	editor    *editor
 	authority *server
 	nats      string    // where edges follow
 	nodes     []*server // the edges
@@ -45,13 +44,12 @@ type clusterBench struct {
 
 // runCluster measures how soon a write is visible on all edges, and what a cluster costs its authority and an edge.
 func runCluster(ctx context.Context, b *bench) (*report, error) {
-	p := b.corpusParams()
-	alike, err := b.openCorpus("write-", p) // served without a cluster
+	alike, err := b.openEdited("write-") // served without a cluster
 	if err != nil {
 		return nil, err
 	}
 	c := &clusterBench{bench: b}
-	if c.corpus, err = b.openCorpus("cluster-", p); err != nil {
+	if c.corpus, err = b.openEdited("cluster-"); err != nil {
 		return nil, err
 	}
 	rep := &report{Parameters: b.parameters(c.corpus, map[string]any{
@@ -92,13 +90,6 @@ func runCluster(ctx context.Context, b *bench) (*report, error) {
 	return rep, nil
 }
 
-// corpusParams are those of a corpus whose key may write.
-func (b *bench) corpusParams() corpusParams {
-	p := b.corpus
-	p.Writes = true
-	return p
-}
-
 // memoryOfChildren returns the resident memory of a process's children in MiB; 0 where the kernel does not show them.
 func memoryOfChildren(pid int) (total float64, err error) {
 	all, err := processes(pid)
@@ -117,14 +108,6 @@ func memoryOfChildren(pid int) (total float64, err error) {
 
 // start declares the edges and starts the authority.
 func (c *clusterBench) start(ctx context.Context) (err error) {
-	if c.editor, err = c.edit(c.corpus); err != nil {
-		return err
-	}
-	declared := filepath.Join(c.corpus.config, "edges.hcl")
-	c.atEnd(func() error { return os.Remove(declared) })
-	if err := os.RemoveAll(declared); err != nil {
-		return fmt.Errorf("declare edges: %w", err)
-	}
 	for i := range slices.Max(c.cluster.edges) {
 		cmd := exec.CommandContext(ctx, c.binary, "edges", "keygen", edgeName(i), "--config", c.corpus.config)
 		seed, err := cmd.Output()
@@ -188,29 +171,18 @@ func (c *clusterBench) firstEdge(ctx context.Context, plain *server, rep *report
 
 // onAnEdge compares resolve on an edge with resolve without a cluster, also while writes come in at the authority.
 func (c *clusterBench) onAnEdge(ctx context.Context, plain *server, alike *corpus, rep *report) error {
-	schedule := zipfSchedule(c.corpus.Domains)
-	base, quiet := c.fullSpeed("without a cluster", known(plain, alike, schedule)), c.fullSpeed("an edge",
-		known(c.nodes[0], c.corpus, schedule))
-	for _, of := range []target{known(plain, alike, schedule), known(c.nodes[0], c.corpus, schedule)} {
-		if err := c.warm(ctx, of); err != nil {
+	edge := c.nodes[0]
+	for server, of := range map[*server]*corpus{plain: alike, edge: c.corpus} {
+		if err := c.fill(ctx, server, of, of.names()); err != nil {
 			return err
 		}
 	}
-	projects := muchAsked(schedule, c.corpus.perProject())
-	own := deal(projects, min(pacedClients, len(projects)))
-	c.editor.touch(own)
-	ours := c.side(c.authority, c.corpus, c.editor)
+	base := c.fullSpeed(resolves(plain, alike, alike.zipf()))
+	quiet := c.fullSpeed(resolves(edge, c.corpus, c.corpus.zipf()))
+	base.name = "without a cluster"
 	busy := newTurn("an edge, with writes", func(ctx context.Context, t *turn) error {
-		writing, stop := context.WithCancel(ctx)
-		defer stop()
-		failed := make(chan error, 1)
-		go func() {
-			_, err := ours.write(writing, own, every(writeRate), 0)
-			failed <- err
-		}()
-		err := quiet.measure(ctx, t)
-		stop()
-		return errors.Join(err, <-failed)
+		_, err := pacedWrites(c.authority, c.corpus).while(ctx, func() error { return quiet.measure(ctx, t) })
+		return err
 	})
 	if err := c.alternate(ctx, base, quiet, busy); err != nil {
 		return err
@@ -223,34 +195,18 @@ func (c *clusterBench) onAnEdge(ctx context.Context, plain *server, alike *corpu
 	return nil
 }
 
-func (c *clusterBench) side(s *server, of *corpus, e *editor) *writeSide {
-	return &writeSide{name: s.name, pid: s.pid, last: &e.last, writer: func() (writer, error) {
-		return servedWriter(s,
-			of)
-	}}
-}
-
 // writePath compares durable writes at the authority with those without a cluster.
 func (c *clusterBench) writePath(ctx context.Context, plain *server, alike *corpus, rep *report) error {
-	e, err := c.edit(alike)
-	if err != nil {
-		return err
-	}
 	own := ownFiles(c.corpus.Projects, min(c.connections, c.corpus.Projects))
-	c.editor.touch(own)
-	e.touch(own)
-	theirs := c.side(plain, alike, e)
-	theirs.name = "without a cluster"
-	turns := []*turn{c.writing(c.side(c.authority, c.corpus, c.editor), own, 0), c.writing(theirs, own, 0)}
-	if err := c.lead(ctx, turns...); err != nil {
-		return err
-	}
-	if err := c.alternate(ctx, turns...); err != nil {
+	ours := c.writing(served(c.authority, c.corpus, own), len(own))
+	base := c.writing(served(plain, alike, own), len(own))
+	base.name = "without a cluster"
+	if err := c.alternate(ctx, ours, base); err != nil {
 		return err
 	}
 	rep.add(
-		turns[0].against(turns[1], perSecond, "durable writes at the authority", "writes/s").ratioAtLeast(0.9),
-		turns[0].against(turns[1], cpuEach, "CPU of a write at the authority", "ms/write"))
+		ours.against(base, perSecond, "durable writes at the authority", "writes/s").ratioAtLeast(0.9),
+		ours.against(base, cpuEach, "CPU of a write at the authority", "µs/write"))
 	return nil
 }
 
@@ -323,12 +279,10 @@ func (c *clusterBench) askNode(ctx context.Context, client *http.Client, s *serv
 func (c *clusterBench) timeEach(ctx context.Context, t *turn, everywhere func(position string) error) error {
 	client := &http.Client{Timeout: clientTimeout}
 	defer client.CloseIdleConnections()
-	c.editor.touch([][]int{{0}})
 	slug := c.corpus.slugs[0]
 	var took latencies
-	took.reserve()
 	for until := time.Now().Add(c.round); time.Now().Before(until); {
-		body := fmt.Sprintf(`{"description":%q}`, description(slug, int(c.editor.last.Add(1))))
+		body := fmt.Sprintf(`{"description":%q}`, description(slug, int(c.corpus.last.Add(1))))
 		position, err := c.askNode(ctx, client, c.authority, http.MethodPut, projectURL(slug), body, "")
 		if err != nil {
 			return err
@@ -337,8 +291,8 @@ func (c *clusterBench) timeEach(ctx context.Context, t *turn, everywhere func(po
 		if err := everywhere(position); err != nil {
 			return err
 		}
-		took.add(time.Since(answered))
-		await(ctx, time.Now().Add(pauseBetween))
+		took = append(took, time.Since(answered))
+		time.Sleep(pauseBetween)
 	}
 	t.addTails(took)
 	return nil
@@ -377,7 +331,6 @@ func (c *clusterBench) timeBare(ctx context.Context, t *turn, subscribers int) e
 	}
 	defer from.Close()
 	var took latencies
-	took.reserve()
 	for until := time.Now().Add(c.round); time.Now().Before(until); {
 		began := time.Now()
 		arrived.Add(subscribers)
@@ -385,8 +338,8 @@ func (c *clusterBench) timeBare(ctx context.Context, t *turn, subscribers int) e
 			return fmt.Errorf("bare NATS: %w", err)
 		}
 		arrived.Wait()
-		took.add(time.Since(began))
-		await(ctx, time.Now().Add(pauseBetween))
+		took = append(took, time.Since(began))
+		time.Sleep(pauseBetween)
 	}
 	t.addTails(took)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"fingerpost/resolver/catalog"
 )
@@ -16,10 +17,8 @@ const corpusSeed = 1
 
 // corpusParams determine every byte of a corpus except its key.
 type corpusParams struct {
-	Projects int  `json:"projects"`
-	Domains  int  `json:"domains"`
-	Revision int  `json:"revision"`         // of every project, see projectFile
-	Writes   bool `json:"writes,omitempty"` // the key may write, too
+	Projects int `json:"projects"`
+	Domains  int `json:"domains"`
 }
 
 func (p corpusParams) check() error {
@@ -38,14 +37,14 @@ func (p corpusParams) String() string {
 	return fmt.Sprintf("%d-%d", p.Projects, p.Domains)
 }
 
-// A corpus is a config folder of generated projects, with what is needed to ask about them. It is read-only, and so
-// safe for concurrent use.
+// A corpus is a config folder of generated projects, with what is needed to ask about them. Safe for concurrent use.
 type corpus struct {
 	corpusParams
 	config string // the folder
-	key    string // the text of a key that may resolve and read, and also write if Writes is set
+	key    string // the text of a key that may resolve, read and write
 	slugs  []string
-	asked  []string // askedLabel by number of the domain in its project
+	asked  []string     // askedLabel by number of the domain in its project
+	last   atomic.Int64 // the last revision that a project was given, see projectFile
 }
 
 // newCorpus returns a corpus in a config folder that is yet to be written.
@@ -59,7 +58,6 @@ func newCorpus(config string, p corpusParams) *corpus {
 
 const (
 	metaFile  = "corpus.json"
-	dirtyFile = "dirty"
 	keysFile  = "keys.hcl"
 	perFolder = 1000 // files in one sub-folder
 )
@@ -72,18 +70,17 @@ type corpusMeta struct {
 }
 
 // corpusVersion changes with the generator, so that older corpora are generated again.
-const corpusVersion = 3
+const corpusVersion = 4
 
-// openCorpus returns the corpus with these parameters below dir. It generates the corpus unless it exists and is clean.
+// openCorpus returns the corpus with these parameters below dir. It generates the corpus unless it exists and was not
+// edited.
 func openCorpus(dir string, p corpusParams) (*corpus, error) {
 	c := newCorpus(filepath.Join(dir, "projects.d"), p)
 	var meta corpusMeta
 	b, err := os.ReadFile(filepath.Join(dir, metaFile))
 	if err == nil && json.Unmarshal(b, &meta) == nil && meta.Params == p && meta.Version == corpusVersion {
-		if _, err := os.Lstat(filepath.Join(dir, dirtyFile)); errors.Is(err, os.ErrNotExist) {
-			c.key = meta.Key
-			return c, nil
-		}
+		c.key = meta.Key
+		return c, nil
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("remove the old corpus: %w", err)
@@ -110,25 +107,17 @@ func (c *corpus) write(keyID string) error {
 			return err
 		}
 	}
-	allow := []string{"resolve", "read"}
-	if c.Writes {
-		allow = append(allow, "write")
-	}
-	if err := os.WriteFile(filepath.Join(c.config, keysFile), keyFile(keyID, c.key, allow...), 0o644); err != nil {
+	keys := keyFile(keyID, c.key, "resolve", "read", "write")
+	if err := os.WriteFile(filepath.Join(c.config, keysFile), keys, 0o644); err != nil {
 		return err
 	}
-	return c.writeProjects(c.Revision, 1)
-}
-
-// writeProjects writes the files of every n-th project at a revision.
-func (c *corpus) writeProjects(revision, every int) error {
 	const writers = 4
 	errs := make([]error, writers)
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
-			for i := w * every; i < c.Projects && errs[w] == nil; i += writers * every {
-				errs[w] = os.WriteFile(c.path(i), c.file(i, revision), 0o644)
+			for i := w; i < c.Projects && errs[w] == nil; i += writers {
+				errs[w] = os.WriteFile(c.path(i), c.file(i, 0), 0o644)
 			}
 		})
 	}
@@ -159,11 +148,17 @@ func (c *corpus) appendHost(dst []byte, n int) []byte {
 	return append(dst, hostSuffix...)
 }
 
-// markDirty records that files will differ from the generated ones; clean ends that.
-func (c *corpus) markDirty() error {
-	return os.WriteFile(filepath.Join(filepath.Dir(c.config), dirtyFile), nil, 0o644)
+// edited says that files will differ from the generated ones: the next run generates the corpus again.
+func (c *corpus) edited() error {
+	err := os.Remove(filepath.Join(filepath.Dir(c.config), metaFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
-func (c *corpus) clean() error {
-	return os.Remove(filepath.Join(filepath.Dir(c.config), dirtyFile))
+// save gives a project a new revision and returns it.
+func (c *corpus) save(project int, how saver) (int, error) {
+	revision := int(c.last.Add(1))
+	return revision, how.save(c.path(project), c.file(project, revision))
 }

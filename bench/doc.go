@@ -11,8 +11,8 @@
 // not show.
 //
 // A command is a function that returns a report: rows, each with its baseline. Whatever it starts or changes ends with
-// the command, see bench.atEnd. What it compares are turns, each with a function that measures one round;
-// bench.alternate is the only loop over rounds. A round asks a target (a load), or writes or sends mail (a writeSide).
+// the command, see bench.atEnd. What it compares are sides: each has workers that ask, write or send. A load lets them
+// work for a while, a turn measures one round of a load, and bench.alternate is the only loop over rounds.
 //
-// The load needs Linux (epoll, /proc).
+// It needs Linux.
 package main

@@ -100,7 +100,6 @@ func (c *clusterBench) declareLight() error {
 		}
 	}
 	path := filepath.Join(c.corpus.config, "light.hcl")
-	c.atEnd(func() error { return os.RemoveAll(path) })
 	return os.WriteFile(path, []byte(blocks.String()), 0o644)
 }
 

@@ -15,40 +15,27 @@ import (
 // tokenSecret signs the tokens of every project of a corpus.
 const tokenSecret = "a secret of the bench, of 32 bytes or more"
 
-// checked asks a gateway listener whether requests for known names may pass. It is both the asker and the protocol of
-// one load, which alternates between choosing and sending a question.
-type checked struct {
-	scheduled
-	tokens [][]byte // the Authorization line of each project; nil: the requests have no token
-	name   uint32   // the last one asked for
-}
-
-func (k *checked) ask(q *question, dst []byte) []byte {
-	dst = k.scheduled.ask(q, dst)
-	k.name = q.name
-	return dst
-}
-
-func (k *checked) appendRequest(dst, domain []byte) []byte {
-	if k.tokens == nil {
-		dst = append(append(dst, "GET /check HTTP/1.1\r\nHost: "...), domain...)
-		return append(dst, "\r\n\r\n"...)
+// checking is the question of a gateway whether a request for a name may pass, with a token unless tokens is nil.
+func (c *corpus) checking(tokens [][]byte) question {
+	return question{
+		request: func(dst []byte, name int) []byte {
+			path, token := "/check", []byte(nil)
+			if tokens != nil {
+				path, token = "/check?auth=required", tokens[name/c.perProject()]
+			}
+			dst = append(append(append(dst, "GET "...), path...), " HTTP/1.1\r\nHost: "...)
+			dst = append(c.appendHost(dst, name), "\r\n"...)
+			return append(append(dst, token...), "\r\n"...)
+		},
+		judge: func(a answer, name int) error {
+			slug := c.slugs[name/c.perProject()]
+			if a.status != 200 || len(a.body) > 0 || !bytes.Contains(a.head, []byte("\r\nX-Project-Slug: "+slug+"\r\n")) ||
+				tokens != nil && !bytes.Contains(a.head, []byte("\r\nX-User-Id: user\r\n")) {
+				return fmt.Errorf("a check of %s: %s%s", slug, a.head, a.body)
+			}
+			return nil
+		},
 	}
-	dst = append(append(dst, "GET /check?auth=required HTTP/1.1\r\nHost: "...), domain...)
-	dst = append(dst, "\r\n"...)
-	dst = append(dst, k.tokens[k.project(&question{name: k.name})]...)
-	return append(dst, "\r\n"...)
-}
-
-func (k *checked) judge(q *question, a answer) fault {
-	switch {
-	case a.status != 200:
-		return faultStatus
-	case len(a.body) > 0 || !bytes.Contains(a.head, []byte("\r\nX-Project-Slug: "+k.corpus.slugs[k.project(q)]+"\r\n")),
-		k.tokens != nil && !bytes.Contains(a.head, []byte("\r\nX-User-Id: user\r\n")):
-		return faultContent
-	}
-	return faultNone
 }
 
 // tokensOf returns an Authorization line for each project.
@@ -86,9 +73,12 @@ func runGate(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	schedule := zipfSchedule(c.Domains)
+	schedule := c.zipf()
 	size, err := answerSize(s, c, schedule[:200])
 	if err != nil {
+		return nil, err
+	}
+	if err := b.fill(ctx, s, c, c.names()); err != nil {
 		return nil, err
 	}
 	floor, err := b.floor(ctx, c, size)
@@ -97,22 +87,19 @@ func runGate(ctx context.Context, b *bench) (*report, error) {
 	}
 	gate := *s
 	gate.addr = addr
-	check := func(tokens [][]byte) target {
-		k := &checked{scheduled: scheduled{corpus: c, schedule: schedule}, tokens: tokens}
-		return target{server: &gate, corpus: c, asker: k, protocol: k}
+	check := func(tokens [][]byte) *side {
+		return asks(&gate, schedule, func() question { return c.checking(tokens) })
 	}
 	var turns []*turn
-	for _, t := range []struct {
+	for _, one := range []struct {
 		name string
-		of   target
+		of   *side
 	}{
-		{"resolve hits", known(s, c, schedule)}, {floorCommand, known(floor, c, schedule)},
+		{"resolve hits", resolves(s, c, schedule)}, {floorCommand, resolves(floor, c, schedule)},
 		{"checks", check(nil)}, {"checks with a token", check(tokensOf(c))},
 	} {
-		if err := b.warm(ctx, t.of); err != nil {
-			return nil, err
-		}
-		turns = append(turns, b.fullSpeed(t.name, t.of))
+		one.of.name = one.name
+		turns = append(turns, b.fullSpeed(one.of))
 	}
 	if err := b.alternate(ctx, turns...); err != nil {
 		return nil, err

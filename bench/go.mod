@@ -7,7 +7,6 @@ require fingerpost v0.0.0
 replace fingerpost => ../
 
 require (
-	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0

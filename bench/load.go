@@ -2,211 +2,204 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// A load is one phase of questions over keep-alive connections.
+// A side does the work that a measurement compares: fingerpost, a baseline, or a peer.
+type side struct {
+	name   string
+	pid    int // whose CPU time is counted
+	worker func(i int) worker
+	// waits for what the work has left to do, which counts as its time; nil: nothing
+	settle func(ctx context.Context) error
+}
+
+// A worker does one operation after the other. A wrong result is an error, which voids the figures. Not safe for
+// concurrent use.
+type worker struct {
+	do    func() error
+	close func()
+}
+
+// A load is one phase of work. It ends with its duration, its count or the context, whichever comes first and is set.
 type load struct {
-	target
-	connections int
-	duration    time.Duration // 0: no limit in time
-	count       int           // 0: no limit in questions
-	rate        float64       // questions a second, at random intervals; 0: as fast as answers come
+	*side
+	workers  int
+	duration time.Duration
+	count    int
+	// operations a second, each at a random moment of its interval; 0: a worker's next begins when one has ended
+	rate float64
 }
 
-// A target is a server and what it is asked.
-type target struct {
-	server   *server
-	corpus   *corpus
-	asker    asker
-	protocol protocol // nil: GET of resolve with the key of the corpus
+// An outcome is what a load has done. With a rate, latencies count from when an operation was due.
+type outcome struct {
+	elapsed time.Duration
+	latencies
 }
 
-// known is a target that is asked for names of a corpus and must know them.
-func known(s *server, c *corpus, schedule []uint32) target {
-	return target{server: s, corpus: c, asker: &scheduled{corpus: c, schedule: schedule}}
-}
+func (o *outcome) perSecond() float64 { return float64(len(o.latencies)) / o.elapsed.Seconds() }
 
-// A loadResult is the result of a load.
-type loadResult struct {
-	requests  int // answers, good or bad
-	elapsed   time.Duration
-	latencies latencies // open loop: from the intended moment of sending; closed loop: from the moment of sending
-	faults    [faultKinds]int
-}
-
-func (r *loadResult) perSecond() float64 { return float64(r.requests) / r.elapsed.Seconds() }
-
-// failures is the number of answers that were wrong in any way.
-func (r *loadResult) failures() int {
-	n := 0
-	for _, c := range r.faults[faultNone+1:] {
-		n += c
+// run does the work, and waits for outstanding operations. The end of ctx is no error.
+func (l load) run(ctx context.Context) (*outcome, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if l.duration > 0 {
+		defer time.AfterFunc(l.duration, cancel).Stop()
 	}
-	return n
+	workers := make([]worker, l.workers)
+	for i := range workers {
+		workers[i] = l.worker(i)
+		defer workers[i].close()
+	}
+	began := time.Now()
+	var due chan time.Duration
+	if l.rate > 0 {
+		due = make(chan time.Duration, l.workers)
+		go l.pace(ctx, began, due)
+	}
+	var begun atomic.Int64
+	var wg sync.WaitGroup
+	took, errs := make([]latencies, l.workers), make([]error, l.workers)
+	for i, w := range workers {
+		wg.Go(func() {
+			own := make(latencies, 0, 1<<12)
+			for errs[i] == nil && ctx.Err() == nil {
+				from, ok := time.Since(began), true
+				if due != nil {
+					from, ok = <-due
+				}
+				if !ok || l.count > 0 && begun.Add(1) > int64(l.count) {
+					break
+				}
+				if errs[i] = w.do(); errs[i] != nil {
+					cancel()
+				}
+				own = append(own, time.Since(began)-from)
+			}
+			took[i] = own
+		})
+	}
+	wg.Wait()
+	if l.settle != nil {
+		errs = append(errs, l.settle(context.WithoutCancel(ctx)))
+	}
+	out := &outcome{elapsed: time.Since(began)}
+	for _, own := range took {
+		out.latencies = append(out.latencies, own...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("%s: %w", l.name, err)
+	}
+	return out, nil
 }
 
-// describeFaults lists the faults with their counts.
-func (r *loadResult) describeFaults() string {
-	text := ""
-	for f := faultNone + 1; f < faultKinds; f++ {
-		if r.faults[f] > 0 {
-			text += fmt.Sprintf(" %s: %d", faultNames[f], r.faults[f])
+// pace tells when operations are due until ctx ends. It sleeps in the kernel: the runtime's timers may be a millisecond
+// late, which would count as the server's latency.
+func (l load) pace(ctx context.Context, began time.Time, due chan<- time.Duration) {
+	defer close(due)
+	for i := 0; ; i++ {
+		at := time.Duration((float64(i) + rand.Float64()) / l.rate * float64(time.Second))
+		if wait := unix.NsecToTimespec(int64(at - time.Since(began))); wait.Sec >= 0 && wait.Nsec > 0 {
+			_ = unix.Nanosleep(&wait, nil) // a signal ends it early
+		}
+		select {
+		case due <- at:
+		case <-ctx.Done():
+			return
 		}
 	}
-	return text
 }
 
-// require returns an error if there are wrong answers, for loads in which a single one voids the figures.
-func (r *loadResult) require() error {
-	if n := r.failures(); n > 0 {
-		return fmt.Errorf("%d of %d answers were wrong:%s", n, r.requests, r.describeFaults())
-	}
-	if r.requests == 0 {
-		return fmt.Errorf("no answer within %v", r.elapsed)
-	}
-	return nil
+// while runs a load as long as f runs.
+func (l load) while(ctx context.Context, f func() error) (*outcome, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var out *outcome
+	var err error
+	var running sync.WaitGroup
+	running.Go(func() { out, err = l.run(ctx) })
+	errF := f()
+	stop()
+	running.Wait()
+	return out, errors.Join(errF, err)
 }
 
-const (
-	maxRequest   = 1 << 10
-	maxAnswer    = 32 << 10
-	stallTime    = 30 * time.Second // without any answer in this time the load fails
-	idleInterval = 100 * time.Millisecond
-)
-
-// run asks until the duration, the count or ctx ends, which is no error, and then waits for the outstanding answers.
-func (l load) run(ctx context.Context) (*loadResult, error) {
-	p, err := newPoller(l.server.addr, l.connections)
-	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", l.server.name, err)
-	}
-	defer p.close()
-	if l.protocol == nil {
-		l.protocol = httpResolve{tail: requestTail(l.server.addr, l.corpus.key)}
-	}
-	d := driver{load: l, poller: p, result: new(loadResult)}
-	d.result.latencies.reserve()
-	return d.result, d.drive(ctx)
+// A question is what a worker asks about names of a corpus; it may keep what it needs from the request to the answer.
+type question struct {
+	request func(dst []byte, name int) []byte
+	judge   func(a answer, name int) error
 }
 
-// A driver is a running load.
-type driver struct {
-	load
-	poller *poller
-	result *loadResult
-	domain []byte // the one asked for next
-	sent   int
-	began  time.Time
-	last   time.Duration // when the last answer came, since began
-	free   []*wire
+// asks is a side whose workers ask a server about the names of a schedule, in its order, again and again.
+func asks(s *server, schedule []uint32, ask func() question) *side {
+	var next atomic.Int64
+	return &side{name: s.name, pid: s.pid, worker: func(int) worker {
+		c, q := newClient(s.addr, ""), ask()
+		_ = c.connect() // now, so that it costs the first question nothing; an error comes again with it
+		var request []byte
+		return worker{close: c.close, do: func() error {
+			name := int(schedule[int(next.Add(1)-1)%len(schedule)])
+			request = q.request(request[:0], name)
+			a, err := c.exchange(request)
+			if err == nil {
+				err = q.judge(a, name)
+			}
+			return err
+		}}
+	}}
 }
 
-// drive is the loop: send what is due on free connections, wait for answers, judge them.
-func (d *driver) drive(ctx context.Context) error {
-	release := pinThread()
-	defer release()
-	for i := range d.poller.wires {
-		d.free = append(d.free, &d.poller.wires[i])
-	}
-	random := rand.New(rand.NewPCG(corpusSeed, 0xa221))
-	d.began = time.Now()
-	var due time.Duration // when the next question is due, since began
-	for {
-		now := time.Since(d.began)
-		asking := d.asking(ctx, now)
-		busy := len(d.poller.wires) - len(d.free)
-		if !asking && busy == 0 {
-			d.result.elapsed = now
+// resolves is a side that resolves names of a corpus, and must know them.
+func resolves(s *server, c *corpus, schedule []uint32) *side {
+	return asks(s, schedule, func() question { return c.resolving(s.addr) })
+}
+
+// resolving is the question of resolve. The answer must be about the right project.
+func (c *corpus) resolving(addr string) question {
+	tail := " HTTP/1.1\r\nHost: " + addr + "\r\nX-PLATFORM-KEY: " + c.key + "\r\n\r\n"
+	return question{
+		request: func(dst []byte, name int) []byte {
+			return append(c.appendHost(append(dst, "GET "+resolvePath...), name), tail...)
+		},
+		judge: func(a answer, name int) error {
+			if slug := c.slugs[name/c.perProject()]; a.status != 200 || !hasSlug(a.body, slug) {
+				return fmt.Errorf("asked for %s: status %d: %s", slug, a.status, a.body)
+			}
 			return nil
-		}
-		if busy > 0 && now-d.last > stallTime {
-			return fmt.Errorf("%s has not answered for %v", d.server.name, stallTime)
-		}
-		for asking && len(d.free) > 0 && (d.rate == 0 || due <= now) {
-			if err := d.send(due, now); err != nil {
+		},
+	}
+}
+
+// newest is the question of resolve, and the answer must not be torn, nor older than one that came before the request.
+// seen has the newest revision of each project in an answer so far.
+func (c *corpus) newest(addr string, seen []atomic.Int32) question {
+	q := c.resolving(addr)
+	var least int32
+	return question{
+		request: func(dst []byte, name int) []byte {
+			least = seen[name/c.perProject()].Load()
+			return q.request(dst, name)
+		},
+		judge: func(a answer, name int) error {
+			if err := q.judge(a, name); err != nil {
 				return err
 			}
-			if d.rate > 0 {
-				due += time.Duration(random.ExpFloat64() / d.rate * 1e9)
+			got, ok := revisionOf(a.body)
+			if !ok || int32(got) < least {
+				return fmt.Errorf("revision %06d was answered before; a torn or older answer: %s", least, a.body)
 			}
-			asking = d.count == 0 || d.sent < d.count
-		}
-		wait := idleInterval
-		if asking && d.rate > 0 && len(d.free) > 0 {
-			wait = min(wait, max(0, due-now))
-		}
-		ready, err := d.poller.wait(wait)
-		if err != nil {
-			return fmt.Errorf("wait for answers: %w", err)
-		}
-		now = time.Since(d.began)
-		for _, w := range ready {
-			if err := d.receive(w, now); err != nil {
-				return err
+			for newest := &seen[name/c.perProject()]; ; {
+				if now := newest.Load(); now >= int32(got) || newest.CompareAndSwap(now, int32(got)) {
+					return nil
+				}
 			}
-		}
+		},
 	}
-}
-
-func (d *driver) asking(ctx context.Context, now time.Duration) bool {
-	return (d.duration == 0 || now < d.duration) && (d.count == 0 || d.sent < d.count) && ctx.Err() == nil
-}
-
-func (d *driver) send(due, now time.Duration) error {
-	w := d.free[len(d.free)-1]
-	d.free = d.free[:len(d.free)-1]
-	d.domain = d.asker.ask(&w.question, d.domain[:0])
-	w.out = d.protocol.appendRequest(w.out[:0], d.domain)
-	if len(d.free) == len(d.poller.wires)-1 {
-		d.last = now // the first question in flight: the wait for an answer begins here
-	}
-	w.due, w.busy = now, true
-	if d.rate > 0 {
-		w.due = due
-	}
-	d.sent++
-	if err := w.write(); err != nil {
-		return d.broken(w)
-	}
-	return nil
-}
-
-func (d *driver) receive(w *wire, now time.Duration) error {
-	if err := w.read(); err != nil {
-		return d.broken(w)
-	}
-	a, whole, err := parseAnswer(w.in)
-	switch {
-	case err != nil || !w.busy || whole && a.length != len(w.in) || !whole && len(w.in) == cap(w.in):
-		return d.broken(w)
-	case !whole:
-		return nil
-	}
-	d.last = now
-	d.result.requests++
-	d.result.faults[d.asker.judge(&w.question, a)]++
-	d.result.latencies.add(now - w.due)
-	w.in, w.busy = w.in[:0], false
-	d.free = append(d.free, w)
-	return nil
-}
-
-// broken counts a lost answer and reopens the connection. A server may close an idle connection: that is no fault.
-func (d *driver) broken(w *wire) error {
-	if w.busy {
-		d.result.requests++
-		d.result.faults[faultConnection]++
-		w.busy = false
-		d.free = append(d.free, w)
-	}
-	if d.result.faults[faultConnection] > 100*d.connections {
-		return fmt.Errorf("%s closes its connections", d.server.name)
-	}
-	if err := d.poller.reopen(w); err != nil {
-		return fmt.Errorf("connect to %s again: %w", d.server.name, err)
-	}
-	return nil
 }

@@ -60,7 +60,7 @@ func ok200(c *corpus, domain string) string {
 }
 
 func testLoad(addr string, c *corpus) load {
-	return load{target: known(&server{addr: addr}, c, uniformSchedule(c.Domains)), connections: 3, count: 120}
+	return load{side: resolves(&server{addr: addr}, c, c.names()), workers: 3, count: 120}
 }
 
 func TestLoadCount(t *testing.T) {
@@ -70,35 +70,28 @@ func TestLoadCount(t *testing.T) {
 		asked.Add(1)
 		return ok200(c, domain), true
 	})
-	res, err := testLoad(addr, c).run(t.Context())
-	if err != nil || res.requests != 120 || asked.Load() != 120 || res.failures() != 0 || res.require() != nil {
-		t.Errorf("%+v, %v; %d questions arrived", res, err, asked.Load())
-	}
-	if res.elapsed <= 0 || res.latencies.count() != 120 {
-		t.Errorf("elapsed %v, %d latencies of a closed loop", res.elapsed, res.latencies.count())
+	out, err := testLoad(addr, c).run(t.Context())
+	if err != nil || len(out.latencies) != 120 || asked.Load() != 120 || out.elapsed <= 0 {
+		t.Errorf("%+v, %v; %d questions arrived", out, err, asked.Load())
 	}
 }
 
+// A single wrong answer voids a load.
 func TestLoadFaults(t *testing.T) {
 	c := testCorpus()
-	f := func(want fault, answer func(domain string) (string, bool)) {
+	f := func(want string, answer func(domain string) (string, bool)) {
 		t.Helper()
-		res, err := testLoad(serve(t, answer), c).run(t.Context())
-		if err != nil {
-			t.Errorf("fault %s: %v", faultNames[want], err)
-			return
-		}
-		if res.faults[want] != 120 || res.failures() != 120 || res.require() == nil || !strings.Contains(res.describeFaults(), faultNames[want]) {
-			t.Errorf("fault %s: %+v", faultNames[want], res)
+		if _, err := testLoad(serve(t, answer), c).run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	f(faultStatus, func(string) (string, bool) { return "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", true })
-	f(faultContent, func(string) (string, bool) {
+	f("status 503", func(string) (string, bool) { return "HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", true })
+	f("asked for", func(string) (string, bool) {
 		return "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"slug\":\"other", true
 	})
-	f(faultConnection, func(string) (string, bool) { return "", false })
-	f(faultConnection, func(string) (string, bool) { return "SSH-2.0 hello\r\n\r\n", true })
-	f(faultConnection, func(d string) (string, bool) { return ok200(c, d) + "HTTP/1.1 200 twice", true })
+	f("wait for an answer", func(string) (string, bool) { return "", false })
+	f("is not HTTP/1.1", func(string) (string, bool) { return "SSH-2.0 hello\r\n\r\n", true })
+	f("more than one", func(d string) (string, bool) { return ok200(c, d) + "HTTP/1.1 200 twice", true })
 }
 
 // An answer that comes in small pieces is one answer.
@@ -115,51 +108,59 @@ func TestLoadPieces(t *testing.T) {
 		}
 	}))
 	defer web.Close()
-	res, err := testLoad(strings.TrimPrefix(web.URL, "http://"), c).run(t.Context())
-	if err != nil || res.requests != 120 || res.failures() != 0 {
-		t.Errorf("%+v, %v", res, err)
+	if out, err := testLoad(strings.TrimPrefix(web.URL, "http://"), c).run(t.Context()); err != nil || len(out.latencies) != 120 {
+		t.Errorf("%+v, %v", out, err)
 	}
 }
 
-// A server that stalls delays all questions that became due during the stall, not only the one in flight.
-func TestOpenLoopCountsFromDue(t *testing.T) {
+// A side that stalls delays all operations that became due during the stall, not only the one under way, and none
+// begins before it is due.
+func TestRateCountsFromDue(t *testing.T) {
 	const stall = 300 * time.Millisecond
+	first := true
+	l := load{workers: 1, rate: 500, duration: 2 * stall, side: &side{name: "staller", worker: func(int) worker {
+		return worker{close: func() {}, do: func() error {
+			if first {
+				time.Sleep(stall)
+			}
+			first = false
+			return nil
+		}}
+	}}}
+	out, err := l.run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 150 of 300 are due during the stall, and two thirds of them wait longer than a third of it: more than a fifth of all.
+	if p := out.percentiles(0, 0.8, 1); p[0] < 0 || p[1] < stall/3 || p[2] < stall*9/10 {
+		t.Errorf("shortest %v, p80 %v, longest %v of %d", p[0], p[1], p[2], len(out.latencies))
+	}
+	if len(out.latencies) > 310 { // a slow machine does fewer
+		t.Errorf("%d in %v at 500 a second", len(out.latencies), out.elapsed)
+	}
+}
+
+// The end of ctx ends a load, and is no error; while ends it with its function.
+func TestLoadStop(t *testing.T) {
 	c := testCorpus()
-	var first atomic.Bool
+	ctx, stop := context.WithCancel(t.Context())
+	asked := make(chan struct{}, 1000)
 	addr := serve(t, func(domain string) (string, bool) {
-		if first.CompareAndSwap(false, true) {
-			<-time.After(stall)
+		select {
+		case asked <- struct{}{}:
+		default:
 		}
 		return ok200(c, domain), true
 	})
 	l := testLoad(addr, c)
-	l.connections, l.count, l.rate, l.duration = 1, 0, 500, 2*stall
-	res, err := l.run(t.Context())
-	if err != nil || res.failures() != 0 {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	// 150 of 300 are due during the stall, and two thirds of them wait longer than a third of it: more than a fifth of all.
-	if p := res.latencies.percentiles(0.8, 1); p[0] < stall/3 || p[1] < stall*9/10 {
-		t.Errorf("p80 %v, longest %v of %d answers", p[0], p[1], res.latencies.count())
-	}
-	if res.requests > 400 { // a slow machine answers fewer than 300
-		t.Errorf("%d questions in %v at 500 a second", res.requests, 2*stall)
-	}
-}
-
-// The end of ctx ends a load, and is no error.
-func TestLoadStop(t *testing.T) {
-	c := testCorpus()
-	ctx, stop := context.WithCancel(t.Context())
-	addr := serve(t, func(domain string) (string, bool) {
-		stop()
-		return ok200(c, domain), true
-	})
-	l := testLoad(addr, c)
 	l.count = 0
-	res, err := l.run(ctx)
-	if err != nil || res.requests == 0 || res.failures() != 0 {
-		t.Errorf("%+v, %v", res, err)
+	out, err := l.while(ctx, func() error { <-asked; return nil })
+	if err != nil || len(out.latencies) == 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	stop()
+	if out, err = l.run(ctx); err != nil || len(out.latencies) > 0 {
+		t.Errorf("after its end: %+v, %v", out, err)
 	}
 }
 
@@ -170,11 +171,8 @@ func TestLoadNobodyThere(t *testing.T) {
 	}
 	addr := ln.Addr().String()
 	ln.Close()
-	if _, err := testLoad(addr, testCorpus()).run(t.Context()); err == nil {
-		t.Error("a load on a closed port ran")
-	}
-	if _, err := testLoad("localhost", testCorpus()).run(t.Context()); err == nil {
-		t.Error("a load on a bad address ran")
+	if _, err := testLoad(addr, testCorpus()).run(t.Context()); err == nil || !strings.Contains(err.Error(), "connect to") {
+		t.Errorf("a load on a closed port: %v", err)
 	}
 }
 

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // mailOptions are the flags of mail.
@@ -124,7 +123,7 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 	if err := m.takeSample(ctx, s); err != nil {
 		return 0, err
 	}
-	syncDisks()
+	unix.Sync()
 	for _, side := range []struct {
 		slug, prefix, against string
 		to                    *sink
@@ -138,12 +137,9 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 		if err != nil {
 			return 0, err
 		}
-		ours := m.sending(m.served(s, side.slug), m.connections, 0)
-		theirs := m.sending(m.bare(side.against, bare), m.most, 0)
+		ours := m.sending(s.name, load{side: m.calls(s, false, side.slug), workers: m.connections})
+		theirs := m.sending(side.against, load{side: bare.side(&m.numbers), workers: m.most})
 		m.say("%s, %d connections", side.slug, m.most)
-		if err := m.lead(ctx, ours, theirs); err != nil {
-			return 0, err
-		}
 		if err := m.alternate(ctx, ours, theirs); err != nil {
 			return 0, err
 		}
@@ -153,7 +149,7 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 			ours.against(theirs, "p50", name("latency p50"), "ms"),
 			ours.against(theirs, "p99", name("latency p99"), "ms"),
 			// the bare mailer's share of CPU is not separable from the sink's
-			several(name("CPU"), "ms/mail", ours.figures[cpuEach]),
+			several(name("CPU"), "µs/mail", ours.figures[cpuEach]),
 		)
 		if rate == 0 {
 			rate = ours.median(perSecond)
@@ -162,53 +158,38 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 	return rate, nil
 }
 
-// served returns fingerpost as a side.
-func (m *mailBench) served(s mailServer, slug string) *writeSide {
-	return &writeSide{name: s.name, pid: s.pid, last: &m.numbers,
-		writer: func() (writer, error) { return m.caller(s, slug, false), nil }}
+// calls is a side that sends mail of the projects over the API, a connection for each worker. With queued each mail must
+// be queued, otherwise each must be sent.
+func (m *mailBench) calls(s mailServer, queued bool, slugs ...string) *side {
+	return &side{name: s.name, pid: s.pid, worker: func(i int) worker {
+		cl, slug := newMailClient(s.addr, s.key), slugs[i%len(slugs)]
+		_ = cl.connect() // now, so that it costs the first mail nothing; an error comes again with it
+		return worker{close: cl.close, do: func() error {
+			number := int(m.numbers.Add(1))
+			a, err := cl.call("POST", "/api/mail/send/raw", sendBody(slug, number))
+			if err == nil {
+				err = judgeSend(a, queued)
+			}
+			if err != nil {
+				return fmt.Errorf("mail %d of %s: %w", number, slug, err)
+			}
+			if !queued {
+				m.marks.sent(number)
+			}
+			return nil
+		}}
+	}}
 }
 
-// bare returns the bare mailer as a side. It works in this process.
-func (m *mailBench) bare(name string, b *bareMailer) *writeSide {
-	return &writeSide{name: name, pid: os.Getpid(), last: &m.numbers, writer: b.writer}
-}
-
-// sending is a turn that ends with a check of all mails.
-func (m *mailBench) sending(s *writeSide, clients int, rate float64) *turn {
-	own := make([][]int, clients)
-	for i := range own {
-		own[i] = []int{0} // there are no files
-	}
-	pause := time.Duration(0)
-	if rate > 0 {
-		pause = every(rate)
-	}
-	send := m.writing(s, own, pause)
-	return newTurn(s.name, func(ctx context.Context, t *turn) error {
+// sending is a turn of which each round ends with a check of all mails.
+func (m *mailBench) sending(name string, l load) *turn {
+	send := m.turn(name, l)
+	return newTurn(name, func(ctx context.Context, t *turn) error {
 		if err := send.measure(ctx, t); err != nil {
 			return err
 		}
 		return m.marks.check()
 	})
-}
-
-// caller returns a writer that sends mail of a project over one keep-alive connection. With queued each mail must be
-// queued, otherwise each must be sent.
-func (m *mailBench) caller(s mailServer, slug string, queued bool) writer {
-	cl := newMailClient(s.addr, s.key)
-	return writer{close: cl.close, write: func(_, number int) error {
-		a, err := cl.call("POST", "/api/mail/send/raw", sendBody(slug, number))
-		if err == nil {
-			err = judgeSend(a, queued)
-		}
-		if err != nil {
-			return fmt.Errorf("mail %d of %s: %w", number, slug, err)
-		}
-		if !queued {
-			m.marks.sent(number)
-		}
-		return nil
-	}}
 }
 
 // recitalJSON is recital in a JSON string.
@@ -234,25 +215,12 @@ func judgeSend(a answer, queued bool) error {
 	return nil
 }
 
-// callTimes lets all clients together send n mails, each client for one of the projects.
-func (m *mailBench) callTimes(ctx context.Context, s mailServer, n int, queued bool, slugs ...string) error {
-	errs := make([]error, m.connections)
-	var begun atomic.Int64
-	var wg sync.WaitGroup
-	for i := range errs {
-		wg.Go(func() {
-			c := m.caller(s, slugs[i%len(slugs)], queued)
-			defer c.close()
-			for errs[i] == nil && ctx.Err() == nil && begun.Add(1) <= int64(n) {
-				errs[i] = c.write(0, int(m.numbers.Add(1)))
-			}
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+// send lets all clients together send n mails.
+func (m *mailBench) send(ctx context.Context, s *side, n int) error {
+	if _, err := (load{side: s, workers: m.connections, count: n}).run(ctx); err != nil {
 		return err
 	}
-	return m.marks.check()
+	return errors.Join(ctx.Err(), m.marks.check())
 }
 
 // warmMails is how many mails are sent before the measurement.
@@ -260,7 +228,7 @@ const warmMails = 1000
 
 // takeSample sends the first mails, and takes the message from them that the bare mailer sends.
 func (m *mailBench) takeSample(ctx context.Context, s mailServer) error {
-	if err := m.callTimes(ctx, s, warmMails, false, clearSlug, secureSlug); err != nil {
+	if err := m.send(ctx, m.calls(s, false, clearSlug, secureSlug), warmMails); err != nil {
 		return err
 	}
 	m.most = m.clear.connections()
@@ -306,7 +274,7 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 		servers = append(servers, s)
 	}
 	m.say("letting %d mails wait for dead servers", m.mail.waiting)
-	if err := m.callTimes(ctx, servers[1], m.mail.waiting, true, refusedSlug, silentSlug); err != nil {
+	if err := m.send(ctx, m.calls(servers[1], true, refusedSlug, silentSlug), m.mail.waiting); err != nil {
 		return err
 	}
 	// From here on one of the two accepts connections and hangs, which costs its callers more than a refusal.
@@ -314,21 +282,19 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 		return err
 	}
 	side := func(name string, s, other mailServer) *turn {
-		send := m.sending(m.served(s, healthySlug), m.connections, rate)
+		calls := m.calls(s, false, healthySlug)
+		send := m.sending(name, load{side: calls, workers: m.connections, rate: rate})
 		return newTurn(name, func(ctx context.Context, t *turn) error {
 			if err := errors.Join(other.signal(syscall.SIGSTOP), s.signal(syscall.SIGCONT)); err != nil {
 				return err
 			}
-			if err := m.callTimes(ctx, s, warmMails, false, healthySlug); err != nil {
+			if err := m.send(ctx, calls, warmMails); err != nil {
 				return err
 			}
 			return send.measure(ctx, t)
 		})
 	}
 	quiet, busy := side("none wait", servers[0], servers[1]), side("mails wait", servers[1], servers[0])
-	if err := m.lead(ctx, quiet, busy); err != nil {
-		return err
-	}
 	if err := m.alternate(ctx, quiet, busy); err != nil {
 		return err
 	}
@@ -359,7 +325,7 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 	rep.add(
 		busy.against(quiet, "p50", name("a healthy project's latency p50"), "ms"),
 		busy.against(quiet, "p99", name("its latency p99"), "ms").ratioAtMost(1.2),
-		busy.against(quiet, cpuEach, name("its CPU"), "ms/mail"),
+		busy.against(quiet, cpuEach, name("its CPU"), "µs/mail"),
 		comparedOnce(name("resident memory"), "MiB", with.now, without.now, "none wait"),
 	)
 	rep.note("A healthy project's sends come at a constant rate (%.0f a second) and count from when they were due. "+

@@ -105,7 +105,8 @@ func TestSinkLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.lead(t.Context(), m.sending(m.bare("bare mailer", bare), 2, 0)); err != nil {
+	send := m.sending("bare mailer", load{side: bare.side(&m.numbers), workers: 2})
+	if err := send.measure(t.Context(), send); err != nil {
 		t.Fatal(err)
 	}
 	// Two senders and the connection above; the sink may not yet have seen the end of the connection before each sender's present one.

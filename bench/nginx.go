@@ -30,19 +30,9 @@ func findNginx() (string, error) {
 	return path, nil
 }
 
-// nginx starts the peer and asks it to warm up.
-func (b *bench) nginx(ctx context.Context, c *corpus, size int, schedule []uint32) (target, error) {
-	s, err := b.startNginx(ctx, c, size)
-	if err != nil {
-		return target{}, err
-	}
-	t := known(s, c, schedule)
-	return t, b.warm(ctx, t)
-}
-
-// startNginx starts nginx with the names of a corpus, each with the body of size bytes that the floor has for it. Its
+// nginx starts nginx with the names of a corpus, each with the body of size bytes that the floor has for it. Its
 // folder is removed at the end of the command.
-func (b *bench) startNginx(ctx context.Context, c *corpus, size int) (*server, error) {
+func (b *bench) nginx(ctx context.Context, c *corpus, size int) (*server, error) {
 	program, err := findNginx()
 	if err != nil {
 		return nil, err

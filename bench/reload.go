@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,7 +13,7 @@ import (
 const (
 	visibleTimeout  = 10 * time.Second
 	rewriteInterval = 100 * time.Millisecond
-	rewrittenFiles  = 10 // rewritten in turn
+	rewrittenFiles  = 10
 )
 
 // runReload times saves until resolve shows them, then rewrites files under load.
@@ -23,85 +22,14 @@ func runReload(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := b.edit(c)
-	if err != nil {
+	if err := c.edited(); err != nil {
 		return nil, err
 	}
 	rep := &report{Parameters: b.parameters(c, nil)}
-	if err := b.timeSaves(ctx, s, e, rep); err != nil {
+	if err := b.timeSaves(ctx, s, c, rep); err != nil {
 		return nil, err
 	}
-	return rep, b.rewriteUnderLoad(ctx, s, e, rep)
-}
-
-// An editor changes files of a corpus. Each change has a new revision, higher than any before.
-type editor struct {
-	corpus  *corpus
-	last    atomic.Int64 // the last revision that was used
-	touched map[int]bool
-}
-
-// edit marks a corpus as changed until the end of the command, when the generated files are written again.
-func (b *bench) edit(c *corpus) (*editor, error) {
-	if err := c.markDirty(); err != nil {
-		return nil, fmt.Errorf("mark the corpus: %w", err)
-	}
-	e := &editor{corpus: c, touched: map[int]bool{}}
-	e.last.Store(int64(c.Revision))
-	b.atEnd(func() error {
-		for i := range e.touched {
-			if err := saveByRename(c.path(i), c.file(i, c.Revision)); err != nil {
-				return err
-			}
-		}
-		return c.clean()
-	})
-	return e, nil
-}
-
-// touch records that projects will be written.
-func (e *editor) touch(own [][]int) {
-	for _, projects := range own {
-		for _, p := range projects {
-			e.touched[p] = true
-		}
-	}
-}
-
-// save gives a project a new revision and returns it.
-func (e *editor) save(project int, how saver) (int, error) {
-	revision := int(e.last.Add(1))
-	e.touched[project] = true
-	return revision, how.save(e.corpus.path(project), e.corpus.file(project, revision))
-}
-
-// whileSaving calls f while popular projects are saved one at a time: the first at once, then one per interval, in each
-// way of saving in turn. It returns the number of saves.
-func (e *editor) whileSaving(schedule []uint32, interval time.Duration, ways []saver, f func() error) (int, error) {
-	stop, done := make(chan struct{}), make(chan struct{})
-	saves, saveErr := 0, error(nil)
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(interval)
-		defer tick.Stop()
-		for {
-			// The first questions of a Zipf schedule are mostly for popular names.
-			project := int(schedule[saves%rewrittenFiles]) / e.corpus.perProject()
-			if _, saveErr = e.save(project, ways[saves/rewrittenFiles%len(ways)]); saveErr != nil {
-				return
-			}
-			saves++
-			select {
-			case <-tick.C:
-			case <-stop:
-				return
-			}
-		}
-	}()
-	err := f()
-	close(stop)
-	<-done
-	return saves, errors.Join(err, saveErr)
+	return rep, b.rewriteUnderLoad(ctx, s, c, rep)
 }
 
 // A saver replaces a file's content in one of the ways of editors.
@@ -126,8 +54,8 @@ func saveInPlace(path string, content []byte) error { return os.WriteFile(path, 
 
 // timeSaves saves random projects one after the other, in each way of saving in turn, and polls until each save shows.
 // The baseline is a save and one question.
-func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, rep *report) error {
-	cl := newClient(s.addr, e.corpus.key)
+func (b *bench) timeSaves(ctx context.Context, s *server, c *corpus, rep *report) error {
+	cl := newClient(s.addr, c.key)
 	defer cl.close()
 	random := rand.New(rand.NewPCG(corpusSeed, 0x5a7e))
 	const base = "save and one question"
@@ -138,9 +66,9 @@ func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, rep *report
 		turns = append(turns, newTurn(how.name, func(ctx context.Context, t *turn) error {
 			var shown, once latencies
 			for until := time.Now().Add(b.round); time.Now().Before(until) && ctx.Err() == nil; {
-				project := random.IntN(e.corpus.Projects)
-				if err := e.timeSave(cl, project, random.IntN(e.corpus.perProject()), how, &shown, &once); err != nil {
-					return fmt.Errorf("%s %s: %w", how.name, e.corpus.relative(project), err)
+				project := random.IntN(c.Projects)
+				if err := c.timeSave(cl, project, random.IntN(c.perProject()), how, &shown, &once); err != nil {
+					return fmt.Errorf("%s %s: %w", how.name, c.relative(project), err)
 				}
 			}
 			t.addTails(shown)
@@ -168,10 +96,10 @@ func (b *bench) timeSaves(ctx context.Context, s *server, e *editor, rep *report
 
 // timeSave saves a project and asks for one of its names, as fast as answers come, until the answer is new. It adds to
 // shown how long that took, and to once how long the save and one question took.
-func (e *editor) timeSave(cl *client, project, name int, how saver, shown, once *latencies) error {
-	host := e.corpus.appendHost(nil, project*e.corpus.perProject()+name)
+func (c *corpus) timeSave(cl *client, project, name int, how saver, shown, once *latencies) error {
+	host := c.appendHost(nil, project*c.perProject()+name)
 	began := time.Now()
-	revision, err := e.save(project, how)
+	revision, err := c.save(project, how)
 	if err != nil {
 		return err
 	}
@@ -183,7 +111,7 @@ func (e *editor) timeSave(cl *client, project, name int, how saver, shown, once 
 		if err != nil {
 			return err
 		}
-		trip.add(time.Since(asked))
+		trip = append(trip, time.Since(asked))
 		if a.status != 200 {
 			return fmt.Errorf("status %d: %s", a.status, a.body)
 		}
@@ -192,8 +120,8 @@ func (e *editor) timeSave(cl *client, project, name int, how saver, shown, once 
 		case !ok:
 			return fmt.Errorf("torn answer: %s", a.body)
 		case got == revision:
-			shown.add(time.Since(saved))
-			once.add(saved.Sub(began) + trip.percentiles(0.5)[0])
+			*shown = append(*shown, time.Since(saved))
+			*once = append(*once, saved.Sub(began)+trip.percentiles(0.5)[0])
 			return nil
 		case time.Since(saved) > visibleTimeout:
 			return fmt.Errorf("revision %d does not show after %v, the answer has %d", revision, visibleTimeout, got)
@@ -201,51 +129,52 @@ func (e *editor) timeSave(cl *client, project, name int, how saver, shown, once 
 	}
 }
 
-// rewriteUnderLoad asks at half load, alternating between quiet rounds and rounds in which a file is rewritten every
-// 100 ms.
-func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, e *editor, rep *report) error {
-	c := e.corpus
-	schedule := zipfSchedule(c.Domains)
-	of := known(s, c, schedule)
-	if err := b.warm(ctx, of); err != nil {
+// rewriteUnderLoad asks at half load, alternating between quiet rounds and rounds in which a popular file is rewritten
+// every 100 ms.
+func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, c *corpus, rep *report) error {
+	if err := b.fill(ctx, s, c, c.names()); err != nil {
 		return err
 	}
-	rate, err := b.halfRate(ctx, of)
-	if err != nil {
+	schedule, seen := c.zipf(), make([]atomic.Int32, c.Projects)
+	asking := load{side: asks(s, schedule, func() question { return c.newest(s.addr, seen) }), workers: b.connections}
+	var err error
+	if asking.rate, err = b.halfRate(ctx, asking.side); err != nil {
 		return err
 	}
-	of.asker = newRevisions(c, schedule) // of both: an answer must not be older than one of an earlier round
-	l := b.closed(of)
-	l.rate, l.duration = rate, b.round
-	faults, saves := "", 0
-	ask := func(ctx context.Context, t *turn) error {
-		res, cache, err := l.withCache(ctx)
+	saves := 0
+	projects, ways := muchAsked(schedule, c.perProject(), rewrittenFiles), savers()
+	save := worker{close: func() {}, do: func() error {
+		_, err := c.save(projects[saves%len(projects)], ways[saves/len(projects)%len(ways)])
+		saves++
+		return err
+	}}
+	saving := load{side: &side{name: "save", worker: func(int) worker { return save }}, workers: 1,
+		rate: float64(time.Second / rewriteInterval)}
+	ask := b.turn("quiet", asking)
+	withHits := func(ctx context.Context, t *turn) error {
+		before, err := s.metrics()
 		if err != nil {
 			return err
 		}
-		t.addTails(res.latencies)
-		t.add("hits", cache.hitShare())
-		t.add("stale", float64(res.faults[faultStale]))
-		t.add("wrong", float64(res.failures()-res.faults[faultStale]))
-		faults += res.describeFaults()
-		return nil
+		if err := ask.measure(ctx, t); err != nil {
+			return err
+		}
+		after, err := s.metrics()
+		t.add("hits", hitShare(before, after))
+		return err
 	}
-	quiet := newTurn("quiet", ask)
+	quiet := newTurn("quiet", withHits)
 	busy := newTurn("with saves", func(ctx context.Context, t *turn) error {
-		n, err := e.whileSaving(schedule, rewriteInterval, savers(), func() error { return ask(ctx, t) })
-		saves += n
+		_, err := saving.while(ctx, func() error { return withHits(ctx, t) })
 		return err
 	})
 	if err := b.alternate(ctx, quiet, busy); err != nil {
 		return err
 	}
-	rep.add(
-		comparedOnce("while a file is rewritten every 100 ms: wrong answers", "count",
-			busy.sum("wrong"), quiet.sum("wrong"), "quiet").atMost(0),
-		alone("stale answers", "count", busy.sum("stale")+quiet.sum("stale")).atMost(0),
-		busy.against(quiet, "hits", "answered by the cache", "part of all").ratioAtLeast(0.99),
-	)
-	rep.add(busy.tails(quiet, "latency")...)
-	rep.note("%d saves of %d much-asked files under %.0f requests a second.%s", saves, rewrittenFiles, rate, faults)
+	rep.add(busy.against(quiet, "hits", "answered by the cache", "part of all").ratioAtLeast(0.99))
+	rep.add(busy.tails(quiet, "while a file is rewritten every 100 ms: latency")...)
+	rep.note("%d saves of %d much-asked files under %.0f requests a second. No answer was wrong, composed of two states, "+
+		"or older than one that had come before its question was sent: one such answer ends the run.",
+		saves, len(projects), asking.rate)
 	return nil
 }

@@ -6,11 +6,16 @@ import (
 	"strings"
 )
 
-// A field is fingerpost and the servers that it is compared with: the floor and nginx. Each list is in this order.
-type field struct {
-	targets []target
-	turns   []*turn // at full speed
+// A contender is a server that resolve compares: fingerpost, the floor, nginx, in this order in every list.
+type contender struct {
+	*side
+	server *server
 }
+
+// sweep are the numbers of connections that are compared, sweepRounds bounds the rounds of each.
+var sweep = []int{1, 16, 256}
+
+const sweepRounds = 3
 
 // runResolve compares fingerpost with the floor and nginx, in alternating rounds.
 func runResolve(ctx context.Context, b *bench) (*report, error) {
@@ -18,113 +23,112 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	schedule := zipfSchedule(c.Domains)
-	size, err := answerSize(s, c, schedule[:200])
+	all, notes, err := b.contenders(ctx, s, c)
 	if err != nil {
 		return nil, err
 	}
-	f, notes, err := b.newField(ctx, s, c, schedule, size)
+	var turns []*turn
+	for _, one := range all {
+		turns = append(turns, b.fullSpeed(one.side))
+	}
+	before, err := s.metrics()
 	if err != nil {
 		return nil, err
 	}
-	before, err := s.cache()
+	if err := b.alternate(ctx, turns...); err != nil {
+		return nil, err
+	}
+	after, err := s.metrics()
 	if err != nil {
 		return nil, err
 	}
-	if err := b.alternate(ctx, f.turns...); err != nil {
-		return nil, err
-	}
-	after, err := s.cache()
-	if err != nil {
-		return nil, err
-	}
-	ours, floor := f.turns[0], f.turns[1]
-	rep := &report{Parameters: b.parameters(c, map[string]any{"bodyBytes": size})}
+	ours, floor := turns[0], turns[1]
+	rep := &report{Parameters: b.parameters(c, nil), Notes: notes}
 	rep.add(
 		ours.against(floor, perSecond, "resolve", "requests/s").ratioAtLeast(0.92),
 		ours.against(floor, cpuEach, "server CPU", "µs/request").ratioAtMost(1.15),
-		alone("answered by the cache", "part of all", after.since(before).hitShare()),
+		alone("answered by the cache", "part of all", hitShare(before, after)),
 	)
-	for _, t := range f.turns[2:] {
+	for _, t := range turns[2:] {
 		rep.add(
 			ours.against(t, perSecond, "resolve, beside "+t.name, "requests/s").aside(),
 			ours.against(t, cpuEach, "server CPU, beside "+t.name, "µs/request").aside(),
 		)
 	}
-	if err := f.compareMemory(rep); err != nil {
+	if err := compareMemory(all, rep); err != nil {
 		return nil, err
 	}
-	if err := b.latencyAtHalf(ctx, f, rep); err != nil {
+	if err := b.latencyAtHalf(ctx, all, turns, rep); err != nil {
 		return nil, err
 	}
-	if err := b.sweepConnections(ctx, f, rep); err != nil {
+	if err := b.sweepConnections(ctx, all, rep); err != nil {
 		return nil, err
 	}
-	rep.note("Cache results: %v. Every answer was 200 and about the right project. "+
-		"µs of CPU per request are seconds per million requests.", after.since(before))
-	rep.Notes = append(rep.Notes, notes...)
+	rep.note("Every answer was 200 and about the right project. " +
+		"µs of CPU per request are seconds per million requests.")
 	return rep, nil
 }
 
-// newField starts everything that s is compared with, with answers of a size. notes names what is left out.
-func (b *bench) newField(ctx context.Context, s *server, c *corpus, schedule []uint32, size int) (
-	f *field, notes []string, err error) {
-	f = &field{targets: []target{known(s, c, schedule)}}
+// contenders starts everything that s is compared with, with answers of the same size. notes names what is left out.
+func (b *bench) contenders(ctx context.Context, s *server, c *corpus) (all []contender, notes []string, err error) {
+	schedule := c.zipf()
+	size, err := answerSize(s, c, schedule[:200])
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := b.fill(ctx, s, c, c.names()); err != nil {
+		return nil, nil, err
+	}
 	floor, err := b.floor(ctx, c, size)
 	if err != nil {
 		return nil, nil, err
 	}
-	f.targets = append(f.targets, known(floor, c, schedule))
-	b.say("warming up; a body has %d bytes", size)
-	for _, t := range f.targets {
-		if err := b.warm(ctx, t); err != nil {
-			return nil, nil, err
-		}
-	}
-	if t, err := b.nginx(ctx, c, size, schedule); err == nil {
-		f.targets = append(f.targets, t)
+	servers := []*server{s, floor}
+	if peer, err := b.nginx(ctx, c, size); err == nil {
+		servers = append(servers, peer)
 	} else {
 		notes = append(notes, fmt.Sprintf("nginx is left out: %v. To have it here: %s.", err, getNginx))
 		b.say("%s", notes[0])
 	}
-	for _, t := range f.targets {
-		f.turns = append(f.turns, b.fullSpeed(t.server.name, t))
+	for _, one := range servers {
+		all = append(all, contender{resolves(one, c, schedule), one})
 	}
-	return f, notes, nil
+	return all, append(notes, fmt.Sprintf("A body has %d bytes.", size)), nil
 }
 
-func (f *field) compareMemory(rep *report) error {
-	ours, err := f.targets[0].server.memory()
+func compareMemory(all []contender, rep *report) error {
+	ours, err := all[0].server.memory()
 	if err != nil {
 		return err
 	}
 	rep.add(alone("resident memory", "MiB", ours.now))
-	for i, t := range f.targets[1:] {
-		theirs, err := t.server.memory()
+	for i, one := range all[1:] {
+		theirs, err := one.server.memory()
 		if err != nil {
 			return err
 		}
-		if i == 0 {
-			rep.add(comparedOnce("peak memory", "MiB", ours.peak, theirs.peak, t.server.name))
-			continue
+		r := comparedOnce("peak memory", "MiB", ours.peak, theirs.peak, one.name)
+		if i > 0 {
+			r.Name += ", beside " + one.name
+			r = r.aside()
 		}
-		rep.add(comparedOnce("peak memory, beside "+t.server.name, "MiB", ours.peak, theirs.peak, t.server.name).aside())
+		rep.add(r)
 	}
 	return nil
 }
 
 // latencyAtHalf asks all at half of the rate that fingerpost reaches. A server that does not reach well over that rate
 // is left out.
-func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error {
-	rate := f.turns[0].median(perSecond) / 2
+func (b *bench) latencyAtHalf(ctx context.Context, all []contender, full []*turn, rep *report) error {
+	rate := full[0].median(perSecond) / 2
 	var turns []*turn
 	var slow []string
-	for i, t := range f.targets {
-		if i > 0 && f.turns[i].median(perSecond) < 1.3*rate {
-			slow = append(slow, t.server.name)
+	for i, one := range all {
+		if i > 0 && full[i].median(perSecond) < 1.3*rate {
+			slow = append(slow, one.name)
 			continue
 		}
-		turns = append(turns, b.constantRate(t.server.name, t, rate))
+		turns = append(turns, b.turn(one.name, load{side: one.side, workers: b.connections, rate: rate}))
 	}
 	if err := b.alternate(ctx, turns...); err != nil {
 		return err
@@ -139,35 +143,27 @@ func (b *bench) latencyAtHalf(ctx context.Context, f *field, rep *report) error 
 		}
 		rep.add(rows...)
 	}
-	rep.note("Latencies at %.0f requests a second at random intervals, on %d connections.", rate, b.connections)
+	rep.note("Latencies at %.0f requests a second at random moments, on %d connections.", rate, b.connections)
 	if len(slow) > 0 {
 		rep.note("Left out of these, since they do not reach 1.3 times that rate: %s.", strings.Join(slow, ", "))
 	}
 	return nil
 }
 
-// sweep are the numbers of connections that are compared, sweepRounds bounds the rounds of each.
-var sweep = []int{1, 16, 256}
-
-const sweepRounds = 3
-
 // sweepConnections asks at full speed over few connections and over many.
-func (b *bench) sweepConnections(ctx context.Context, f *field, rep *report) error {
+func (b *bench) sweepConnections(ctx context.Context, all []contender, rep *report) error {
 	for _, connections := range sweep {
 		at := *b
 		at.connections, at.rounds = connections, min(sweepRounds, b.rounds)
-		at.round /= 2 // nothing here needs long rounds for CPU ticks
-		var turns []*turn
-		for _, t := range f.targets {
-			turns = append(turns, at.fullSpeed(t.server.name, t))
-		}
+		at.round /= 2
 		b.say("%d connections", connections)
-		if err := at.alternate(ctx, turns...); err != nil {
+		ours, floor := at.fullSpeed(all[0].side), at.fullSpeed(all[1].side)
+		if err := at.alternate(ctx, ours, floor); err != nil {
 			return err
 		}
 		name := func(what string) string { return fmt.Sprintf("%s on %d connections", what, connections) }
-		rep.add(turns[0].against(turns[1], perSecond, name("resolve"), "requests/s"),
-			turns[0].against(turns[1], p99AtFullSpeed, name("p99"), "ms"))
+		rep.add(ours.against(floor, perSecond, name("resolve"), "requests/s"),
+			ours.against(floor, "p99", name("p99"), "ms"))
 	}
 	return nil
 }

@@ -36,18 +36,18 @@ func (o *scaleOptions) check() error {
 func runScale(ctx context.Context, b *bench) (*report, error) {
 	var turns []*turn
 	var starts []row
-	var largest target
+	var c *corpus
+	var s *server
 	for _, n := range b.scale.sizes {
-		c, err := b.openCorpus("corpus-", corpusParams{Projects: n / scalePerProject, Domains: n})
-		if err != nil {
+		var err error
+		if c, err = b.openCorpus("corpus-", corpusParams{Projects: n / scalePerProject, Domains: n}); err != nil {
 			return nil, err
 		}
 		name := "scale-" + c.String()
 		if err := b.clearStore(name); err != nil {
 			return nil, err
 		}
-		s, err := b.fingerpost(ctx, name, c.config)
-		if err != nil {
+		if s, err = b.fingerpost(ctx, name, c.config); err != nil {
 			return nil, err
 		}
 		mem, err := s.memory()
@@ -57,22 +57,19 @@ func runScale(ctx context.Context, b *bench) (*report, error) {
 		starts = append(starts,
 			alone(fmt.Sprintf("start with an empty store at %d domains", n), "s", s.ready.Seconds()),
 			alone(fmt.Sprintf("resident memory when ready at %d domains", n), "MiB", mem.now))
-		largest = known(s, c, subsetSchedule(n, scaleAsked))
-		if err := b.warm(ctx, largest); err != nil {
-			return nil, err
-		}
-		turns = append(turns, b.fullSpeed(fmt.Sprintf("at %d domains", n), largest))
+		few := resolves(s, c, zipfSchedule(names(n, scaleAsked)))
+		few.name = fmt.Sprintf("at %d domains", n)
+		turns = append(turns, b.fullSpeed(few))
 	}
-	domains := largest.corpus.Domains
-	many := known(largest.server, largest.corpus, subsetSchedule(domains, max(1, domains/10)))
-	if err := b.warm(ctx, many); err != nil {
+	tenth := names(c.Domains, c.Domains/10)
+	if err := b.fill(ctx, s, c, tenth); err != nil {
 		return nil, err
 	}
-	wide := b.fullSpeed("a tenth asked", many)
+	wide := b.fullSpeed(resolves(s, c, zipfSchedule(tenth)))
 	if err := b.alternate(ctx, append(turns, wide)...); err != nil {
 		return nil, err
 	}
-	rep := &report{Parameters: b.parameters(largest.corpus,
+	rep := &report{Parameters: b.parameters(c,
 		map[string]any{"sizes": b.scale.sizes.String(), "namesAsked": scaleAsked})}
 	small := turns[0]
 	for i, t := range turns {
@@ -86,7 +83,7 @@ func runScale(ctx context.Context, b *bench) (*report, error) {
 		}
 		rep.add(rate, cpu)
 	}
-	name := fmt.Sprintf("a tenth of %d domains asked", domains)
+	name := fmt.Sprintf("a tenth of %d domains asked", c.Domains)
 	rep.add(wide.against(small, perSecond, name, "requests/s"),
 		wide.against(small, cpuEach, name+": server CPU", "µs/request"))
 	rep.add(starts...)

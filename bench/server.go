@@ -176,6 +176,15 @@ func (b *bench) serve(ctx context.Context) (*server, *corpus, error) {
 	return s, c, err
 }
 
+// openEdited is openCorpus with the parameters of the options, for a corpus whose files will change.
+func (b *bench) openEdited(prefix string) (*corpus, error) {
+	c, err := b.openCorpus(prefix, b.corpus)
+	if err == nil {
+		err = c.edited()
+	}
+	return c, err
+}
+
 // openCorpus makes or reuses the corpus of the parameters, in a folder of its own below the work folder.
 func (b *bench) openCorpus(prefix string, p corpusParams) (*corpus, error) {
 	b.say("corpus: %d projects, %d domains", p.Projects, p.Domains)
@@ -267,44 +276,16 @@ func (s *server) metrics() (map[string]float64, error) {
 	return metrics, lines.Err()
 }
 
-// cacheCounts is fingerpost_resolve_cache_total, by result.
-type cacheCounts map[string]float64
-
-// cache reads the server's counters.
-func (s *server) cache() (cacheCounts, error) {
-	metrics, err := s.metrics()
-	if err != nil {
-		return nil, err
-	}
-	counts := cacheCounts{}
-	for name, v := range metrics {
+// hitShare is the part of lookups between two readings of the metrics that the cache answered.
+func hitShare(before, after map[string]float64) float64 {
+	hits, total := 0.0, 0.0
+	for name, v := range after {
 		if label, ok := strings.CutPrefix(name, `fingerpost_resolve_cache_total{result="`); ok {
-			counts[strings.TrimSuffix(label, `"}`)] = v
+			total += v - before[name]
+			if label == `hit"}` {
+				hits = v - before[name]
+			}
 		}
 	}
-	if len(counts) == 0 {
-		return nil, errors.New("read metrics: there is no fingerpost_resolve_cache_total")
-	}
-	return counts, nil
-}
-
-// since returns how much the counters grew.
-func (c cacheCounts) since(earlier cacheCounts) cacheCounts {
-	grown := cacheCounts{}
-	for result, n := range c {
-		grown[result] = n - earlier[result]
-	}
-	return grown
-}
-
-// hitShare is the part of lookups that the cache answered.
-func (c cacheCounts) hitShare() float64 {
-	total := 0.0
-	for _, n := range c {
-		total += n
-	}
-	if total == 0 {
-		return 0
-	}
-	return c["hit"] / total
+	return hits / max(1, total)
 }

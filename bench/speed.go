@@ -22,8 +22,6 @@ const (
 	mostSlower      = 1.05 // the ratio from which on a build counts as slower, if the interval lies above 1
 	speedConfidence = 0.90 // of the interval
 	speedWriters    = 4
-	speedSaves      = 40  // in a round
-	listPages       = 400 // asked in a round, 100 rows each
 )
 
 // speedOptions are the flags of speed.
@@ -39,9 +37,7 @@ func (o *speedOptions) register(f *flag.FlagSet) {
 type build struct {
 	name, binary string
 	corpus       *corpus
-	editor       *editor
 	server       *server
-	calls        *client
 }
 
 // runSpeed asks two builds to do the same work, one after the other in each round, and compares the CPU time of the
@@ -51,14 +47,38 @@ func runSpeed(ctx context.Context, b *bench) (*report, error) {
 		return nil, err
 	}
 	here, base := &build{name: "here", binary: b.binary}, &build{name: "base", binary: b.speed.base}
-	for _, side := range []*build{here, base} {
-		if err := b.open(ctx, side); err != nil {
+	for _, one := range []*build{here, base} {
+		var err error
+		if one.corpus, err = b.openEdited("speed-" + one.name + "-"); err == nil {
+			err = b.clearStore(one.store())
+		}
+		if err == nil {
+			err = b.startBuild(ctx, one)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	rep := &report{Parameters: b.parameters(here.corpus, map[string]any{"serverCPU": b.speed.serverCPU})}
-	if err := b.speedOfCalls(ctx, rep, here, base); err != nil {
-		return nil, err
+	for _, op := range []operation{
+		{"a resolve hit", b.connections, func(one *build) *side {
+			return resolves(one.server, one.corpus, one.corpus.zipf())
+		}},
+		{"a save", 1, savesAndAsks},
+		{"an API write", speedWriters, func(one *build) *side {
+			return served(one.server, one.corpus, ownFiles(one.corpus.Projects, speedWriters))
+		}},
+		{"a page of a list", 1, readsLists},
+	} {
+		b.say("%s", op.name)
+		var turns []*turn
+		for _, one := range []*build{here, base} {
+			turns = append(turns, b.turn(one.name, load{side: op.of(one), workers: op.workers}))
+		}
+		if err := b.alternate(ctx, turns...); err != nil {
+			return nil, err
+		}
+		rep.add(paired(op.name+": CPU of the server", "µs/request", turns[0].figures[cpuEach], turns[1].figures[cpuEach]))
 	}
 	if err := b.speedOfStarts(ctx, rep, here, base); err != nil {
 		return nil, err
@@ -73,149 +93,78 @@ func runSpeed(ctx context.Context, b *bench) (*report, error) {
 	return rep, nil
 }
 
-// open gives a build its corpus and starts it on an empty store.
-func (b *bench) open(ctx context.Context, side *build) (err error) {
-	p := b.corpus
-	p.Writes = true
-	if side.corpus, err = b.openCorpus("speed-"+side.name+"-", p); err != nil {
-		return err
-	}
-	if side.editor, err = b.edit(side.corpus); err != nil {
-		return err
-	}
-	if err = b.clearStore(side.store()); err != nil {
-		return err
-	}
-	return b.startBuild(ctx, side)
-}
+func (one *build) store() string { return "speed-" + one.name }
 
-func (side *build) store() string { return "speed-" + side.name }
-
-func (b *bench) startBuild(ctx context.Context, side *build) (err error) {
+func (b *bench) startBuild(ctx context.Context, one *build) (err error) {
 	own := b.binary
-	b.binary = side.binary
+	b.binary = one.binary
 	defer func() { b.binary = own }()
-	if side.server, err = b.fingerpost(ctx, side.store(), side.corpus.config); err != nil {
-		return err
-	}
-	side.calls = newClient(side.server.addr, side.corpus.key)
-	b.atEnd(func() error { side.calls.close(); return nil })
-	return nil
+	one.server, err = b.fingerpost(ctx, one.store(), one.corpus.config)
+	return err
 }
 
-// An operation is work that both builds do in each round; it returns how many operations it has made.
+// An operation is work that both builds do in each round.
 type operation struct {
-	name string
-	do   func(ctx context.Context, side *build) (count int, err error)
+	name    string
+	workers int
+	of      func(*build) *side
 }
 
-func (b *bench) speedOfCalls(ctx context.Context, rep *report, here, base *build) error {
-	hit := func(ctx context.Context, side *build) (int, error) {
-		l := b.closed(known(side.server, side.corpus, zipfSchedule(side.corpus.Domains)))
-		l.duration = b.round
-		res, err := l.exact(ctx)
-		if err != nil {
-			return 0, err
-		}
-		return res.requests, nil
-	}
-	for _, op := range []operation{{"a resolve hit", hit}, {"a save", saveRound}, {"an API write", b.writeRound},
-		{"a page of a list", listRound}} {
-		b.say("%s", op.name)
-		for _, side := range []*build{here, base} { // not measured: caches fill
-			if _, err := op.do(ctx, side); err != nil {
+// savesAndAsks saves files as an editor does and waits until resolve shows each. It asks seldom, because the questions
+// count, too.
+func savesAndAsks(one *build) *side {
+	c := one.corpus
+	return &side{name: "a save", pid: one.server.pid, worker: func(int) worker {
+		cl, n := newClient(one.server.addr, c.key), 0
+		return worker{close: cl.close, do: func() error {
+			n++
+			project := n * 97 % c.Projects
+			revision, err := c.save(project, savers()[0])
+			if err != nil {
 				return err
 			}
-		}
-		ours, theirs := b.operationTurn(op, here), b.operationTurn(op, base)
-		if err := b.alternate(ctx, ours, theirs); err != nil {
+			host := c.appendHost(nil, project*c.perProject())
+			for until := time.Now().Add(visibleTimeout); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
+				a, err := cl.resolve(host)
+				if err != nil {
+					return err
+				}
+				if got, _ := revisionOf(a.body); got == revision {
+					return nil
+				}
+			}
+			return fmt.Errorf("revision %d of %s does not show", revision, host)
+		}}
+	}}
+}
+
+// readsLists reads pages of 100 projects.
+func readsLists(one *build) *side {
+	pages := max(1, one.corpus.Projects/100)
+	return &side{name: "a page", pid: one.server.pid, worker: func(int) worker {
+		cl, n := newClient(one.server.addr, one.corpus.key), 0
+		return worker{close: cl.close, do: func() error {
+			n++
+			a, err := cl.call("GET", fmt.Sprintf("/api/platform/projects?limit=100&page=%d", 1+n*7%pages), nil)
+			if err == nil && a.status != 200 {
+				err = fmt.Errorf("status %d: %s", a.status, a.body)
+			}
 			return err
-		}
-		rep.add(paired(op.name+": CPU of the server", "µs/request", ours.figures[cpuEach], theirs.figures[cpuEach]))
-	}
-	return nil
-}
-
-// operationTurn measures the CPU time of the server for each operation, in µs.
-func (b *bench) operationTurn(op operation, side *build) *turn {
-	return newTurn(side.name, func(ctx context.Context, t *turn) error {
-		before, err := processCPU(side.server.pid)
-		if err != nil {
-			return err
-		}
-		n, err := op.do(ctx, side)
-		if err != nil {
-			return fmt.Errorf("%s: %w", op.name, err)
-		}
-		after, err := processCPU(side.server.pid)
-		t.add(cpuEach, float64((after-before).Nanoseconds())/1e3/float64(n))
-		return err
-	})
-}
-
-// saveRound saves files as an editor does and waits until resolve shows each. It asks seldom, because the questions
-// count, too.
-func saveRound(ctx context.Context, side *build) (int, error) {
-	for i := range speedSaves {
-		project := i * side.corpus.Projects / speedSaves
-		revision, err := side.editor.save(project, savers()[0])
-		if err != nil {
-			return 0, err
-		}
-		host := side.corpus.appendHost(nil, project*side.corpus.perProject())
-		for until := time.Now().Add(visibleTimeout); ; await(ctx, time.Now().Add(5*time.Millisecond)) {
-			a, err := side.calls.resolve(host)
-			if err != nil {
-				return 0, err
-			}
-			if got, _ := revisionOf(a.body); got == revision {
-				break
-			}
-			if err := ctx.Err(); err != nil || time.Now().After(until) {
-				return 0, fmt.Errorf("revision %d of %s does not show: %w", revision, host, err)
-			}
-		}
-	}
-	return speedSaves, nil
-}
-
-func (b *bench) writeRound(ctx context.Context, side *build) (int, error) {
-	own := ownFiles(side.corpus.Projects, speedWriters)
-	side.editor.touch(own)
-	w := &writeSide{name: side.name, pid: side.server.pid, last: &side.editor.last,
-		writer: func() (writer, error) { return servedWriter(side.server, side.corpus) }}
-	res, err := w.write(ctx, own, 0, b.round)
-	if err != nil {
-		return 0, err
-	}
-	return res.count(), nil
-}
-
-func listRound(_ context.Context, side *build) (int, error) {
-	for i := range listPages {
-		pages := max(1, side.corpus.Projects/100)
-		a, err := side.calls.call("GET", fmt.Sprintf("/api/platform/projects?limit=100&page=%d", 1+i*7%pages), nil)
-		if err != nil {
-			return 0, err
-		}
-		if a.status != 200 {
-			return 0, fmt.Errorf("page %d: status %d: %s", i, a.status, a.body)
-		}
-	}
-	return listPages, nil
+		}}
+	}}
 }
 
 // speedOfStarts starts each build on the store that it has left, and reads its memory once it is ready.
 func (b *bench) speedOfStarts(ctx context.Context, rep *report, here, base *build) error {
 	b.say("a start")
-	starting := func(side *build) *turn {
-		return newTurn(side.name, func(ctx context.Context, t *turn) error {
-			side.server.stop()
-			if err := b.startBuild(ctx, side); err != nil {
+	starting := func(one *build) *turn {
+		return newTurn(one.name, func(ctx context.Context, t *turn) error {
+			one.server.stop()
+			if err := b.startBuild(ctx, one); err != nil {
 				return err
 			}
-			cpu, err1 := processCPU(side.server.pid)
-			mem, err2 := side.server.memory()
+			cpu, err1 := processCPU(one.server.pid)
+			mem, err2 := one.server.memory()
 			t.add(cpuEach, ms(cpu))
 			t.add("memory", mem.now)
 			return errors.Join(err1, err2)

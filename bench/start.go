@@ -39,11 +39,10 @@ func runStart(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.say("asking for every domain twice")
-	all := b.closed(known(warm.server, c, uniformSchedule(c.Domains)))
-	all.count = 2 * c.Domains
-	if _, err := all.exact(ctx); err != nil {
-		return nil, err
+	for range 2 {
+		if err := b.fill(ctx, warm.server, c, c.names()); err != nil {
+			return nil, err
+		}
 	}
 	full, err := warm.server.memory()
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os/exec"
 	"syscall"
@@ -35,18 +34,6 @@ func cpuClock(pid int) (time.Duration, error) {
 	}
 	return time.Duration(ts.Nano()), nil
 }
-
-// swapFiles exchanges two files atomically. It returns errors.ErrUnsupported if the file system cannot.
-func swapFiles(a, b string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
-		return errors.ErrUnsupported
-	}
-	return err
-}
-
-// syncDisks flushes all dirty pages of the kernel, so that no measured fsync pays for them.
-func syncDisks() { unix.Sync() }
 
 // fileSystems names the usual file systems by their number in statfs.
 var fileSystems = map[int64]string{

@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// writeWithGit compares durable writes with and without --git, in turn, and a commit with git commit-tree. without is
-// the side of the server without git, c its corpus.
-func (b *bench) writeWithGit(ctx context.Context, without *writeSide, c *corpus, rep *report) error {
-	withGit, err := b.openCorpus("write-git-", c.corpusParams)
+// writeWithGit compares durable writes of a server with --git with those of one without, and a commit with git
+// commit-tree. plain is the server without git, c its corpus.
+func (b *bench) writeWithGit(ctx context.Context, plain *server, c *corpus, rep *report) error {
+	withGit, err := b.openEdited("write-git-")
 	if err != nil {
 		return err
 	}
-	repo := filepath.Dir(withGit.config)
 	git := func(args ...string) error {
-		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", repo, "-c", "user.name=bench", "-c",
-			"user.email=bench@bench.example"}, args...)...).CombinedOutput()
+		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", filepath.Dir(withGit.config), "-c",
+			"user.name=bench", "-c", "user.email=bench@bench.example"}, args...)...).CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
 		}
@@ -30,67 +29,50 @@ func (b *bench) writeWithGit(ctx context.Context, without *writeSide, c *corpus,
 			return err
 		}
 	}
-	e, err := b.edit(withGit)
-	if err != nil {
-		return err
-	}
 	own := ownFiles(c.Projects, b.connections)
-	e.touch(own)
-	side := func(name string, flags ...string) (*server, *writeSide, error) {
-		s, err := b.fingerpost(ctx, name, withGit.config, flags...)
+	without := served(plain, c, own)
+	without.name = "without --git"
+	// start serves the corpus, and returns a side whose time ends when all of its writes are committed.
+	start := func(flags ...string) (*server, *side, error) {
+		s, err := b.fingerpost(ctx, "write-git-"+c.String(), withGit.config, append(flags, "--git")...)
 		if err != nil {
 			return nil, nil, err
 		}
-		return s, &writeSide{name: "with --git", pid: s.pid, last: &e.last, settle: s.allCommitted,
-			writer: func() (writer, error) { return servedWriter(s, withGit) }}, nil
+		with := served(s, withGit, own)
+		with.settle = s.allCommitted
+		return s, with, nil
 	}
-	name := "write-git-" + c.String()
-	s, ours, err := side(name, "--git")
+	s, with, err := start()
 	if err != nil {
 		return err
 	}
-	turns := []*turn{b.writing(ours, own, 0), b.writing(without, own, 0)}
-	turns[1].name = "without --git"
-	if err := b.lead(ctx, turns...); err != nil {
+	ours, base := b.writing(with, b.connections), b.writing(without, b.connections)
+	if err := b.alternate(ctx, ours, base); err != nil {
 		return err
 	}
-	if err := b.alternate(ctx, turns...); err != nil {
-		return err
-	}
-	title := func(what string) string { return fmt.Sprintf("--git, %d at once: %s", b.connections, what) }
-	rep.add(turns[0].against(turns[1], perSecond, title("durable writes"), "writes/s").ratioAtLeast(0.8),
-		turns[0].against(turns[1], "p99", title("latency p99"), "ms"), turns[0].against(turns[1], cpuEach, title("CPU"),
-			"ms/write"))
+	name := func(what string) string { return fmt.Sprintf("--git, %d at once: %s", b.connections, what) }
+	rep.add(ours.against(base, perSecond, name("durable writes"), "writes/s").ratioAtLeast(0.8),
+		ours.against(base, "p99", name("latency p99"), "ms"), ours.against(base, cpuEach, name("CPU"), "µs/write"))
 	s.stop()
 
 	// A write that waits for its commit, less one that does not.
-	if s, ours, err = side(name, "--git", "--git-ack", "commit"); err != nil {
+	if s, with, err = start("--git-ack", "commit"); err != nil {
 		return err
 	}
 	defer s.stop()
-	one := own[:1]
-	commits, plain := b.writing(ours, one, 0), b.writing(without, one, 0)
-	bare := newTurn("git commit-tree", func(ctx context.Context, t *turn) error {
-		var l latencies
-		l.reserve()
-		for range 20 {
-			began := time.Now()
-			if err := git("-c", "core.fsync=committed,reference", "commit-tree", "-p", "HEAD", "-m", "bench",
-				"HEAD^{tree}"); err != nil {
-				return err
-			}
-			l.add(time.Since(began))
-		}
-		t.addTails(l)
-		return nil
-	})
-	if err := b.alternate(ctx, commits, plain, bare); err != nil {
+	bare := load{workers: 1, side: &side{name: "git commit-tree", pid: s.pid, worker: func(int) worker {
+		return worker{close: func() {}, do: func() error {
+			return git("-c", "core.fsync=committed,reference", "commit-tree", "-p", "HEAD", "-m", "bench", "HEAD^{tree}")
+		}}
+	}}}
+	commits, writes, trees := b.writing(with, 1), b.writing(without, 1), b.turn("git commit-tree", bare)
+	if err := b.alternate(ctx, commits, writes, trees); err != nil {
 		return err
 	}
-	rep.add(comparedOnce("--git: a commit of one write", "ms", commits.median("p50")-plain.median("p50"),
-		bare.median("p50"), "git commit-tree").ratioAtMost(3))
-	rep.note("The time of writes with --git ends when all are committed.")
-	rep.note("A commit's cost is the p50 of a write with --git-ack commit less that of a write without --git.")
+	rep.add(comparedOnce("--git: a commit of one write", "ms", commits.median("p50")-writes.median("p50"),
+		trees.median("p50"), "git commit-tree").ratioAtMost(3))
+	rep.note("The time of writes with --git ends when all are committed. A commit's cost is the p50 of a write with " +
+		"--git-ack commit less that of a write without --git.")
 	return nil
 }
 
@@ -102,11 +84,12 @@ func (s *server) allCommitted(ctx context.Context) error {
 			return err
 		}
 		if n, found := metrics["fingerpost_git_pending_writes"]; n == 0 && found {
-			return ctx.Err()
+			return nil
 		}
-		await(ctx, time.Now().Add(5*time.Millisecond))
-		if err := ctx.Err(); err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
