@@ -20,8 +20,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A description is openapi.yaml with its schemas compiled: JSON Schema 2020-12, as in OpenAPI 3.1, with formats
-// asserted. Every test in this package that speaks HTTP validates its requests and the answers against it.
+// A description is openapi.yaml with its schemas compiled: JSON Schema 2020-12, which knows all that the document uses of
+// OpenAPI 3.0 but "nullable", with formats asserted. Every test in this package that speaks HTTP validates its requests and the answers against it.
 type description struct {
 	doc      map[string]any
 	compiler *jsonschema.Compiler
@@ -50,6 +50,7 @@ var described = sync.OnceValues(func() (*description, error) {
 	if err != nil {
 		return nil, err
 	}
+	allowNull(doc)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
@@ -59,6 +60,25 @@ var described = sync.OnceValues(func() (*description, error) {
 	}
 	return &description{doc: doc.(map[string]any), compiler: c, schemas: map[string]*jsonschema.Schema{}}, nil
 })
+
+// allowNull gives each schema that is nullable the type null, too. As in OpenAPI 3.0.3, "nullable" means something only next
+// to a type: with allOf or oneOf alone, a null is refused.
+func allowNull(node any) {
+	switch v := node.(type) {
+	case []any:
+		for _, item := range v {
+			allowNull(item)
+		}
+	case map[string]any:
+		if typ, ok := v["type"].(string); ok && v["nullable"] == true {
+			v["type"] = []any{typ, "null"}
+			delete(v, "nullable")
+		}
+		for _, item := range v {
+			allowNull(item)
+		}
+	}
+}
 
 func describedAPI(t testing.TB) *description {
 	t.Helper()
