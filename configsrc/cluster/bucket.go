@@ -118,6 +118,7 @@ func orCause(ctx context.Context, err error) error {
 type bucketState struct {
 	created time.Time // another one: the bucket was made anew
 	last    uint64    // sequence
+	asked   time.Time // by the clock of the server
 	batches bool      // it takes atomic batches
 }
 
@@ -145,7 +146,8 @@ func (b *bucket) state(ctx context.Context) (st bucketState, err error) {
 		return st, fmt.Errorf("bucket %s has format %d, of a newer release; this release reads format %d: update this node",
 			Bucket(b.cluster), number, format)
 	}
-	return bucketState{created: info.Created, last: info.State.LastSeq, batches: info.Config.AllowAtomicPublish}, nil
+	return bucketState{created: info.Created, last: info.State.LastSeq, asked: info.TimeStamp,
+		batches: info.Config.AllowAtomicPublish}, nil
 }
 
 // make makes the bucket, with one replica. An operator who wants more makes it, or changes it.

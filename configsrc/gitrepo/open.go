@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"fingerpost/configsrc/gitrepo/plumbing"
 )
@@ -95,6 +97,40 @@ func (r *Repo) check(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
+// A Remote is the upstream's repository, before anything is asked of it.
+type Remote struct {
+	Name, Branch string // as "origin" and "main"
+	Host         string // "": it is not on another machine
+
+	git *plumbing.Command
+	up  *upstream
+}
+
+// Check checks the repository of the config folder as Open does, needs Dir and the fields after Answered of o alone, and
+// changes nothing. It returns nil without Push and Pull, which need a remote.
+func Check(ctx context.Context, o Options) (*Remote, error) {
+	r, err := checked(ctx, o)
+	if err != nil || !o.Push && o.Pull == 0 {
+		return nil, err
+	}
+	branch, err := r.git.Run(ctx, "symbolic-ref", "-q", "HEAD")
+	if err != nil {
+		return nil, errors.New("--git: HEAD is detached; run \"git switch\" with the name of a branch")
+	}
+	u, err := r.upstream(ctx, branch)
+	if err != nil {
+		return nil, fmt.Errorf("--git: %w", err)
+	}
+	return &Remote{Name: u.remote, Branch: strings.TrimPrefix(u.ref, "refs/heads/"), Host: u.host, git: r.git.Command,
+		up: u}, nil
+}
+
+// Reach asks the remote for its branch, as a fetch would, within a time limit.
+func (m *Remote) Reach(ctx context.Context, limit time.Duration) error {
+	_, err := m.git.Call(ctx, limit, nil, nil, m.up.allowed("ls-remote", "--quiet", m.up.remote, m.up.ref)...)
+	return err
+}
+
 // top returns the folder with .git above the config folder.
 func (r *Repo) top() string {
 	for dir := r.git.Dir; ; dir = filepath.Dir(dir) {
@@ -128,6 +164,7 @@ type upstream struct {
 	ref    string // there, refs/heads/…
 	track  string // here, refs/remotes/…
 	scheme string // file, ssh, https …
+	host   string // "" for a file
 }
 
 // upstream returns the upstream of a branch, a full ref.
@@ -147,14 +184,27 @@ func (r *Repo) upstream(ctx context.Context, branch string) (*upstream, error) {
 			u.remote)
 	}
 	u.track = "refs/remotes/" + u.remote + "/" + strings.TrimPrefix(u.ref, "refs/heads/")
-	url, err := r.git.Run(ctx, "remote", "get-url", "--push", u.remote)
+	address, err := r.git.Run(ctx, "remote", "get-url", "--push", u.remote)
 	if err != nil {
 		return nil, err
 	}
-	if u.scheme, err = schemeOf(url); err != nil {
+	if u.scheme, err = schemeOf(address); err != nil {
 		return nil, fmt.Errorf("remote %s: %w", u.remote, err)
 	}
+	u.host = hostOf(u.scheme, address)
 	return u, nil
+}
+
+// hostOf returns the host of a remote's URL, which may have the form user@host:path, "" for a file.
+func hostOf(scheme, address string) string {
+	if scheme == "file" {
+		return ""
+	}
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Hostname()
+	}
+	host, _, _ := strings.Cut(address, ":")
+	return host[strings.LastIndexByte(host, '@')+1:]
 }
 
 // schemeOf returns the protocol of a remote's URL. Those that run a command of their own are refused.

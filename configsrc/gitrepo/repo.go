@@ -159,8 +159,8 @@ type Repo struct {
 	pulled map[string]pulledFile // by path below the config folder; of the last pull
 }
 
-// Open checks the repository of the config folder. All that is wrong with the set-up is one error.
-func Open(ctx context.Context, o Options) (*Repo, error) {
+// checked returns the repository of the config folder, whose set-up is right.
+func checked(ctx context.Context, o Options) (*Repo, error) {
 	if o.Ack == "" {
 		o.Ack = AckFile
 	}
@@ -173,7 +173,13 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	}
 	r := &Repo{o: o, git: &plumbing.Store{Command: plumbing.NewCommand(dir, o.Hooks)},
 		wakeCommit: make(chan struct{}, 1), remote: remote{wake: make(chan struct{}, 1)}}
-	if err := r.check(ctx); err != nil {
+	return r, r.check(ctx)
+}
+
+// Open checks the repository of the config folder. All that is wrong with the set-up is one error.
+func Open(ctx context.Context, o Options) (*Repo, error) {
+	r, err := checked(ctx, o)
+	if err != nil {
 		return nil, err
 	}
 	r.git.SignKey = r.o.SignKey

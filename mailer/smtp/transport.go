@@ -141,6 +141,26 @@ func (t *Transport) SendAlone(ctx context.Context, server Server, env Envelope, 
 	return out
 }
 
+// Reach connects to a server, with TLS if it asks for that, says EHLO and QUIT, and returns how far it got: Accepted, or
+// what Send would return. It does not log in, and counts towards no bound. The context applies to the end.
+func (t *Transport) Reach(ctx context.Context, server Server) Outcome {
+	server.Username, server.Password = "", ""
+	a := &attempt{Transport: t, ctx: ctx, server: server, stage: StageDial, alone: true, tell: func(Step) {}}
+	s, err := a.open()
+	out := Outcome{Stage: StageEHLO, SMTPCode: 250}
+	if err != nil {
+		out = a.classify(err)
+	}
+	switch {
+	case s == nil:
+	case err == nil || s.inStep(err):
+		s.quit(t.limits.Quit)
+	default:
+		s.abandon()
+	}
+	return out
+}
+
 // errNoAddress means that an envelope address would not stay one argument of a command.
 var errNoAddress = errors.New("is no bare ASCII mail address")
 
