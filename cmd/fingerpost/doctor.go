@@ -14,32 +14,35 @@ import (
 
 func newDoctor(t terminal) *cobra.Command {
 	var f serveFlags
-	asJSON := false
+	asJSON, withSMTP := false, false
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check an installation, and say what to do",
 		Long: "Checks what serve needs, with the flags and variables of serve: files, permissions, owner, secrets, store, " +
 			"disk,\n" +
-			"open files, clock and addresses. It changes nothing, works before the first start, and asks a running server at its\n" +
-			"ops listener. Run it as the service's user. Exit code 1 when there are failures; warnings alone are 0.",
+			"open files, clock, git, names, NATS and addresses. It changes nothing, works before the first start, and asks a\n" +
+			"running server at its ops listener. Run it as the service's user. Exit code 1 when there are failures; warnings\n" +
+			"alone are 0.",
 		Args: cobra.NoArgs,
 		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
 			f.Files.Config = configDir(cmd)
 			if err := usageAll(f.CheckCluster(cmd.Flags().Changed)); err != nil {
 				return err
 			}
-			return examine(cmd.Context(), t, &f, asJSON)
+			return examine(cmd.Context(), t, &f, withSMTP, asJSON)
 		}),
 	}
 	const groupDoctor = "Doctor"
 	inGroup(cmd.Flags(), groupDoctor, func(fl *pflag.FlagSet) {
+		fl.BoolVar(&withSMTP, "smtp", false,
+			"connect to each SMTP server of the files, up to EHLO; nothing is sent, and nobody logs in")
 		fl.BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	})
 	f.add(cmd, groupDoctor)
 	return cmd
 }
 
-func examine(ctx context.Context, t terminal, f *serveFlags, asJSON bool) error {
+func examine(ctx context.Context, t terminal, f *serveFlags, withSMTP, asJSON bool) error {
 	if err := f.parse(t); err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func examine(ctx context.Context, t terminal, f *serveFlags, asJSON bool) error 
 	}
 	f.readSealKey()
 	built, _ := time.Parse(time.RFC3339, builtAs().date) // the zero time if it is unknown
-	results := doctor.Examine(ctx, doctor.Options{Options: f.Options, Built: built})
+	results := doctor.Examine(ctx, doctor.Options{Options: f.Options, Built: built, SMTP: withSMTP})
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}

@@ -26,6 +26,7 @@ import (
 
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver/pebblefs"
 )
 
@@ -63,6 +64,7 @@ func failure(todo, format string, args ...any) Result {
 type Options struct {
 	node.Options
 	Built time.Time // of the program's commit; zero: unknown
+	SMTP  bool      // connect to each relay of the files
 }
 
 // patience is how long a check may wait for the network.
@@ -77,6 +79,8 @@ type patient struct {
 	lockErr  error                 // why that is not known
 	checked  *configsrc.Checked    // of the config folder; nil: an edge, or it cannot be read
 	filesErr error                 // why it cannot be read
+	remote   *gitrepo.Remote       // nil: git needs none, or gitErr
+	gitErr   error
 }
 
 // checks are all checks, in the order of their results. One that does not apply has no result.
@@ -94,6 +98,10 @@ var checks = []struct {
 	{"disk", (*patient).disk},
 	{"open files", (*patient).openFiles},
 	{"clock", (*patient).clock},
+	{"git", (*patient).git},
+	{"dns", (*patient).dns},
+	{"smtp", (*patient).smtp},
+	{"nats", (*patient).nats},
 	{"listeners", (*patient).listeners},
 }
 
@@ -107,6 +115,7 @@ func Examine(ctx context.Context, o Options) []Result {
 		p.checked, p.filesErr = configsrc.CheckAgainst(o.Files.Config, nil, o.OnProgress)
 		end()
 	}
+	p.findRepository(ctx)
 	found := make([][]Result, len(checks))
 	var running sync.WaitGroup
 	for i, c := range checks {

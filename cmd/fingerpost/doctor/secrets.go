@@ -49,8 +49,8 @@ func (p *patient) secrets(ctx context.Context) (rs []Result) {
 		say  func(todo, format string, args ...any) Result
 		todo string
 	}{
-		{catalog.SecretSealed, failure, "give the key that they are sealed for (--seal-key), or \"fingerpost secrets reseal\" " +
-			"where that key is"},
+		{catalog.SecretSealed, failure, "give the key that they are sealed for (--seal-key), or run " +
+			"\"fingerpost secrets reseal\" where that key is"},
 		{catalog.SecretFile, failure, "put the file into the config folder or --secrets-dir, readable for the service"},
 		{catalog.SecretEnv, warning, "set the variable for the service, in /etc/fingerpost/fingerpost.env for example, and " +
 			"run this with the same variables"},

@@ -1,0 +1,153 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"fingerpost/configsrc/gitrepo"
+	"fingerpost/resolver/catalog"
+)
+
+// findRepository checks the repository of the config folder. What the running server says of it is newer.
+func (p *patient) findRepository(ctx context.Context) {
+	if p.Git.On && p.running == nil && p.filesErr == nil {
+		p.remote, p.gitErr = gitrepo.Check(ctx, gitrepo.Options{Dir: p.Files.Config, SignKey: p.Git.SignKey,
+			Hooks: p.Git.Hooks, Push: p.Git.Push, Pull: p.Git.Pull})
+	}
+}
+
+// git checks the repository and asks its upstream, or says what the running server does.
+func (p *patient) git(ctx context.Context) []Result {
+	switch {
+	case p.running != nil && p.running.Git != nil:
+		return p.running.gitTold()
+	case !p.Git.On || p.running != nil || p.filesErr != nil:
+		return nil
+	case p.gitErr != nil:
+		var rs []Result
+		for line := range strings.Lines(p.gitErr.Error()) {
+			rs = append(rs, failure("do what the line says, or serve without --git", "%s", line))
+		}
+		return rs
+	case p.remote == nil:
+		return []Result{ok("the repository of %s can take commits", p.Files.Config)}
+	}
+	if err := p.remote.Reach(ctx, patience); err != nil {
+		return []Result{failure(fmt.Sprintf(`try "git ls-remote %s" as the service's user: it needs the network, and a key or `+
+			`a token of its own`, p.remote.Name), "remote %s cannot be asked: %v", p.remote.Name, err)}
+	}
+	return []Result{ok("the repository of %s can take commits; remote %s answers for branch %s", p.Files.Config,
+		p.remote.Name, p.remote.Branch)}
+}
+
+// nats connects to the NATS of others, or says what the running server does.
+func (p *patient) nats(ctx context.Context) []Result {
+	switch {
+	case p.running != nil && p.running.Cluster != nil:
+		return p.running.clusterTold()
+	case !p.NeedsNATS() || p.running != nil:
+		return nil
+	}
+	if bad := p.CheckConnection(); bad != nil {
+		return []Result{failure("give the files that the cluster's NATS takes", "%s", strings.Join(bad, "; "))}
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c := p.Connection()
+	r, err := c.Reach(ctx, p.Cluster.Name, p.Cluster.EdgeName)
+	where := strings.Join(c.URLs, ", ")
+	if r.Server != "" {
+		where = r.Server
+	}
+	if err != nil {
+		return []Result{failure("see that the NATS server runs, can be reached from here, and knows this node", "NATS at %s: %v",
+			where, err)}
+	}
+	if off := time.Until(r.Time).Round(time.Second); !r.Time.IsZero() && off.Abs() > backwards {
+		return []Result{warning("keep the clocks of both machines right with NTP", "NATS at %s answers, and its clock is "+
+			"%v away from that of this machine", where, off)}
+	}
+	if !r.Bucket {
+		return []Result{ok("NATS at %s answers; serve makes the bucket at its first start", where)}
+	}
+	return []Result{ok("NATS at %s answers, and has the bucket of cluster %s", where, p.Cluster.Name)}
+}
+
+// atOnce bounds look-ups and connections at the same time.
+const atOnce = 64
+
+// dns looks up every name that something needs.
+func (p *patient) dns(ctx context.Context) (rs []Result) {
+	needed := p.names()
+	var mu sync.Mutex // guards rs
+	each(slices.Sorted(maps.Keys(needed)), func(name string) {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if _, err := net.DefaultResolver.LookupHost(ctx, name); err != nil {
+			var dns *net.DNSError
+			why := err.Error()
+			if errors.As(err, &dns) {
+				why = dns.Err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			rs = append(rs, failure("correct the name, or see that the name servers of this machine (/etc/resolv.conf) answer",
+				"%s, which %s needs, cannot be looked up: %s", name, needed[name], why))
+		}
+	})
+	if rs == nil && len(needed) > 0 {
+		rs = []Result{ok("%s can be looked up", count(len(needed), "name"))}
+	}
+	slices.SortFunc(rs, func(a, b Result) int { return strings.Compare(a.Message, b.Message) })
+	return rs
+}
+
+// names returns the names that are looked up, and what needs each.
+func (p *patient) names() map[string]string {
+	needed := map[string]string{}
+	add := func(host, by string) {
+		if _, err := netip.ParseAddr(host); err != nil && host != "" && needed[host] == "" {
+			needed[host] = by
+		}
+	}
+	if p.remote != nil {
+		add(p.remote.Host, "git remote "+p.remote.Name)
+	}
+	if p.NeedsNATS() {
+		c := p.Connection()
+		for _, text := range c.URLs {
+			if u, err := url.Parse(text); err == nil {
+				add(u.Hostname(), "NATS")
+			}
+		}
+	}
+	for _, r := range p.relays() {
+		if name, err := catalog.ParseHost(r.server.Host); err == nil {
+			add(name, r.owner())
+		}
+	}
+	return needed
+}
+
+// each calls f for each item, for some at the same time.
+func each[T any](items []T, f func(T)) {
+	var running sync.WaitGroup
+	turns := make(chan struct{}, atOnce)
+	for _, item := range items {
+		turns <- struct{}{}
+		running.Go(func() {
+			defer func() { <-turns }()
+			f(item)
+		})
+	}
+	running.Wait()
+}

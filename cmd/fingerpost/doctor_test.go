@@ -1,0 +1,264 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fingerpost/cmd/fingerpost/doctor"
+	"fingerpost/cmd/testrig"
+)
+
+// doctorSays runs the doctor of a rig, and returns its results and exit code.
+func doctorSays(t *testing.T, cmd *exec.Cmd) (rs []doctor.Result, code int) {
+	t.Helper()
+	begun := time.Now()
+	out, err := cmd.Output()
+	if err := json.Unmarshal(out, &rs); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if took := time.Since(begun); took > 20*time.Second && !testrig.IsThorough() {
+		t.Errorf("it took %v", took)
+	}
+	bad := false
+	for _, r := range rs {
+		bad = bad || r.State == doctor.Failure
+		if (r.Todo == "") != (r.State == doctor.OK) || r.Message == "" || r.Check == "" {
+			t.Errorf("an incomplete line: %+v", r)
+		}
+	}
+	if code = cmd.ProcessState.ExitCode(); bad != (code == exitNot) || err == nil && code != 0 {
+		t.Errorf("exit code %d, %v, with %+v", code, err, rs)
+	}
+	return rs, code
+}
+
+// wantLine looks for a result whose message and todo have all of the texts.
+func wantLine(t *testing.T, rs []doctor.Result, check string, state doctor.State, texts ...string) {
+	t.Helper()
+	for _, r := range rs {
+		found := r.Check == check && r.State == state
+		for _, text := range texts {
+			found = found && strings.Contains(r.Message+"\n"+r.Todo, text)
+		}
+		if found {
+			return
+		}
+	}
+	t.Errorf("no line %q with %q of %s in %+v", state, texts, check, rs)
+}
+
+// silent is a server that takes connections and says nothing.
+func silent(t *testing.T) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+		}
+	}()
+	return ln.Addr().String()
+}
+
+// closed is an address at which nothing listens.
+func closed(t *testing.T) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+func (r *rig) doctor(args ...string) *exec.Cmd {
+	return r.command(r.t.Context(), append([]string{"doctor", "--json", "--listen", "127.0.0.1:0", "--ops-listen",
+		"127.0.0.1:0"}, args...)...)
+}
+
+// TestDoctorRelays: relays that answer, refuse, hang and lie, each with its project and file; and no mail is sent.
+func TestDoctorRelays(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	r := idleRig(t, t.TempDir(), nil)
+	good := testrig.NewSink(t)
+	relay := func(name, addr string) {
+		host, port, _ := net.SplitHostPort(addr)
+		r.put(name+".hcl", fmt.Sprintf(`project %q {
+  name = %q
+  smtp_config {
+    host = %q
+    port = %s
+    username = "someone"
+    password = env("DOCTOR_SECRET")
+    from_email = "hello@example.com"
+  }
+}
+`, name, name, host, port))
+	}
+	relay("good", good.Addr())
+	relay("again", good.Addr())
+	relay("refuses", closed(t))
+	relay("hangs", silent(t))
+	relay("private", "10.255.255.1:25")
+	relay("unknown", "relay.invalid:25")
+	run := func(args ...string) []doctor.Result {
+		cmd := r.doctor(args...)
+		cmd.Env = append(cmd.Env, "DOCTOR_SECRET=hunter2")
+		rs, _ := doctorSays(t, cmd)
+		if strings.Contains(fmt.Sprint(rs), "hunter2") {
+			t.Errorf("it tells the secret: %+v", rs)
+		}
+		return rs
+	}
+	rs := run()
+	wantLine(t, rs, "smtp", doctor.OK, "5 relays", "--smtp")
+	wantLine(t, rs, "dns", doctor.Failure, "relay.invalid", `project "unknown" in `, "unknown.hcl")
+
+	rs = run("--smtp", "--smtp-allow", "127.0.0.0/8")
+	wantLine(t, rs, "smtp", doctor.OK, good.Addr(), `project "again"`, "again.hcl", "1 more")
+	wantLine(t, rs, "smtp", doctor.Failure, "refuses connections", `project "refuses"`, "refuses.hcl")
+	wantLine(t, rs, "smtp", doctor.Failure, "says nothing", `project "hangs"`)
+	wantLine(t, rs, "smtp", doctor.Failure, "not one that mail may be sent to", "--smtp-allow", `project "private"`)
+	wantLine(t, rs, "smtp", doctor.Failure, "relay.invalid", `project "unknown"`)
+	if n := good.Counts(); n.Offered != 0 || n.Logins != 0 {
+		t.Errorf("mail was sent: %+v", n)
+	}
+}
+
+// TestDoctorNATS: a NATS server that answers, is not there, hangs, or has no bucket for an edge.
+func TestDoctorNATS(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	r := idleRig(t, t.TempDir(), nil)
+	url := existingNATS(t)
+	rs, _ := doctorSays(t, r.doctor("--cluster", url))
+	wantLine(t, rs, "nats", doctor.OK, "answers; serve makes the bucket")
+	rs, _ = doctorSays(t, r.doctor("--cluster", "nats://"+closed(t)))
+	wantLine(t, rs, "nats", doctor.Failure, "NATS at nats://127.0.0.1")
+	rs, _ = doctorSays(t, r.doctor("--cluster", "nats://"+silent(t)))
+	wantLine(t, rs, "nats", doctor.Failure, "NATS at nats://127.0.0.1")
+
+	key := filepath.Join(r.dir, "edge.nk")
+	out, code := r.run("edges", "keygen", "fra1")
+	if code != 0 {
+		t.Fatal(out)
+	}
+	for line := range strings.Lines(out) {
+		if seed := strings.TrimSpace(line); strings.HasPrefix(seed, "SU") {
+			must(t, os.WriteFile(key, []byte(seed+"\n"), 0o600))
+		}
+	}
+	edge := []string{"--follow", url, "--edge-name", "fra1", "--edge-key", key}
+	rs, _ = doctorSays(t, r.doctor(edge...))
+	wantLine(t, rs, "files", doctor.OK, "an edge")
+	wantLine(t, rs, "nats", doctor.Failure, "there is no such bucket")
+	rs, _ = doctorSays(t, r.doctor("--follow", url, "--edge-name", "fra1", "--edge-key", filepath.Join(r.dir, "nowhere")))
+	wantLine(t, rs, "permissions", doctor.Failure, "--edge-key", "no such file")
+
+	r.flags = []string{"--cluster", url}
+	r.start()
+	other := idleRig(t, t.TempDir(), nil)
+	rs, _ = doctorSays(t, other.doctor(edge...))
+	wantLine(t, rs, "nats", doctor.OK, "has the bucket of cluster default")
+	rs, _ = doctorSays(t, r.command(t.Context(), "doctor", "--json", "--cluster", url, "--ops-listen",
+		strings.TrimPrefix(r.ops, "http://")))
+	wantLine(t, rs, "server", doctor.OK, "running: version")
+	wantLine(t, rs, "nats", doctor.OK, "authority of cluster default")
+}
+
+// TestDoctorGit: a folder without a repository, a remote that answers, is not there, or hangs.
+func TestDoctorGit(t *testing.T) {
+	testrig.Slow(t)
+	testrig.Need(t, "git")
+	t.Parallel()
+	r := idleRig(t, t.TempDir(), nil)
+	rs, _ := doctorSays(t, r.doctor("--git"))
+	wantLine(t, rs, "git", doctor.Failure, "is not in a git repository", "git init")
+	testrig.Git(t, r.dir, "init", "-q", "-b", "main")
+	testrig.Git(t, r.dir, "add", "projects.d")
+	testrig.Git(t, r.dir, "commit", "-qm", "one")
+	rs, _ = doctorSays(t, r.doctor("--git"))
+	wantLine(t, rs, "git", doctor.OK, "can take commits")
+	rs, _ = doctorSays(t, r.doctor("--git", "--git-push"))
+	wantLine(t, rs, "git", doctor.Failure, "has no upstream", "git branch --set-upstream-to")
+
+	bare := filepath.Join(t.TempDir(), "remote.git")
+	testrig.Git(t, r.dir, "init", "-q", "--bare", "-b", "main", bare)
+	testrig.Git(t, r.dir, "remote", "add", "origin", bare)
+	testrig.Git(t, r.dir, "push", "-q", "-u", "origin", "main")
+	rs, _ = doctorSays(t, r.doctor("--git", "--git-push"))
+	wantLine(t, rs, "git", doctor.OK, "remote origin answers for branch main")
+	for url, says := range map[string]string{
+		bare + "x": "does not appear to be a git repository",
+		"http://somebody:hunter2@" + closed(t) + "/x.git": "remote origin cannot be asked",
+		"http://" + silent(t) + "/x.git":                  "without a result",
+		"ssh://git@relay.invalid/x.git":                   "relay.invalid",
+	} {
+		testrig.Git(t, r.dir, "remote", "set-url", "origin", url)
+		rs, _ = doctorSays(t, r.doctor("--git", "--git-push"))
+		wantLine(t, rs, "git", doctor.Failure, says, "git ls-remote origin")
+		if strings.Contains(fmt.Sprint(rs), "hunter2") {
+			t.Errorf("it tells the password: %+v", rs)
+		}
+		if strings.Contains(url, "relay.invalid") {
+			wantLine(t, rs, "dns", doctor.Failure, "relay.invalid", "git remote origin")
+		}
+	}
+}
+
+// TestDoctorOfOthers: a user who may not read a file of the folder, and to whom the data folder does not belong.
+func TestDoctorOfOthers(t *testing.T) {
+	testrig.Slow(t)
+	if os.Geteuid() != 0 {
+		t.Skip("it needs root, to be another user")
+	}
+	t.Parallel()
+	r := idleRig(t, t.TempDir(), nil)
+	for dir := r.dir; dir != "/"; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o005 != 0o005 {
+			must(t, os.Chmod(dir, info.Mode().Perm()|0o005))
+		}
+	}
+	must(t, os.Chmod(r.path("acme.hcl"), 0))
+	must(t, os.Mkdir(filepath.Join(r.dir, "data"), 0o700))
+	must(t, os.WriteFile(filepath.Join(r.dir, "seal.key"), []byte("x"), 0o600))
+	binary := filepath.Join(r.dir, "fingerpost") // where every user may run it
+	original, err := filepath.EvalSymlinks(r.doctor().Path)
+	must(t, err)
+	if os.Link(original, binary) != nil {
+		b, err := os.ReadFile(original)
+		must(t, err)
+		must(t, os.WriteFile(binary, b, 0o755))
+	}
+	const nobody = 65534
+	as := func(uid uint32, args ...string) []doctor.Result {
+		cmd := r.doctor(append([]string{"--data", filepath.Join(r.dir, "data"), "--seal-key", filepath.Join(r.dir, "seal.key")},
+			args...)...)
+		cmd.Path = binary
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		rs, _ := doctorSays(t, cmd)
+		return rs
+	}
+	rs := as(nobody)
+	wantLine(t, rs, "files", doctor.Failure, "acme.hcl", "permission denied")
+	wantLine(t, rs, "permissions", doctor.Failure, "/data: permission denied")
+	wantLine(t, rs, "permissions", doctor.Failure, "seal.key cannot be read")
+	wantLine(t, rs, "permissions", doctor.Warning, "writes over the API", "--read-only")
+	wantLine(t, rs, "owner", doctor.Failure, "belongs to root", "chown -R")
+	rs = as(nobody, "--data", filepath.Join(r.dir, "new"))
+	wantLine(t, rs, "permissions", doctor.Failure, "does not exist and cannot be made")
+	must(t, os.Chown(filepath.Join(r.dir, "data"), nobody, nobody))
+	wantLine(t, as(0), "owner", doctor.Warning, "this is root", "sudo -u nobody fingerpost doctor")
+}
