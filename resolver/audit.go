@@ -77,9 +77,9 @@ func (r *Resolver) PruneAudit(ctx context.Context, now time.Time) error {
 		if project == 0 {
 			return ledger.DefaultAuditDays
 		}
-		p, defaults, err := r.project(project)
+		p, defaults, err := r.ProjectConfig(project)
 		switch {
-		case isNotFound(err):
+		case catalog.IsNotFound(err):
 			return 0
 		case err != nil:
 			failed = err
@@ -90,11 +90,6 @@ func (r *Resolver) PruneAudit(ctx context.Context, now time.Time) error {
 		return p.Service.AuditRetentionDays
 	})
 	return errors.Join(mailError(err), failed)
-}
-
-func isNotFound(err error) bool {
-	var e *catalog.Error
-	return errors.As(err, &e) && e.Code == catalog.CodeNotFound
 }
 
 // AuditGaps returns where damage has cut the trail, see ledger.AuditGap.

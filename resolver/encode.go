@@ -107,10 +107,7 @@ func AppendString(dst []byte, s string) []byte {
 
 // appendMatch appends an answer's data in a form.
 func appendMatch(dst []byte, m *match, form Form, secret *string) []byte {
-	service, auth := m.project.Service, m.project.Auth
-	if m.defaults != nil {
-		service, auth = service.Over(m.defaults.Service), auth.Over(m.defaults.Auth)
-	}
+	service, auth := m.defaults.InForce(&m.project)
 	if form == Nested || form == NestedLabels {
 		return appendNested(dst, m, form, &service, &auth)
 	}

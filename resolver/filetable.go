@@ -9,7 +9,7 @@ func (r *Resolver) File(path string) (*catalog.FileRow, error) {
 		return nil, readError(err)
 	}
 	if row == nil {
-		return nil, notFound("file")
+		return nil, catalog.NotFound("file")
 	}
 	return row, nil
 }

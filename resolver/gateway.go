@@ -35,10 +35,7 @@ func (a *Answer) MayHaveCertificate(wildcards bool) bool {
 // appendGateway appends the header lines that tell a gateway about the project. Every line ends with CR LF, and no
 // value contains one or is empty: what a gateway does with an empty header differs from one to the next.
 func appendGateway(dst []byte, m *match) []byte {
-	service, auth := m.project.Service, m.project.Auth
-	if m.defaults != nil {
-		service, auth = service.Over(m.defaults.Service), auth.Over(m.defaults.Auth)
-	}
+	service, auth := m.defaults.InForce(&m.project)
 	p := &m.project.Project
 	b := appendLine(dst, "X-Project-Id", strconv.FormatInt(p.ID, 10))
 	b = appendLine(b, "X-Project-Uuid", p.UUID.String())

@@ -217,3 +217,9 @@ func (r *Resolver) Domains(projectID int64, q Query) (rows []*catalog.Domain, to
 	rows, err = arrange(rows, domainOrders, q)
 	return rows, total, err
 }
+
+// ArrangeDomains returns the rows of the page that q selects, by id if q names no order. It sorts rows.
+func ArrangeDomains(rows []*catalog.Domain, q Query) ([]*catalog.Domain, error) {
+	slices.SortFunc(rows, domainOrders[0].compare)
+	return arrange(rows, domainOrders, q)
+}

@@ -7,10 +7,6 @@ import (
 	"fingerpost/resolver/store"
 )
 
-func notFound(what string) error {
-	return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such " + what}
-}
-
 // view runs f on the present store, and again if that store was replaced in between. So f may run twice.
 func (r *Resolver) view(f func(v *store.View) error) error {
 	return r.reading(func(st *store.Store) error { return st.View(f) })
@@ -39,13 +35,13 @@ func (r *Resolver) get(what string, read func(v *store.View) (found bool, err er
 		return err
 	})
 	if err == nil && !found {
-		err = notFound(what)
+		err = catalog.NotFound(what)
 	}
 	return err
 }
 
-// project reads one project by id.
-func (r *Resolver) project(id int64) (*catalog.ProjectConfig, *catalog.Defaults, error) {
+// ProjectConfig reads a project, without its domains and templates, and the defaults block.
+func (r *Resolver) ProjectConfig(id int64) (*catalog.ProjectConfig, *catalog.Defaults, error) {
 	p := new(catalog.ProjectConfig)
 	var defaults *catalog.Defaults
 	err := r.get("project", func(v *store.View) (found bool, err error) {
@@ -73,7 +69,7 @@ func (r *Resolver) ProjectByID(id int64) (*catalog.Project, error) {
 	case err != nil:
 		return nil, err
 	case !found:
-		return nil, notFound("project")
+		return nil, catalog.NotFound("project")
 	}
 	return &p.Project, nil
 }
@@ -90,47 +86,33 @@ func (r *Resolver) ProjectBySlug(slug string) (*catalog.Project, error) {
 
 // ServiceSettings returns the settings in force: the project's own, then the defaults block, then the built-in ones.
 func (r *Resolver) ServiceSettings(projectID int64) (*catalog.ServiceSettings, error) {
-	return serviceSettings(r.project(projectID))
-}
-
-func serviceSettings(p *catalog.ProjectConfig, defaults *catalog.Defaults, err error) (*catalog.ServiceSettings,
-	error) {
+	p, defaults, err := r.ProjectConfig(projectID)
 	if err != nil {
 		return nil, err
 	}
-	if defaults != nil {
-		p.Service = p.Service.Over(defaults.Service)
-	}
-	return &p.Service, nil
+	service, _ := defaults.InForce(p)
+	return &service, nil
 }
 
 // AuthSettings returns the settings in force, see ServiceSettings.
 func (r *Resolver) AuthSettings(projectID int64) (*catalog.AuthSettings, error) {
-	return authSettings(r.project(projectID))
-}
-
-func authSettings(p *catalog.ProjectConfig, defaults *catalog.Defaults, err error) (*catalog.AuthSettings, error) {
+	p, defaults, err := r.ProjectConfig(projectID)
 	if err != nil {
 		return nil, err
 	}
-	if defaults != nil {
-		p.Auth = p.Auth.Over(defaults.Auth)
-	}
-	return &p.Auth, nil
+	_, auth := defaults.InForce(p)
+	return &auth, nil
 }
 
 // SMTPConfig returns the project's own SMTP config; NOT_FOUND also if the project has no such block, or one without a
 // host.
 func (r *Resolver) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
-	return smtpConfig(r.project(projectID))
-}
-
-func smtpConfig(p *catalog.ProjectConfig, _ *catalog.Defaults, err error) (*catalog.SMTPConfig, error) {
+	p, _, err := r.ProjectConfig(projectID)
 	if err != nil {
 		return nil, err
 	}
 	if !p.SMTP.HasServer() {
-		return nil, notFound("SMTP config")
+		return nil, catalog.NotFound("SMTP config")
 	}
 	return p.SMTP, nil
 }
@@ -152,7 +134,7 @@ func (r *Resolver) DomainNamed(name string) (*catalog.Domain, error) {
 	case err != nil:
 		return nil, readError(err)
 	case !found:
-		return nil, notFound("domain")
+		return nil, catalog.NotFound("domain")
 	}
 	return d, nil
 }

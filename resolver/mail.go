@@ -72,7 +72,7 @@ func mailError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ledger.ErrNoMail):
-		return notFound("mail")
+		return catalog.NotFound("mail")
 	case errors.Is(err, ledger.ErrMailEnded):
 		return &catalog.Error{Code: catalog.CodeConflict, Message: "the mail has reached its end"}
 	case errors.Is(err, ledger.ErrUnavailable), errors.Is(err, ledger.ErrDamaged), errors.Is(err, ledger.ErrClosed),

@@ -31,13 +31,11 @@ func (r *Resolver) MailProject(id int64) (*catalog.ProjectConfig, error) {
 	if p := r.senders.get(id, epoch); p != nil {
 		return p, nil
 	}
-	p, defaults, err := r.project(id)
+	p, defaults, err := r.ProjectConfig(id)
 	if err != nil {
 		return nil, err
 	}
-	if defaults != nil {
-		p.Service, p.Auth = p.Service.Over(defaults.Service), p.Auth.Over(defaults.Auth)
-	}
+	p.Service, p.Auth = defaults.InForce(p)
 	p.SMTP = catalog.SMTPInForce(p.SMTP, defaults)
 	p.Domains, p.Templates = nil, nil
 	r.senders.put(id, epoch, p)
@@ -116,5 +114,5 @@ func (r *Resolver) MailTemplate(projectID int64, code string) (*catalog.Template
 	case found:
 		return nil, &catalog.Error{Code: catalog.CodeTemplateInactive, Message: "there is no active template of this code"}
 	}
-	return nil, notFound("template")
+	return nil, catalog.NotFound("template")
 }

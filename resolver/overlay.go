@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"fingerpost/resolver/catalog"
-	"fingerpost/resolver/store"
 )
 
 // An Overlay shows what is live with other declarations in some files: the state of a proposal, of which nothing is
@@ -48,7 +47,7 @@ func (o *Overlay) Put(path string, d *catalog.Declared, content []byte) error {
 		for _, ref := range row.Refs {
 			o.hidden[hiddenBy(ref)] = true
 		}
-	case !isNotFound(err):
+	case !catalog.IsNotFound(err):
 		return err
 	}
 	if d == nil {
@@ -75,8 +74,8 @@ func (o *Overlay) time(d *catalog.Declared) error {
 	for i := range d.Projects {
 		p := &d.Projects[i]
 		p.Project.CreatedAt, p.Project.UpdatedAt = o.at, o.at
-		was, _, err := o.live.project(p.Project.ID)
-		if isNotFound(err) {
+		was, _, err := o.live.ProjectConfig(p.Project.ID)
+		if catalog.IsNotFound(err) {
 			was, err = new(catalog.ProjectConfig), nil
 		}
 		if err != nil {
@@ -98,7 +97,7 @@ func (o *Overlay) time(d *catalog.Declared) error {
 				if now := *d; d.Name == was.Name && catalog.SameFields(now.Fields(), was.Fields()) {
 					d.UpdatedAt = was.UpdatedAt
 				}
-			} else if !isNotFound(err) {
+			} else if !catalog.IsNotFound(err) {
 				return err
 			}
 		}
@@ -122,16 +121,16 @@ func (o *Overlay) findID(id int64) *catalog.ProjectConfig {
 	return o.find(func(p *catalog.ProjectConfig) bool { return p.Project.ID == id })
 }
 
-// project is Resolver.project.
+// project is Resolver.ProjectConfig.
 func (o *Overlay) project(id int64) (*catalog.ProjectConfig, *catalog.Defaults, error) {
 	if p := o.findID(id); p != nil {
 		own := *p
 		return &own, o.Defaults(), nil
 	}
 	if o.hidden[hiddenObject{kind: catalog.KindProject, id: id}] {
-		return nil, nil, notFound("project")
+		return nil, nil, catalog.NotFound("project")
 	}
-	p, _, err := o.live.project(id)
+	p, _, err := o.live.ProjectConfig(id)
 	return p, o.Defaults(), err
 }
 
@@ -169,24 +168,41 @@ func (o *Overlay) ProjectBySlug(slug string) (*catalog.Project, error) {
 	}
 	p, err := o.ProjectByID(live.ID)
 	if err == nil && p.Slug != slug {
-		return nil, notFound("project")
+		return nil, catalog.NotFound("project")
 	}
 	return p, err
 }
 
 // ServiceSettings is that of a Resolver.
 func (o *Overlay) ServiceSettings(projectID int64) (*catalog.ServiceSettings, error) {
-	return serviceSettings(o.project(projectID))
+	p, defaults, err := o.project(projectID)
+	if err != nil {
+		return nil, err
+	}
+	service, _ := defaults.InForce(p)
+	return &service, nil
 }
 
 // AuthSettings is that of a Resolver.
 func (o *Overlay) AuthSettings(projectID int64) (*catalog.AuthSettings, error) {
-	return authSettings(o.project(projectID))
+	p, defaults, err := o.project(projectID)
+	if err != nil {
+		return nil, err
+	}
+	_, auth := defaults.InForce(p)
+	return &auth, nil
 }
 
 // SMTPConfig is that of a Resolver.
 func (o *Overlay) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
-	return smtpConfig(o.project(projectID))
+	p, _, err := o.project(projectID)
+	if err != nil {
+		return nil, err
+	}
+	if !p.SMTP.HasServer() {
+		return nil, catalog.NotFound("SMTP config")
+	}
+	return p.SMTP, nil
 }
 
 // Domains is that of a Resolver.
@@ -202,16 +218,15 @@ func (o *Overlay) Domains(projectID int64, q Query) (rows []*catalog.Domain, tot
 		d.ProjectID = projectID
 		rows = append(rows, &d)
 	}
-	slices.SortFunc(rows, domainOrders[0].compare)
 	total = len(rows)
-	rows, err = arrange(rows, domainOrders, q)
+	rows, err = ArrangeDomains(rows, q)
 	return rows, total, err
 }
 
 // Domain is that of a Resolver.
 func (o *Overlay) Domain(projectID, domainID int64) (*catalog.Domain, error) {
 	rows, _, err := o.Domains(projectID, Query{})
-	if err != nil && !isNotFound(err) {
+	if err != nil && !catalog.IsNotFound(err) {
 		return nil, err
 	}
 	for _, d := range rows {
@@ -219,7 +234,7 @@ func (o *Overlay) Domain(projectID, domainID int64) (*catalog.Domain, error) {
 			return d, nil
 		}
 	}
-	return nil, notFound("domain")
+	return nil, catalog.NotFound("domain")
 }
 
 // DomainNamed is that of a Resolver.
@@ -235,7 +250,7 @@ func (o *Overlay) DomainNamed(name string) (*catalog.Domain, error) {
 	case found != nil:
 		return found, nil
 	case o.hidden[hiddenObject{kind: catalog.KindDomain, name: name}]:
-		return nil, notFound("domain")
+		return nil, catalog.NotFound("domain")
 	}
 	return o.live.DomainNamed(name)
 }
@@ -277,8 +292,7 @@ func (o *Overlay) Templates(projectID int64, q Query) (rows []*catalog.Template,
 		return nil, 0, err
 	}
 	total = len(rows)
-	slices.SortFunc(rows, templateOrders[0].compare)
-	rows, err = arrange(rows, templateOrders, q)
+	rows, err = ArrangeTemplates(rows, q)
 	return rows, total, err
 }
 
@@ -288,24 +302,18 @@ func (o *Overlay) templates(projectID int64) (rows []*catalog.Template, err erro
 		return nil, err
 	}
 	own := o.findID(projectID)
-	err = o.live.view(func(v *store.View) error {
-		rows = nil
-		err := v.Templates(0, func(t *catalog.Template) bool {
-			if !o.hidden[hiddenObject{kind: catalog.KindTemplate, id: t.ID}] {
-				rows = append(rows, t)
-			}
-			return true
-		})
-		if err != nil || own != nil {
-			return err
-		}
-		return v.Templates(projectID, func(t *catalog.Template) bool {
-			rows = append(rows, t)
-			return true
-		})
-	})
-	if err != nil {
+	if rows, err = o.live.TemplatesOf(0); err != nil {
 		return nil, err
+	}
+	rows = slices.DeleteFunc(rows, func(t *catalog.Template) bool {
+		return o.hidden[hiddenObject{kind: catalog.KindTemplate, id: t.ID}]
+	})
+	if own == nil {
+		live, err := o.live.TemplatesOf(projectID)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, live...)
 	}
 	for _, f := range o.files {
 		for _, t := range f.declared.Templates {
@@ -333,13 +341,13 @@ func (o *Overlay) OwnTemplate(projectID int64, code string) (*catalog.Template, 
 
 func (o *Overlay) template(projectID int64, is func(*catalog.Template) bool) (*catalog.Template, error) {
 	rows, err := o.templates(projectID)
-	if err != nil && !isNotFound(err) {
+	if err != nil && !catalog.IsNotFound(err) {
 		return nil, err
 	}
 	if i := slices.IndexFunc(rows, is); i >= 0 {
 		return rows[i], nil
 	}
-	return nil, notFound("template")
+	return nil, catalog.NotFound("template")
 }
 
 // Defaults is that of a Resolver.
@@ -390,7 +398,7 @@ func (o *Overlay) File(path string) (*catalog.FileRow, error) {
 	case f == nil:
 		return o.live.File(path)
 	case f.content == nil:
-		return nil, notFound("file")
+		return nil, catalog.NotFound("file")
 	}
 	return &catalog.FileRow{Refs: f.declared.Refs()}, nil
 }
@@ -402,7 +410,7 @@ func (o *Overlay) LastGood(path string) ([]byte, error) {
 	case f == nil:
 		return o.live.LastGood(path)
 	case f.content == nil:
-		return nil, notFound("file")
+		return nil, catalog.NotFound("file")
 	}
 	return f.content, nil
 }

@@ -67,7 +67,7 @@ func (r *Resolver) Tree(yield func(path string, content []byte) bool) error {
 func (r *Resolver) TreeFile(path string) (catalog.TreeFile, error) {
 	f, found, err := r.writes.Load().TreeFile(path)
 	if err == nil && !found {
-		return f, notFound("file")
+		return f, catalog.NotFound("file")
 	}
 	return f, storeRead(err)
 }

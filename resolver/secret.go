@@ -27,10 +27,7 @@ const tokenSourceBytes = int64(unsafe.Sizeof(tokenSource{}))
 
 // tokenSourceOf keeps no reference to m, which is reused.
 func tokenSourceOf(m *match) *tokenSource {
-	service, auth := m.project.Service, m.project.Auth
-	if m.defaults != nil {
-		service, auth = service.Over(m.defaults.Service), auth.Over(m.defaults.Auth)
-	}
+	service, auth := m.defaults.InForce(&m.project)
 	return &tokenSource{
 		projectID: m.project.Project.ID, slug: m.project.Project.Slug, uuid: m.project.Project.UUID,
 		authEnabled: service.AuthEnabled, jwtEnabled: auth.Token.JWTEnabled, secret: auth.Token.JWTSecret,
@@ -147,7 +144,7 @@ func (r *Resolver) dropChangedSecrets(e *store.Effect) {
 			continue
 		}
 		opened := slot.(*secretSlot).opened.Load()
-		p, defaults, err := r.project(id)
+		p, defaults, err := r.ProjectConfig(id)
 		if err != nil || opened == nil || *tokenSourceOf(&match{project: *p, defaults: defaults}) != opened.from {
 			r.secrets.slots.Delete(id)
 		}

@@ -47,9 +47,7 @@ func (s *Stored) Project(id int64) (*catalog.ProjectConfig, error) {
 		if err != nil {
 			return err
 		}
-		if defaults != nil {
-			p.Service, p.Auth = p.Service.Over(defaults.Service), p.Auth.Over(defaults.Auth)
-		}
+		p.Service, p.Auth = defaults.InForce(p)
 		return v.Domains(id, func(d *catalog.Domain) bool {
 			p.Domains = append(p.Domains, *d)
 			return true
@@ -59,7 +57,7 @@ func (s *Stored) Project(id int64) (*catalog.ProjectConfig, error) {
 	case err != nil:
 		return nil, err
 	case !found:
-		return nil, notFound("project")
+		return nil, catalog.NotFound("project")
 	}
 	p.Templates, err = s.Templates(id)
 	return p, err
@@ -107,7 +105,7 @@ func (s *Stored) Files(yield func(path string, row *catalog.FileRow) bool) error
 func (s *Stored) File(path string) (*catalog.FileRow, error) {
 	row, err := s.store.File(path)
 	if err == nil && row == nil {
-		err = notFound("file")
+		err = catalog.NotFound("file")
 	}
 	return row, err
 }

@@ -43,9 +43,26 @@ func (r *Resolver) Templates(projectID int64, q Query) (rows []*catalog.Template
 		return nil, 0, err
 	}
 	total = len(rows)
-	slices.SortFunc(rows, templateOrders[0].compare)
-	rows, err = arrange(rows, templateOrders, q)
+	rows, err = ArrangeTemplates(rows, q)
 	return rows, total, err
+}
+
+// TemplatesOf lists a project's own templates; project 0 means the default ones.
+func (r *Resolver) TemplatesOf(project int64) (rows []*catalog.Template, err error) {
+	err = r.view(func(v *store.View) error {
+		rows = nil
+		return v.Templates(project, func(t *catalog.Template) bool {
+			rows = append(rows, t)
+			return true
+		})
+	})
+	return rows, err
+}
+
+// ArrangeTemplates returns the rows of the page that q selects, by id if q names no order. It sorts rows.
+func ArrangeTemplates(rows []*catalog.Template, q Query) ([]*catalog.Template, error) {
+	slices.SortFunc(rows, templateOrders[0].compare)
+	return arrange(rows, templateOrders, q)
 }
 
 // Template returns one of the templates that a project can send: its own, or a default one.

@@ -1,5 +1,7 @@
 package catalog
 
+import "errors"
+
 // A Code names a failure for clients (api/README.md, Errors). Only api knows its HTTP status.
 type Code string
 
@@ -47,3 +49,12 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// NotFound is the error for a missing object; what names its kind.
+func NotFound(what string) error { return &Error{Code: CodeNotFound, Message: "no such " + what} }
+
+// IsNotFound reports whether err is an Error NOT_FOUND.
+func IsNotFound(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == CodeNotFound
+}

@@ -189,3 +189,12 @@ type Defaults struct {
 	Auth    *AuthSettings
 	SMTP    *SMTPConfig `cbor:",omitempty"` // the relay of projects without a server of their own
 }
+
+// InForce returns a project's settings in force: its own, then those of the defaults block, then the built-in ones. d may
+// be nil.
+func (d *Defaults) InForce(p *ProjectConfig) (ServiceSettings, AuthSettings) {
+	if d == nil {
+		return p.Service, p.Auth
+	}
+	return p.Service.Over(d.Service), p.Auth.Over(d.Auth)
+}
