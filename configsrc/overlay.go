@@ -28,7 +28,7 @@ type Overlay struct {
 	writes  []*catalog.FileWrite
 }
 
-// A Layer is Facts of which some files are replaced; *resolver.Overlay implements it.
+// A Layer is Facts of which some files are replaced; *overlay.Objects implements it.
 type Layer interface {
 	Facts
 	// Put replaces what a file declares; nil if it is gone or cannot be read.

@@ -19,6 +19,7 @@ import (
 	"fingerpost/configsrc/compare"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/overlay"
 )
 
 // overlayFiles are the live files of the tests below.
@@ -271,7 +272,7 @@ func TestOverlayShowsTheBranch(t *testing.T) {
 			if problems := other.source.Status().Problems; problems.HasErrors() {
 				t.Fatal(problems)
 			}
-			layer := live.resolver.Overlay(time.Now())
+			layer := overlay.New(live.resolver, time.Now())
 			over, err := live.source.Overlay(d, layer)
 			if err != nil {
 				t.Fatal(err)
@@ -318,13 +319,13 @@ func distinct(ids []int64) []int64 {
 
 // A countingLayer counts the files that were decoded for it.
 type countingLayer struct {
-	*resolver.Overlay
+	*overlay.Objects
 	put []string
 }
 
 func (l *countingLayer) Put(path string, d *catalog.Declared, content []byte) error {
 	l.put = append(l.put, path)
-	return l.Overlay.Put(path, d, content)
+	return l.Objects.Put(path, d, content)
 }
 
 // An overlay reads and decodes the files that differ, and those that it writes, with any number of files.
@@ -343,7 +344,7 @@ func TestOverlayReadsFewFiles(t *testing.T) {
 		asked = append(asked, path)
 		return from(path)
 	}
-	layer := &countingLayer{Overlay: live.resolver.Overlay(time.Now())}
+	layer := &countingLayer{Objects: overlay.New(live.resolver, time.Now())}
 	over, err := live.source.Overlay(d, layer)
 	if err != nil {
 		t.Fatal(err)
@@ -388,7 +389,7 @@ func TestOverlayOfUncommittedSaves(t *testing.T) {
 	saved["new.hcl"] = strings.Replace(saved["new.hcl"], "alpha", "uncommitted", 1)
 	live := newNode(t, writeTree(t, saved), nodeOptions{loadOnly: true})
 	d, _ := differenceTo(map[string]string{"mail/welcome.txt": "Welcome!\n"}) // the file of another uses it, too
-	layer := live.resolver.Overlay(time.Now())
+	layer := overlay.New(live.resolver, time.Now())
 	over, err := live.source.Overlay(d, layer)
 	if err != nil {
 		t.Fatal(err)

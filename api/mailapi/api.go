@@ -32,7 +32,7 @@ const (
 	logsPath       = "/api/mail/projects/{projectId}/logs"
 )
 
-// A Config reads what the files declare; *resolver.Resolver and, for the state of a proposal, *resolver.Overlay
+// A Config reads what the files declare; *resolver.Resolver and, for the state of a proposal, *overlay.Objects
 // implement it.
 type Config interface {
 	web.Projects

@@ -34,7 +34,7 @@ const (
 )
 
 // A State reads what the files declare: single projects and what belongs to them. *resolver.Resolver and, for the state
-// of a proposal, *resolver.Overlay implement it.
+// of a proposal, *overlay.Objects implement it.
 type State interface {
 	names.Declared
 	domains

@@ -39,6 +39,8 @@ var plan = map[string][]string{
 		"fingerpost/resolver/ledger", "github.com/cockroachdb/pebble/v2/vfs"},
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
 		"fingerpost/resolver/archive", "fingerpost/resolver/search", "fingerpost/resolver/trail", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
+	// what is live with the files of a proposal over it
+	"fingerpost/resolver/overlay": {"fingerpost/resolver/catalog", "fingerpost/resolver"},
 	// mailer/template: a file's templates pass the same check of placeholders and markup as those of the API; it is a leaf
 	// that knows nothing of sending
 	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "github.com/hashicorp/hcl/v2",
@@ -65,8 +67,9 @@ var plan = map[string][]string{
 		"github.com/nats-io/nkeys", "github.com/klauspost/compress/zstd"},
 	"fingerpost/configsrc/gitrepo/plumbing": {},
 	"fingerpost/configsrc/gitrepo":          {"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/resolver/catalog"},
-	// resolver: its Overlay reads what a proposal declares
-	"fingerpost/configsrc/proposals": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
+	// overlay: what a proposal declares
+	"fingerpost/configsrc/proposals": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/overlay",
+		"fingerpost/configsrc",
 		"fingerpost/configsrc/compare", "fingerpost/configsrc/gitrepo"},
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
@@ -93,12 +96,14 @@ var plan = map[string][]string{
 		"fingerpost/mailer", "fingerpost/mailer/template"},
 	// configsrc: a project's block, and the state of a proposal; compare: what it touches; names: what a key may claim
 	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver",
-		"fingerpost/configsrc", "fingerpost/configsrc/compare", "fingerpost/configsrc/names", "fingerpost/configsrc/proposals"},
+		"fingerpost/resolver/overlay", "fingerpost/configsrc", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
+		"fingerpost/configsrc/proposals"},
 	// names: what a slug or a word may have meant
 	"fingerpost/api/platform/keys": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/names"},
 	"fingerpost/api": {"fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
-		"fingerpost/api/platform/keys", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/proposals",
+		"fingerpost/api/platform/keys", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/overlay",
+		"fingerpost/configsrc", "fingerpost/configsrc/proposals",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
 	"fingerpost/cmd/fingerpost/node": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",

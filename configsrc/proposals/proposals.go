@@ -6,7 +6,7 @@
 // otherwise; and that applying one judges it against what is live in the same turn in which the branch moves.
 //
 // It unites three parts that do not know each other: gitrepo has the branches, configsrc.Overlay judges files, and
-// resolver.Overlay reads what they declare. Who may see or apply a proposal is the caller's to decide: it gives each
+// overlay.Objects reads what they declare. Who may see or apply a proposal is the caller's to decide: it gives each
 // call a check, which gets the proposal with what it touches (compare.Weight). The error of a check is the call's
 // error, and nothing was changed.
 //
@@ -30,6 +30,7 @@ import (
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/overlay"
 )
 
 // A Proposal is a branch of changes that are not live. It is read-only.
@@ -93,12 +94,12 @@ func (s *Set) begin(ctx context.Context) (end func(), err error) {
 }
 
 // over returns what a commit of a proposal declares.
-func (s *Set) over(tip *gitrepo.Tip) (*resolver.Overlay, *configsrc.Overlay, error) {
+func (s *Set) over(tip *gitrepo.Tip) (*overlay.Objects, *configsrc.Overlay, error) {
 	at := tip.Written
 	if at.IsZero() {
 		at = time.Now().UTC()
 	}
-	objects := s.live.Overlay(at)
+	objects := overlay.New(s.live, at)
 	d := differenceOf(&tip.Change)
 	d.After = tip.Read
 	files, err := s.source.Overlay(d, objects)
@@ -113,7 +114,7 @@ func (s *Set) over(tip *gitrepo.Tip) (*resolver.Overlay, *configsrc.Overlay, err
 // changes to the proposal. The Overlays are valid until write returns. An error of write is returned as it is, and
 // nothing was changed. Calls come one after the other: each is made on the commit of the one before.
 func (s *Set) Propose(ctx context.Context, name string, by Key, check Check,
-	write func(*resolver.Overlay, *configsrc.Overlay) error) (made *Proposal, err error) {
+	write func(*overlay.Objects, *configsrc.Overlay) error) (made *Proposal, err error) {
 	end, err := s.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func (s *Set) checked(check Check) func(*gitrepo.Proposal) error {
 // View runs read on the state of a proposal; NOT_FOUND if there is none of the name. The Overlays are valid until read
 // returns.
 func (s *Set) View(ctx context.Context, name string, check Check,
-	read func(*resolver.Overlay, *configsrc.Overlay) error) error {
+	read func(*overlay.Objects, *configsrc.Overlay) error) error {
 	end, err := s.begin(ctx)
 	if err != nil {
 		return err

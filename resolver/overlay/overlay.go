@@ -1,4 +1,16 @@
-package resolver
+// Package overlay shows the state of a proposal, of which nothing is live (api/README.md, Proposals): what is live, with
+// other declarations in some files.
+//
+// An Objects reads the few files that were put into it from memory, and all else from the Resolver. Each object that a
+// file declares live is hidden by the file, and each that it declares in the proposal stands in its place. An object
+// keeps the times that it has live as long as its content is the same.
+//
+// A project that none of the files declares may have another file in the proposal. Ready lets the caller put it before
+// the project is shown, so that one call decodes few of the files.
+//
+// It reads, and changes nothing. Package configsrc decodes and judges the files of a proposal, package proposals brings
+// both together. Resolve never answers from an Objects. One is for one call: what is live may change between two reads.
+package overlay
 
 import (
 	"reflect"
@@ -6,14 +18,13 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
-// An Overlay shows what is live with other declarations in some files: the state of a proposal, of which nothing is
-// live (api/README.md, Proposals). It reads the few files that were put into it from memory, and all else
-// from the Resolver. It is for one call, and not for concurrent use.
-type Overlay struct {
-	live   *Resolver
+// An Objects reads what a proposal declares. It is for one call, and not for concurrent use.
+type Objects struct {
+	live   *resolver.Resolver
 	at     time.Time // of what is not live
 	files  map[string]*overlaid
 	hidden map[hiddenObject]bool // what the files declare live
@@ -34,13 +45,13 @@ type hiddenObject struct {
 	name string
 }
 
-// Overlay returns an Overlay without files. at is the time of what differs from what is live.
-func (r *Resolver) Overlay(at time.Time) *Overlay {
-	return &Overlay{live: r, at: at, files: map[string]*overlaid{}, hidden: map[hiddenObject]bool{}}
+// New returns an Objects without files. at is the time of what differs from what is live.
+func New(live *resolver.Resolver, at time.Time) *Objects {
+	return &Objects{live: live, at: at, files: map[string]*overlaid{}, hidden: map[hiddenObject]bool{}}
 }
 
-// Put replaces what a file declares; nil if it is gone or cannot be read. The Overlay keeps content, and copies d.
-func (o *Overlay) Put(path string, d *catalog.Declared, content []byte) error {
+// Put replaces what a file declares; nil if it is gone or cannot be read. The Objects keeps content, and copies d.
+func (o *Objects) Put(path string, d *catalog.Declared, content []byte) error {
 	row, err := o.live.File(path)
 	switch {
 	case err == nil:
@@ -70,7 +81,7 @@ func hiddenBy(ref catalog.Ref) hiddenObject {
 }
 
 // time sets the times of what a file declares: those that it has live if it is the same there.
-func (o *Overlay) time(d *catalog.Declared) error {
+func (o *Objects) time(d *catalog.Declared) error {
 	for i := range d.Projects {
 		p := &d.Projects[i]
 		p.Project.CreatedAt, p.Project.UpdatedAt = o.at, o.at
@@ -105,8 +116,8 @@ func (o *Overlay) time(d *catalog.Declared) error {
 	return nil
 }
 
-// find returns the project of a file of the Overlay, nil if there is none.
-func (o *Overlay) find(is func(p *catalog.ProjectConfig) bool) *catalog.ProjectConfig {
+// find returns the project of a file of the Objects, nil if there is none.
+func (o *Objects) find(is func(p *catalog.ProjectConfig) bool) *catalog.ProjectConfig {
 	for _, f := range o.files {
 		for i := range f.declared.Projects {
 			if is(&f.declared.Projects[i]) {
@@ -117,12 +128,12 @@ func (o *Overlay) find(is func(p *catalog.ProjectConfig) bool) *catalog.ProjectC
 	return nil
 }
 
-func (o *Overlay) findID(id int64) *catalog.ProjectConfig {
+func (o *Objects) findID(id int64) *catalog.ProjectConfig {
 	return o.find(func(p *catalog.ProjectConfig) bool { return p.Project.ID == id })
 }
 
 // project is Resolver.ProjectConfig.
-func (o *Overlay) project(id int64) (*catalog.ProjectConfig, *catalog.Defaults, error) {
+func (o *Objects) project(id int64) (*catalog.ProjectConfig, *catalog.Defaults, error) {
 	if p := o.findID(id); p != nil {
 		own := *p
 		return &own, o.Defaults(), nil
@@ -135,7 +146,7 @@ func (o *Overlay) project(id int64) (*catalog.ProjectConfig, *catalog.Defaults, 
 }
 
 // ready lets the project's file be put.
-func (o *Overlay) ready(p *catalog.ProjectConfig) error {
+func (o *Objects) ready(p *catalog.ProjectConfig) error {
 	if o.Ready == nil || o.findID(p.Project.ID) != nil {
 		return nil
 	}
@@ -143,7 +154,7 @@ func (o *Overlay) ready(p *catalog.ProjectConfig) error {
 }
 
 // ProjectByID is that of a Resolver.
-func (o *Overlay) ProjectByID(id int64) (*catalog.Project, error) {
+func (o *Objects) ProjectByID(id int64) (*catalog.Project, error) {
 	p, _, err := o.project(id)
 	if err == nil {
 		err = o.ready(p)
@@ -158,7 +169,7 @@ func (o *Overlay) ProjectByID(id int64) (*catalog.Project, error) {
 }
 
 // ProjectBySlug is that of a Resolver.
-func (o *Overlay) ProjectBySlug(slug string) (*catalog.Project, error) {
+func (o *Objects) ProjectBySlug(slug string) (*catalog.Project, error) {
 	if p := o.find(func(p *catalog.ProjectConfig) bool { return p.Project.Slug == slug }); p != nil {
 		return o.ProjectByID(p.Project.ID)
 	}
@@ -174,7 +185,7 @@ func (o *Overlay) ProjectBySlug(slug string) (*catalog.Project, error) {
 }
 
 // ServiceSettings is that of a Resolver.
-func (o *Overlay) ServiceSettings(projectID int64) (*catalog.ServiceSettings, error) {
+func (o *Objects) ServiceSettings(projectID int64) (*catalog.ServiceSettings, error) {
 	p, defaults, err := o.project(projectID)
 	if err != nil {
 		return nil, err
@@ -184,7 +195,7 @@ func (o *Overlay) ServiceSettings(projectID int64) (*catalog.ServiceSettings, er
 }
 
 // AuthSettings is that of a Resolver.
-func (o *Overlay) AuthSettings(projectID int64) (*catalog.AuthSettings, error) {
+func (o *Objects) AuthSettings(projectID int64) (*catalog.AuthSettings, error) {
 	p, defaults, err := o.project(projectID)
 	if err != nil {
 		return nil, err
@@ -194,7 +205,7 @@ func (o *Overlay) AuthSettings(projectID int64) (*catalog.AuthSettings, error) {
 }
 
 // SMTPConfig is that of a Resolver.
-func (o *Overlay) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
+func (o *Objects) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
 	p, _, err := o.project(projectID)
 	if err != nil {
 		return nil, err
@@ -206,7 +217,7 @@ func (o *Overlay) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
 }
 
 // Domains is that of a Resolver.
-func (o *Overlay) Domains(projectID int64, q Query) (rows []*catalog.Domain, total int, err error) {
+func (o *Objects) Domains(projectID int64, q resolver.Query) (rows []*catalog.Domain, total int, err error) {
 	p := o.findID(projectID)
 	if p == nil {
 		if _, _, err := o.project(projectID); err != nil {
@@ -219,13 +230,13 @@ func (o *Overlay) Domains(projectID int64, q Query) (rows []*catalog.Domain, tot
 		rows = append(rows, &d)
 	}
 	total = len(rows)
-	rows, err = ArrangeDomains(rows, q)
+	rows, err = resolver.ArrangeDomains(rows, q)
 	return rows, total, err
 }
 
 // Domain is that of a Resolver.
-func (o *Overlay) Domain(projectID, domainID int64) (*catalog.Domain, error) {
-	rows, _, err := o.Domains(projectID, Query{})
+func (o *Objects) Domain(projectID, domainID int64) (*catalog.Domain, error) {
+	rows, _, err := o.Domains(projectID, resolver.Query{})
 	if err != nil && !catalog.IsNotFound(err) {
 		return nil, err
 	}
@@ -238,7 +249,7 @@ func (o *Overlay) Domain(projectID, domainID int64) (*catalog.Domain, error) {
 }
 
 // DomainNamed is that of a Resolver.
-func (o *Overlay) DomainNamed(name string) (*catalog.Domain, error) {
+func (o *Objects) DomainNamed(name string) (*catalog.Domain, error) {
 	var found *catalog.Domain
 	o.eachDomain(func(d *catalog.Domain) bool {
 		if d.Name == name {
@@ -256,7 +267,7 @@ func (o *Overlay) DomainNamed(name string) (*catalog.Domain, error) {
 }
 
 // DomainsBelow is that of a Resolver.
-func (o *Overlay) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
+func (o *Objects) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
 	more := true
 	o.eachDomain(func(d *catalog.Domain) bool {
 		if strings.HasSuffix(d.Name, "."+suffix) && d.Name != "*."+suffix {
@@ -272,8 +283,8 @@ func (o *Overlay) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) 
 	})
 }
 
-// eachDomain yields the domains of the files of the Overlay.
-func (o *Overlay) eachDomain(yield func(*catalog.Domain) bool) {
+// eachDomain yields the domains of the files of the Objects.
+func (o *Objects) eachDomain(yield func(*catalog.Domain) bool) {
 	for _, f := range o.files {
 		for i := range f.declared.Projects {
 			p := &f.declared.Projects[i]
@@ -287,17 +298,17 @@ func (o *Overlay) eachDomain(yield func(*catalog.Domain) bool) {
 }
 
 // Templates is that of a Resolver.
-func (o *Overlay) Templates(projectID int64, q Query) (rows []*catalog.Template, total int, err error) {
+func (o *Objects) Templates(projectID int64, q resolver.Query) (rows []*catalog.Template, total int, err error) {
 	if rows, err = o.templates(projectID); err != nil {
 		return nil, 0, err
 	}
 	total = len(rows)
-	rows, err = ArrangeTemplates(rows, q)
+	rows, err = resolver.ArrangeTemplates(rows, q)
 	return rows, total, err
 }
 
 // templates returns the default templates and a project's own.
-func (o *Overlay) templates(projectID int64) (rows []*catalog.Template, err error) {
+func (o *Objects) templates(projectID int64) (rows []*catalog.Template, err error) {
 	if _, _, err := o.project(projectID); err != nil {
 		return nil, err
 	}
@@ -330,16 +341,16 @@ func (o *Overlay) templates(projectID int64) (rows []*catalog.Template, err erro
 }
 
 // Template is that of a Resolver.
-func (o *Overlay) Template(projectID, id int64) (*catalog.Template, error) {
+func (o *Objects) Template(projectID, id int64) (*catalog.Template, error) {
 	return o.template(projectID, func(t *catalog.Template) bool { return t.ID == id })
 }
 
 // OwnTemplate is that of a Resolver.
-func (o *Overlay) OwnTemplate(projectID int64, code string) (*catalog.Template, error) {
+func (o *Objects) OwnTemplate(projectID int64, code string) (*catalog.Template, error) {
 	return o.template(projectID, func(t *catalog.Template) bool { return t.Code == code && t.ProjectID != 0 })
 }
 
-func (o *Overlay) template(projectID int64, is func(*catalog.Template) bool) (*catalog.Template, error) {
+func (o *Objects) template(projectID int64, is func(*catalog.Template) bool) (*catalog.Template, error) {
 	rows, err := o.templates(projectID)
 	if err != nil && !catalog.IsNotFound(err) {
 		return nil, err
@@ -351,7 +362,7 @@ func (o *Overlay) template(projectID int64, is func(*catalog.Template) bool) (*c
 }
 
 // Defaults is that of a Resolver.
-func (o *Overlay) Defaults() *catalog.Defaults {
+func (o *Objects) Defaults() *catalog.Defaults {
 	for _, f := range o.files {
 		if f.declared.Defaults != nil {
 			return f.declared.Defaults
@@ -364,7 +375,7 @@ func (o *Overlay) Defaults() *catalog.Defaults {
 }
 
 // Sealing is that of a Resolver.
-func (o *Overlay) Sealing() *catalog.Sealing {
+func (o *Objects) Sealing() *catalog.Sealing {
 	for _, f := range o.files {
 		if f.declared.Sealing != nil {
 			return f.declared.Sealing
@@ -377,7 +388,7 @@ func (o *Overlay) Sealing() *catalog.Sealing {
 }
 
 // KeysNaming is that of a Resolver.
-func (o *Overlay) KeysNaming(slug string) []string {
+func (o *Objects) KeysNaming(slug string) []string {
 	names := slices.DeleteFunc(o.live.KeysNaming(slug), func(name string) bool {
 		return o.hidden[hiddenObject{kind: catalog.KindKey, name: name}]
 	})
@@ -392,7 +403,7 @@ func (o *Overlay) KeysNaming(slug string) []string {
 }
 
 // File returns what a file declares; NOT_FOUND if there is none.
-func (o *Overlay) File(path string) (*catalog.FileRow, error) {
+func (o *Objects) File(path string) (*catalog.FileRow, error) {
 	f := o.files[path]
 	switch {
 	case f == nil:
@@ -404,7 +415,7 @@ func (o *Overlay) File(path string) (*catalog.FileRow, error) {
 }
 
 // LastGood is that of a Resolver.
-func (o *Overlay) LastGood(path string) ([]byte, error) {
+func (o *Objects) LastGood(path string) ([]byte, error) {
 	f := o.files[path]
 	switch {
 	case f == nil:
@@ -416,7 +427,7 @@ func (o *Overlay) LastGood(path string) ([]byte, error) {
 }
 
 // KeyNames is that of a Resolver.
-func (o *Overlay) KeyNames() []string {
+func (o *Objects) KeyNames() []string {
 	names := slices.DeleteFunc(o.live.KeyNames(), func(name string) bool {
 		return o.hidden[hiddenObject{kind: catalog.KindKey, name: name}]
 	})
