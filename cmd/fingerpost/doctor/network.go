@@ -69,8 +69,8 @@ func (p *patient) nats(ctx context.Context) []Result {
 		where = r.Server
 	}
 	if err != nil {
-		return []Result{failure("see that the NATS server runs, can be reached from here, and knows this node", "NATS at %s: %v",
-			where, err)}
+		return []Result{failure("see that the NATS server runs, can be reached from here, and knows this node",
+			"NATS at %s: %v", where, err)}
 	}
 	if off := time.Until(r.Time).Round(time.Second); !r.Time.IsZero() && off.Abs() > backwards {
 		return []Result{warning("keep the clocks of both machines right with NTP", "NATS at %s answers, and its clock is "+

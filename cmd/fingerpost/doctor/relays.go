@@ -112,4 +112,3 @@ func (r *relay) result(out smtp.Outcome) Result {
 	}
 	return failure(todo, "%s, relay of %s: %s %s", r.server, r.owner(), out.Message, out.Reply)
 }
-
