@@ -116,7 +116,9 @@ func TestAllGoesOn(t *testing.T) {
 	r := &result{Began: time.Now(), Reports: []*report{}}
 	list := []command{
 		{name: "first", run: func(context.Context, *bench) (*report, error) { return nil, errors.New("the disk is gone") }},
-		{name: "second", run: func(context.Context, *bench) (*report, error) { return &report{Rows: []row{alone("x", "ms", 1)}}, nil }},
+		{name: "second", run: func(context.Context, *bench) (*report, error) {
+			return &report{Rows: []row{measured("x", "ms", 1)}}, nil
+		}},
 	}
 	r.runAll(t.Context(), list, b.options, io.Discard)
 	var text bytes.Buffer

@@ -82,7 +82,7 @@ func runCluster(ctx context.Context, b *bench) (*report, error) {
 	if mem, err := memoryOfChildren(c.authority.pid); err != nil {
 		return nil, err
 	} else if mem > 0 {
-		rep.add(alone("resident memory of the NATS server", "MiB", mem))
+		rep.add(measured("resident memory of the NATS server", "MiB", mem))
 	}
 	rep.note("A write is visible once every edge has answered a resolve with the X-Min-Position of the write's answer; " +
 		"the time runs " +
@@ -163,9 +163,9 @@ func (c *clusterBench) firstEdge(ctx context.Context, plain *server, rep *report
 	}
 	c.nodes[0] = again
 	rep.add(
-		comparedOnce("first start of an edge", "s", first.ready.Seconds(), plain.ready.Seconds(),
-			"a cold start from a folder").ratioAtMost(1.5),
-		alone("second start of an edge", "s", again.ready.Seconds()).atMost(3))
+		measured("first start of an edge", "s", first.ready.Seconds()).
+			over("a cold start from a folder", plain.ready.Seconds()).ratioAtMost(1.5),
+		measured("second start of an edge", "s", again.ready.Seconds()).atMost(3))
 	return nil
 }
 
@@ -228,7 +228,7 @@ func (c *clusterBench) visible(ctx context.Context, rep *report) error {
 		p99 := ours.against(bare, "p99", name("p99"), "ms")
 		if n == slices.Max(c.cluster.edges) {
 			p99 = p99.ratioAtMost(5)
-			rep.add(several(name("p99 alone"), "ms", ours.figures["p99"]).atMost(10).aside())
+			rep.add(measured(name("p99 alone"), "ms", ours.figures["p99"]...).atMost(10).aside())
 		}
 		rep.add(ours.against(bare, "p50", name("p50"), "ms"), p99)
 	}

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"golang.org/x/perf/benchmath"
 )
@@ -25,7 +24,6 @@ const (
 func runCompare(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.Usage = func() { fmt.Fprintln(stderr, "usage: go -C bench run . compare BEFORE.json AFTER.json") }
-	missing := flags.Bool("missing-ok", false, "compare what both have, although the second lacks some of the first")
 	if code, ok := parseFlags(flags, args, 2, stderr); !ok {
 		return code
 	}
@@ -35,7 +33,7 @@ func runCompare(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, err)
 		return 2
 	}
-	changes, notes, err := compareResults(before, after, *missing)
+	changes, notes, err := compareResults(before, after)
 	if err != nil {
 		fmt.Fprintf(stderr, "%s and %s cannot be compared:\n%v\n", flags.Arg(0), flags.Arg(1), err)
 		return 2
@@ -51,14 +49,12 @@ func runCompare(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// A verdict is the result for one row.
-type verdict string
-
+// The verdicts on a row; others begin with notJudged.
 const (
-	worse     verdict = "WORSE"
-	better    verdict = "better"
-	unchanged verdict = "no change beyond noise"
-	unjudged  verdict = "not judged"
+	worse     = "WORSE"
+	better    = "better"
+	unchanged = "no change beyond noise"
+	notJudged = "not judged: "
 )
 
 // A change is the difference of one row. If both results have rounds with a baseline, the figures are the ratios to it,
@@ -68,38 +64,31 @@ type change struct {
 	against       string // the baseline, if the figures are ratios to it
 	before, after float64
 	delta         string // with the significance
-	verdict       verdict
-	why           string
+	verdict       string
 }
 
-// compareResults compares two results. Its error names every reason why they cannot be compared.
-func compareResults(before, after *result, missing bool) (changes []change, notes []string, err error) {
+// compareResults compares two results. Its error names every reason why they cannot be compared; a row that the second
+// lacks is a note.
+func compareResults(before, after *result) (changes []change, notes []string, err error) {
 	same := before.Machine.sameAs(after.Machine)
 	if !same {
-		notes = append(notes, "These are two kinds of machine: only figures beside a baseline of the same run are judged.")
+		notes = append(notes, "These are two kinds of machine: only figures with a baseline of the same run are judged.")
 	}
 	notes = slices.Concat(notes, before.Machine.warnings(), after.Machine.warnings())
 	var errs []error
-	lacks := func(format string, args ...any) {
-		text := fmt.Sprintf(format, args...)
-		if missing {
-			notes = append(notes, text+".")
-			return
-		}
-		errs = append(errs, fmt.Errorf("  %s (-missing-ok goes on without)", text))
-	}
 	for _, was := range before.Reports {
 		is := after.report(was.Command)
 		if is == nil {
-			lacks("the second has no %s", was.Command)
+			notes = append(notes, fmt.Sprintf("The second has no %s.", was.Command))
 			continue
 		}
 		errs = append(errs, differentWork(was, is)...)
 		for _, w := range was.Rows {
-			if now := is.row(w.Name, w.Unit); now != nil {
-				changes = append(changes, judge(was.Command, w, *now, same))
+			at := slices.IndexFunc(is.Rows, func(r row) bool { return r.Name == w.Name && r.Unit == w.Unit })
+			if at >= 0 {
+				changes = append(changes, judge(was.Command, w, is.Rows[at], same))
 			} else if !w.Aside {
-				lacks("the second lacks the row %q, %s of %s", w.Name, w.Unit, was.Command)
+				notes = append(notes, fmt.Sprintf("The second lacks the row %q, %s of %s.", w.Name, w.Unit, was.Command))
 			}
 		}
 	}
@@ -109,40 +98,16 @@ func compareResults(before, after *result, missing bool) (changes []change, note
 	return changes, notes, errors.Join(errs...)
 }
 
-// report returns a command's report, or nil.
-func (r *result) report(command string) *report {
-	for _, rep := range r.Reports {
-		if rep.Command == command {
-			return rep
-		}
-	}
-	return nil
-}
-
-// row returns a row, or nil. No report has two of the same name and unit.
-func (r *report) row(name, unit string) *row {
-	for i := range r.Rows {
-		if r.Rows[i].Name == name && r.Rows[i].Unit == unit {
-			return &r.Rows[i]
-		}
-	}
-	return nil
-}
-
-// measured are the parameters that the machine determines, not the user.
-var measured = []string{"rate", "bodyBytes", "fileSystem", "rounds"}
+// found are the parameters that the machine determines, not the user.
+var found = []string{"rate", "fileSystem", "rounds"}
 
 // differentWork names the parameters in which two reports differ.
 func differentWork(before, after *report) (errs []error) {
 	for name, was := range before.Parameters {
 		is, ok := after.Parameters[name]
-		if slices.Contains(measured, name) || ok && fmt.Sprint(was) == fmt.Sprint(is) {
-			continue
+		if ok && !slices.Contains(found, name) && fmt.Sprint(was) != fmt.Sprint(is) {
+			errs = append(errs, fmt.Errorf("  %s was other work: %s was %v and is %v", before.Command, name, was, is))
 		}
-		if !ok {
-			is = "not told"
-		}
-		errs = append(errs, fmt.Errorf("  %s was other work: %s was %v and is %v", before.Command, name, was, is))
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
@@ -151,30 +116,35 @@ func differentWork(before, after *report) (errs []error) {
 // judge compares a row of two reports. same means that both are from the same kind of machine.
 func judge(command string, was, is row, same bool) change {
 	c := change{row: fmt.Sprintf("%s: %s, %s", command, was.Name, was.Unit),
-		before: was.Figure.Median, after: is.Figure.Median, verdict: unjudged}
-	before, after := was.samples(), is.samples()
-	if was.Ratio != nil && is.Ratio != nil && was.Rounds != nil && is.Rounds != nil && was.Against == is.Against {
-		before, after = ratios(was.Rounds.Figure, was.Rounds.Baseline), ratios(is.Rounds.Figure, is.Rounds.Baseline)
-		c.before, c.after, c.against = was.Ratio.Median, is.Ratio.Median, " × "+was.Against
+		before: was.Figure.Median, after: is.Figure.Median}
+	var before, after []float64
+	if was.Rounds != nil && is.Rounds != nil {
+		before, after = was.Rounds.Figure, is.Rounds.Figure
+		if was.Ratio != nil && is.Ratio != nil && was.Against == is.Against {
+			before, after = was.Rounds.ratios(), is.Rounds.ratios()
+			c.before, c.after, c.against = was.Ratio.Median, is.Ratio.Median, " × "+was.Against
+		}
 	}
-	test := benchmath.AssumeNothing.Compare(sampleOf(before), sampleOf(after))
 	sign := higherIsBetter(was.Unit)
 	switch {
 	case was.Aside || is.Aside:
-		c.why = "for information"
+		c.verdict = notJudged + "for information"
 	case c.against == "" && !same:
-		c.why = "another kind of machine, and no baseline"
-	case len(before) == 0 || len(after) == 0:
-		if c.why = "measured once"; goalLost(was.Goal, is.Goal) {
-			c.verdict, c.why = worse, "its goal was met and is missed: "+is.Goal.text()
+		c.verdict = notJudged + "another kind of machine, and no baseline"
+	case min(len(before), len(after)) < leastRounds:
+		if c.verdict = fmt.Sprintf("%sfewer than %d rounds", notJudged, leastRounds); goalLost(was.Goal, is.Goal) {
+			c.verdict, c.delta = worse, "its goal was met and is missed: "+is.Goal.text()
 		}
 	case sign == 0:
-		c.why = "of the unit it is not known whether more is better"
-	case min(len(before), len(after)) < leastRounds:
-		c.why = fmt.Sprintf("fewer than %d rounds", leastRounds)
+		c.verdict = notJudged + "of the unit it is not known whether more is better"
 	default:
-		c.delta = fmt.Sprintf("%s (%s)", test.FormatDelta(c.before, c.after), test)
-		c.verdict = verdictOn(test, sign, c.before, c.after)
+		test := benchmath.AssumeNothing.Compare(sampleOf(before), sampleOf(after))
+		c.delta, c.verdict = fmt.Sprintf("%s (%s)", test.FormatDelta(c.before, c.after), test), worse
+		if test.P > test.Alpha || math.Abs(c.after-c.before) <= compareMargin*c.before {
+			c.verdict = unchanged
+		} else if (c.after > c.before) == (sign > 0) {
+			c.verdict = better
+		}
 	}
 	return c
 }
@@ -188,62 +158,33 @@ func goalLost(was, is *goal) bool {
 	return was != nil && is != nil && was.Met && !was.Noisy && !is.Met && !is.Noisy
 }
 
-// verdictOn reports a change that is significant and large enough. sign is that of higherIsBetter.
-func verdictOn(test benchmath.Comparison, sign int, before, after float64) verdict {
-	switch {
-	case test.P > test.Alpha, math.Abs(after-before) <= compareMargin*before:
-		return unchanged
-	case (after > before) == (sign > 0):
-		return better
-	}
-	return worse
-}
-
-// samples returns the figures of the rounds, none if the row has no rounds.
-func (r row) samples() []float64 {
-	if r.Rounds == nil {
-		return nil
-	}
-	return r.Rounds.Figure
-}
-
 // higherIsBetter returns 1 for units of which more is better, -1 if less is better, 0 for others.
 func higherIsBetter(unit string) int {
-	switch unit {
-	case "part of all":
+	what, per, _ := strings.Cut(unit, "/")
+	switch {
+	case unit == "part of all", per == "s":
 		return 1
-	case "ms", "µs", "s", "MiB", "KiB", "count":
-		return -1
-	}
-	switch what, per, _ := strings.Cut(unit, "/"); {
-	case per == "s":
-		return 1
-	case per != "" && (what == "ms" || what == "µs" || what == "KiB"):
+	case slices.Contains([]string{"ms", "µs", "MiB"}, what), unit == "s":
 		return -1
 	}
 	return 0
 }
 
 func writeChanges(w io.Writer, changes []change, notes []string) error {
-	count := map[verdict]int{}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\tbefore\tafter\tchange\t\t")
+	count := map[string]int{}
+	text := "| | before | after | change | |\n"
 	for _, c := range changes {
-		count[c.verdict]++
-		text := string(c.verdict)
-		if c.why != "" {
-			text += ": " + c.why
+		if strings.HasPrefix(c.verdict, notJudged) {
+			count[notJudged]++
 		}
-		fmt.Fprintf(t, "%s\t%s%s\t%s%s\t%s\t%s\t\n",
-			c.row, number(c.before), c.against, number(c.after), c.against, c.delta, text)
+		count[c.verdict]++
+		text += fmt.Sprintf("| %s | %s%s | %s%s | %s | %s |\n",
+			c.row, number(c.before), c.against, number(c.after), c.against, c.delta, c.verdict)
 	}
-	if err := t.Flush(); err != nil {
+	if err := align(w, text); err != nil {
 		return err
 	}
-	for _, note := range notes {
-		fmt.Fprintf(w, "\n%s", note)
-	}
-	_, err := fmt.Fprintf(w, "\n%d worse, %d better, %d without a change beyond noise, %d not judged.\n",
-		count[worse], count[better], count[unchanged], count[unjudged])
+	_, err := fmt.Fprintf(w, "\n%s\n%d worse, %d better, %d without a change beyond noise, %d not judged.\n",
+		strings.Join(notes, "\n"), count[worse], count[better], count[unchanged], count[notJudged])
 	return err
 }

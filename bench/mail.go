@@ -149,7 +149,7 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 			ours.against(theirs, "p50", name("latency p50"), "ms"),
 			ours.against(theirs, "p99", name("latency p99"), "ms"),
 			// the bare mailer's share of CPU is not separable from the sink's
-			several(name("CPU"), "µs/mail", ours.figures[cpuEach]),
+			measured(name("CPU"), "µs/mail", ours.figures[cpuEach]...),
 		)
 		if rate == 0 {
 			rate = ours.median(perSecond)
@@ -326,7 +326,7 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 		busy.against(quiet, "p50", name("a healthy project's latency p50"), "ms"),
 		busy.against(quiet, "p99", name("its latency p99"), "ms").ratioAtMost(1.2),
 		busy.against(quiet, cpuEach, name("its CPU"), "µs/mail"),
-		comparedOnce(name("resident memory"), "MiB", with.now, without.now, "none wait"),
+		measured(name("resident memory"), "MiB", with.now).over("none wait", without.now),
 	)
 	rep.note("A healthy project's sends come at a constant rate (%.0f a second) and count from when they were due. "+
 		"Of those that wait, half have a server that refuses connections, half one that takes them and says nothing. "+

@@ -53,7 +53,7 @@ func (m *mailBench) readLog(ctx context.Context, rep *report) error {
 	if err != nil {
 		return err
 	}
-	rep.add(alone(name("resident memory"), "MiB", mem.now))
+	rep.add(measured(name("resident memory"), "MiB", mem.now))
 	rep.note("A page of the log has %d entries, latest first, and the exact number of all.", logPage)
 	return nil
 }

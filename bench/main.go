@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case "compare":
 		return runCompare(args[1:], stdout, stderr)
 	case "report":
-		return runWriteUp(args[1:], stdout, stderr)
+		return runReport(args[1:], stdout, stderr)
 	case floorCommand:
 		return failed(runFloor(ctx, args[1:]), stderr)
 	case "help", "-h", "-help", "--help":

@@ -84,7 +84,7 @@ func (b *bench) timeSaves(ctx context.Context, s *server, c *corpus, rep *report
 		rep.add(t.against(bases[i], "p50", name+", p50", "ms"))
 		shown, bare := t.all.percentiles(tailParts...), bases[i].all.percentiles(tailParts...)
 		for k, tail := range tailNames[1:] { // a round has too few saves for these
-			row := comparedOnce(name+", "+tail, "ms", ms(shown[k+1]), ms(bare[k+1]), base)
+			row := measured(name+", "+tail, "ms", ms(shown[k+1])).over(base, ms(bare[k+1]))
 			if tail == "p99" {
 				row = row.atMost(50)
 			}

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
@@ -24,7 +26,7 @@ type row struct {
 	Figure   spread  `json:"figure"`
 	Baseline *spread `json:"baseline,omitempty"`
 	Against  string  `json:"against,omitempty"` // the name of the baseline
-	Ratio    *spread `json:"ratio,omitempty"`   // figure divided by baseline, round by round if there are rounds
+	Ratio    *spread `json:"ratio,omitempty"`   // figure divided by baseline, round by round
 	Goal     *goal   `json:"goal,omitempty"`
 	Aside    bool    `json:"aside,omitempty"`  // for information: compare does not judge it
 	Rounds   *rounds `json:"rounds,omitempty"` // the values behind the spreads
@@ -36,6 +38,55 @@ type rounds struct {
 	Baseline []float64 `json:"baseline,omitempty"`
 }
 
+// A spread is a median with the lowest and the highest of several rounds.
+type spread struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+}
+
+// spreadOf panics without values: each figure has one from every round.
+func spreadOf(values []float64) spread {
+	sorted := slices.Sorted(slices.Values(values))
+	mid := len(sorted) / 2
+	median := sorted[mid]
+	if len(sorted)%2 == 0 {
+		median = (sorted[mid-1] + sorted[mid]) / 2
+	}
+	return spread{Median: median, Low: sorted[0], High: sorted[len(sorted)-1]}
+}
+
+// measured returns a row of the figures of all rounds, or of one.
+func measured(name, unit string, figures ...float64) row {
+	return row{Name: name, Unit: unit, Figure: spreadOf(figures), Rounds: &rounds{Figure: figures}}
+}
+
+// over compares the row with a baseline of the same rounds.
+func (r row) over(against string, baselines ...float64) row {
+	base := spreadOf(baselines)
+	r.Baseline, r.Against, r.Rounds.Baseline = &base, against, baselines
+	if !slices.Contains(baselines, 0) {
+		ratio := spreadOf(r.Rounds.ratios())
+		r.Ratio = &ratio
+	}
+	return r
+}
+
+// ratios divides round by round, so that a disturbance of both sides of a round cancels out.
+func (r *rounds) ratios() []float64 {
+	out := make([]float64, len(r.Figure))
+	for i := range out {
+		out[i] = r.Figure[i] / r.Baseline[i]
+	}
+	return out
+}
+
+// aside excludes a row from compare: its baseline is another project's server, or its figure is in another row already.
+func (r row) aside() row {
+	r.Aside = true
+	return r
+}
+
 // A goal bounds a row's ratio, or its figure.
 type goal struct {
 	OfRatio bool    `json:"ofRatio"`
@@ -45,40 +96,9 @@ type goal struct {
 	Noisy   bool    `json:"noisy,omitempty"` // the machine was too noisy for a verdict: Met means nothing
 }
 
-// once returns a figure that was measured one time.
-func once(v float64) spread { return spread{Median: v, Low: v, High: v} }
-
-// compared returns a row of interleaved rounds.
-func compared(name, unit string, figures, baselines []float64, against string) row {
-	base := spreadOf(baselines)
-	r := row{Name: name, Unit: unit, Figure: spreadOf(figures), Baseline: &base, Against: against,
-		Rounds: &rounds{Figure: figures, Baseline: baselines}}
-	if !slices.Contains(baselines, 0) { // CPU time is counted in ticks: a short round may have none
-		ratio := spreadOf(ratios(figures, baselines))
-		r.Ratio = &ratio
-	}
-	return r
-}
-
-// comparedOnce returns a row of a figure and a baseline that were measured once.
-func comparedOnce(name, unit string, figure, baseline float64, against string) row {
-	base := once(baseline)
-	r := row{Name: name, Unit: unit, Figure: once(figure), Baseline: &base, Against: against}
-	if baseline != 0 {
-		ratio := once(figure / baseline)
-		r.Ratio = &ratio
-	}
-	return r
-}
-
-func alone(name, unit string, figure float64) row {
-	return row{Name: name, Unit: unit, Figure: once(figure)}
-}
-
-// several returns a row of rounds without a baseline.
-func several(name, unit string, figures []float64) row {
-	return row{Name: name, Unit: unit, Figure: spreadOf(figures), Rounds: &rounds{Figure: figures}}
-}
+// noiseBound is the largest spread of a baseline's rounds, as a share of their median. A baseline does the same work
+// each time, so beyond this bound the machine is too noisy for a verdict, unless every single round has the same one.
+const noiseBound = 0.25
 
 func (r row) ratioAtLeast(bound float64) row {
 	return r.judged(goal{OfRatio: true, AtLeast: true, Bound: bound})
@@ -88,49 +108,19 @@ func (r row) ratioAtMost(bound float64) row { return r.judged(goal{OfRatio: true
 func (r row) atMost(bound float64) row      { return r.judged(goal{Bound: bound}) }
 func (r row) atLeast(bound float64) row     { return r.judged(goal{AtLeast: true, Bound: bound}) }
 
-// aside excludes a row from compare: its baseline is another project's server, or its figure is in another row already.
-func (r row) aside() row {
-	r.Aside = true
-	return r
-}
-
-// judged checks the row against a goal.
+// judged checks the row against a goal. Without a ratio no goal of it is met.
 func (r row) judged(g goal) row {
-	switch {
-	case !g.OfRatio:
-		g.Met = g.holds(r.Figure.Median)
-	case r.Ratio != nil:
-		g.Met = g.holds(r.Ratio.Median)
+	holds := func(v float64) bool { return g.AtLeast && v >= g.Bound || !g.AtLeast && v <= g.Bound }
+	of := &r.Figure
+	if g.OfRatio {
+		of = r.Ratio
 	}
-	g.Noisy = r.noise() > noiseBound && !r.unanimous(g)
+	if of != nil {
+		loud := r.Baseline != nil && r.Baseline.High-r.Baseline.Low > noiseBound*r.Baseline.Median
+		g.Met, g.Noisy = holds(of.Median), loud && holds(of.Low) != holds(of.High)
+	}
 	r.Goal = &g
 	return r
-}
-
-func (g goal) holds(v float64) bool { return g.AtLeast && v >= g.Bound || !g.AtLeast && v <= g.Bound }
-
-// noiseBound is the largest spread of a baseline's rounds, as a share of their median. A baseline does the same work
-// each time, so beyond this bound the machine is too noisy for a verdict, unless every single round has the same one.
-const noiseBound = 0.25
-
-// noise returns the spread of the baseline's rounds, as a share of their median; 0 if there are no rounds.
-func (r row) noise() float64 {
-	if r.Rounds == nil || r.Baseline == nil || r.Baseline.Median == 0 {
-		return 0
-	}
-	return (r.Baseline.High - r.Baseline.Low) / r.Baseline.Median
-}
-
-// unanimous reports whether each round alone gives the same verdict on the goal.
-func (r row) unanimous(g goal) bool {
-	low, high := r.Figure.Low, r.Figure.High
-	if g.OfRatio {
-		if r.Ratio == nil {
-			return true
-		}
-		low, high = r.Ratio.Low, r.Ratio.High
-	}
-	return g.holds(low) == g.holds(high)
 }
 
 func (r *report) add(rows ...row) { r.Rows = append(r.Rows, rows...) }
@@ -149,45 +139,55 @@ func (r *report) inconclusive() bool {
 	return slices.ContainsFunc(r.Rows, func(w row) bool { return w.Goal != nil && w.Goal.Noisy })
 }
 
-func (r *report) writeText(w io.Writer) error {
-	fmt.Fprintf(w, "\n%s, in %.0f s\n\n", r.Command, r.Seconds)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\tmedian (low … high)\tbaseline\tratio\tgoal\t")
-	for _, row := range r.Rows {
-		fmt.Fprintln(t, strings.Join(row.cells(), "\t")+"\t")
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	for _, note := range append(r.noiseNotes(), r.Notes...) {
-		fmt.Fprintf(w, "\n%s", note)
-	}
-	_, err := fmt.Fprintln(w)
-	return err
-}
+const tableHead = "| | median (low … high) | baseline | ratio | goal |\n|---|---|---|---|---|\n"
 
-// cells returns a row of a table: name and unit, figure, baseline, ratio, goal.
-func (r row) cells() []string {
+// markdown returns the row of a table: name and unit, figure, baseline, ratio, goal.
+func (r row) markdown(prefix string) string {
 	base, ratio := "", ""
 	if r.Baseline != nil {
-		base = r.Baseline.text() + " " + r.Against
+		base = r.Baseline.text(number) + " " + r.Against
 	}
 	if r.Ratio != nil {
-		ratio = r.Ratio.ratioText()
+		ratio = r.Ratio.text(func(v float64) string { return fmt.Sprintf("%.3f", v) })
 	}
-	return []string{r.Name + ", " + r.Unit, r.Figure.text(), base, ratio, r.Goal.text()}
+	cells := []string{prefix + r.Name + ", " + r.Unit, r.Figure.text(number), base, ratio, r.Goal.text()}
+	return "| " + strings.Join(cells, " | ") + " |\n"
 }
 
-// noiseNotes names the goals without a verdict.
-func (r *report) noiseNotes() (notes []string) {
+// markdown returns the table of a report, and its notes after those of the machine.
+func (r *report) markdown(ofMachine []string) string {
+	var b strings.Builder
+	b.WriteString(tableHead)
 	for _, row := range r.Rows {
-		if row.Goal != nil && row.Goal.Noisy {
-			notes = append(notes, fmt.Sprintf("Too noisy to conclude: %s. The rounds of its baseline, the same work each time, "+
-				"lie %.0f %% apart (bound: %.0f %%), and some rounds meet the goal and others do not. "+
-				"Repeat it on a quiet machine, or with more rounds.", row.Name, 100*row.noise(), 100*noiseBound))
+		b.WriteString(row.markdown(""))
+	}
+	b.WriteString("\n")
+	for _, note := range slices.Concat(ofMachine, r.Notes, []string{"Parameters: " + r.parametersText() + "."}) {
+		b.WriteString("- " + note + "\n")
+	}
+	return b.String()
+}
+
+// align writes markdown with the columns of its tables in line, for a terminal.
+func align(w io.Writer, markdown string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
+	fmt.Fprint(t, strings.ReplaceAll(markdown, " | ", "\t| "))
+	return t.Flush()
+}
+
+// parametersText lists the parameters as a person would type them. Numbers that were read from a file are float64.
+func (r *report) parametersText() string {
+	var text []string
+	for _, name := range slices.Sorted(maps.Keys(r.Parameters)) {
+		value := fmt.Sprint(r.Parameters[name])
+		if v, ok := r.Parameters[name].(float64); ok {
+			value = strconv.FormatFloat(v, 'f', -1, 64)
+		}
+		if value != "" {
+			text = append(text, name+" "+value)
 		}
 	}
-	return notes
+	return strings.Join(text, ", ")
 }
 
 func (g *goal) text() string {
@@ -210,18 +210,11 @@ func (g *goal) text() string {
 	return fmt.Sprintf("%s%s %s: %s", what, sign, number(g.Bound), verdict)
 }
 
-func (s spread) text() string {
+func (s spread) text(number func(float64) string) string {
 	if s.Low == s.High {
 		return number(s.Median)
 	}
 	return fmt.Sprintf("%s (%s … %s)", number(s.Median), number(s.Low), number(s.High))
-}
-
-func (s spread) ratioText() string {
-	if s.Low == s.High {
-		return fmt.Sprintf("%.3f", s.Median)
-	}
-	return fmt.Sprintf("%.3f (%.3f … %.3f)", s.Median, s.Low, s.High)
 }
 
 // number prints three significant digits or more, never an exponent.

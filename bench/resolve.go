@@ -47,7 +47,7 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 	rep.add(
 		ours.against(floor, perSecond, "resolve", "requests/s").ratioAtLeast(0.92),
 		ours.against(floor, cpuEach, "server CPU", "µs/request").ratioAtMost(1.15),
-		alone("answered by the cache", "part of all", hitShare(before, after)),
+		measured("answered by the cache", "part of all", hitShare(before, after)),
 	)
 	for _, t := range turns[2:] {
 		rep.add(
@@ -101,13 +101,13 @@ func compareMemory(all []contender, rep *report) error {
 	if err != nil {
 		return err
 	}
-	rep.add(alone("resident memory", "MiB", ours.now))
+	rep.add(measured("resident memory", "MiB", ours.now))
 	for i, one := range all[1:] {
 		theirs, err := one.server.memory()
 		if err != nil {
 			return err
 		}
-		r := comparedOnce("peak memory", "MiB", ours.peak, theirs.peak, one.name)
+		r := measured("peak memory", "MiB", ours.peak).over(one.name, theirs.peak)
 		if i > 0 {
 			r.Name += ", beside " + one.name
 			r = r.aside()

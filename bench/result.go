@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -76,44 +77,6 @@ func lookAtSource(ctx context.Context) source {
 	return s
 }
 
-// exitCode returns 3 if a command failed, 1 if a goal was missed, 4 if the machine was too noisy for a verdict on one,
-// 0 otherwise.
-func (r *result) exitCode() int {
-	switch {
-	case len(r.Failures) > 0:
-		return 3
-	case slices.ContainsFunc(r.Reports, (*report).missed):
-		return 1
-	case slices.ContainsFunc(r.Reports, (*report).inconclusive):
-		return 4
-	}
-	return 0
-}
-
-// writeJSON writes a value as a person can read it.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
-func (r *result) writeText(w io.Writer) error {
-	fmt.Fprintf(w, "\n%s at %s on %s\n", r.Command, r.Source, r.Machine)
-	for _, rep := range r.Reports {
-		if err := rep.writeText(w); err != nil {
-			return err
-		}
-	}
-	for _, note := range r.Machine.warnings() {
-		fmt.Fprintf(w, "\n%s", note)
-	}
-	for _, f := range r.Failures {
-		fmt.Fprintf(w, "\nFAILED: %s: %s", f.Command, f.Error)
-	}
-	_, err := fmt.Fprintln(w)
-	return err
-}
-
 func (s source) String() string {
 	text := s.Commit
 	if s.Release != "" && s.Release != s.Commit {
@@ -128,11 +91,50 @@ func (s source) String() string {
 	return text
 }
 
+// exitCode returns 3 if a command failed, 1 if a goal was missed, 4 if the machine was too noisy for a verdict on one,
+// 0 otherwise.
+func (r *result) exitCode() int {
+	switch {
+	case len(r.Failures) > 0:
+		return 3
+	case slices.ContainsFunc(r.Reports, (*report).missed):
+		return 1
+	case slices.ContainsFunc(r.Reports, (*report).inconclusive):
+		return 4
+	}
+	return 0
+}
+
+// report returns a command's report, or nil.
+func (r *result) report(command string) *report {
+	for _, rep := range r.Reports {
+		if rep.Command == command {
+			return rep
+		}
+	}
+	return nil
+}
+
+func (r *result) writeText(w io.Writer) error {
+	fmt.Fprintf(w, "\n%s at %s on %s\n", r.Command, r.Source, r.Machine)
+	for _, rep := range r.Reports {
+		fmt.Fprintf(w, "\n%s, in %.0f s\n\n", rep.Command, rep.Seconds)
+		if err := align(w, rep.markdown(r.Machine.warnings())); err != nil {
+			return err
+		}
+	}
+	for _, f := range r.Failures {
+		fmt.Fprintf(w, "\nFAILED: %s: %s\n", f.Command, f.Error)
+	}
+	return nil
+}
+
 // save writes the result below dir as <date>-<commit>.json and returns the path. A run of one command has its name in
 // it, too. Existing files stay: another result gets a number.
 func (r *result) save(dir string) (string, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("save the result: %w", err)
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(dir, 0o755)
 	}
 	name := r.Began.Format(time.DateOnly) + "-" + r.Source.Commit
 	if r.Source.Dirty {
@@ -141,23 +143,18 @@ func (r *result) save(dir string) (string, error) {
 	if r.Command != allCommand {
 		name += "-" + r.Command
 	}
-	for n := 1; ; n++ {
-		path := filepath.Join(dir, name+".json")
-		if n > 1 {
-			path = filepath.Join(dir, fmt.Sprintf("%s-%d.json", name, n))
+	path := filepath.Join(dir, name+".json")
+	for n := 2; err == nil; n++ {
+		if _, missing := os.Lstat(path); errors.Is(missing, os.ErrNotExist) {
+			err = os.WriteFile(path, append(text, '\n'), 0o644)
+			break
 		}
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-		if errors.Is(err, os.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return "", fmt.Errorf("save the result: %w", err)
-		}
-		if err := errors.Join(writeJSON(f, r), f.Close()); err != nil {
-			return "", fmt.Errorf("save the result: %w", err)
-		}
-		return path, nil
+		path = filepath.Join(dir, fmt.Sprintf("%s-%d.json", name, n))
 	}
+	if err != nil {
+		return "", fmt.Errorf("save the result: %w", err)
+	}
+	return path, nil
 }
 
 // readResult reads a file that save wrote. Another file, or one of another version, is an error.
@@ -166,21 +163,13 @@ func readResult(path string) (*result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a result: %w", err)
 	}
-	var head struct {
-		Format  string `json:"format"`
-		Version int    `json:"version"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil || head.Format != resultFormat {
-		return nil, fmt.Errorf("%s is not a result of bench: it must be JSON with \"format\": %q, "+
-			"as bench/results/<date>-<commit>.json is", path, resultFormat)
-	}
-	if head.Version != resultVersion {
-		return nil, fmt.Errorf("%s has version %d of the format, this bench reads version %d: "+
-			"read it with the bench of its own commit, or measure anew", path, head.Version, resultVersion)
-	}
 	r := new(result)
-	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("%s is a damaged result: %w", path, err)
+	switch err := json.Unmarshal(b, r); {
+	case err != nil || r.Format != resultFormat:
+		return nil, fmt.Errorf("%s is not a result of bench, as bench/results/<date>-<commit>.json is: %w", path, err)
+	case r.Version != resultVersion:
+		return nil, fmt.Errorf("%s has version %d of the format, this bench reads version %d: "+
+			"read it with the bench of its own commit, or measure again", path, r.Version, resultVersion)
 	}
 	return r, nil
 }
@@ -198,4 +187,76 @@ func benchFolder() string {
 		}
 	}
 	return ""
+}
+
+// runReport writes the figures into the README, from all results in a folder.
+func runReport(args []string, stdout, stderr io.Writer) int {
+	folder := benchFolder()
+	flags := flag.NewFlagSet("report", flag.ContinueOnError)
+	dir := flags.String("results", filepath.Join(folder, "results"), "folder of the results")
+	readme := flags.String("readme", filepath.Join(folder, "README.md"), "the file with the figures, between its markers")
+	if code, ok := parseFlags(flags, args, 0, stderr); !ok {
+		return code
+	}
+	paths, err := filepath.Glob(filepath.Join(*dir, "*.json"))
+	var results []*result
+	for _, path := range paths {
+		r, errRead := readResult(path)
+		results, err = append(results, r), errors.Join(err, errRead)
+	}
+	if err == nil {
+		slices.SortStableFunc(results, func(a, b *result) int { return a.Began.Compare(b.Began) })
+		err = replaceFigures(*readme, figures(results))
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "bench report:", err)
+		return 2
+	}
+	fmt.Fprintf(stdout, "%d results: %s is up to date\n", len(results), *readme)
+	return 0
+}
+
+// The markers of the figures in the README.
+const (
+	figuresBegin = "<!-- figures: go -C bench run . report -->\n"
+	figuresEnd   = "<!-- end of figures -->"
+)
+
+// replaceFigures puts text between the markers of a file.
+func replaceFigures(path, text string) error {
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	head, rest, found := strings.Cut(string(old), figuresBegin)
+	_, tail, ended := strings.Cut(rest, figuresEnd)
+	if !found || !ended {
+		return fmt.Errorf("%s: it must have the line %q, and %q below it", path, strings.TrimSpace(figuresBegin), figuresEnd)
+	}
+	return saveByRename(path, []byte(head+figuresBegin+text+figuresEnd+tail))
+}
+
+// figures returns an overview of the goals of all commands, then each command with all rows of its newest result.
+func figures(results []*result) string {
+	var goals, sections strings.Builder
+	for _, c := range commands() {
+		for _, r := range slices.Backward(results) {
+			rep := r.report(c.name)
+			if rep == nil {
+				continue
+			}
+			for _, row := range rep.Rows {
+				if row.Goal != nil {
+					goals.WriteString(row.markdown(c.name + ": "))
+				}
+			}
+			fmt.Fprintf(&sections, "\n### %s\n\n%s, %s, on %s.\n\n<details><summary>All figures</summary>\n\n%s\n</details>\n",
+				c.name, r.Began.Format(time.DateOnly), r.Source, r.Machine, rep.markdown(r.Machine.warnings()))
+			break
+		}
+	}
+	if sections.Len() == 0 {
+		return "\nThere are no results yet: `go -C bench run . all`, then `go -C bench run . report`.\n\n"
+	}
+	return "\n" + tableHead + goals.String() + sections.String() + "\n"
 }

@@ -41,7 +41,7 @@ func (t *turn) median(figure string) float64 { return spreadOf(t.figures[figure]
 
 // against returns a row that compares a figure with the same figure of a baseline.
 func (t *turn) against(base *turn, figure, name, unit string) row {
-	return compared(name, unit, t.figures[figure], base.figures[figure], base.name)
+	return measured(name, unit, t.figures[figure]...).over(base.name, base.figures[figure]...)
 }
 
 // tails compares all percentiles of two turns.

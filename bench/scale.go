@@ -55,8 +55,8 @@ func runScale(ctx context.Context, b *bench) (*report, error) {
 			return nil, err
 		}
 		starts = append(starts,
-			alone(fmt.Sprintf("start with an empty store at %d domains", n), "s", s.ready.Seconds()),
-			alone(fmt.Sprintf("resident memory when ready at %d domains", n), "MiB", mem.now))
+			measured(fmt.Sprintf("start with an empty store at %d domains", n), "s", s.ready.Seconds()),
+			measured(fmt.Sprintf("resident memory when ready at %d domains", n), "MiB", mem.now))
 		few := resolves(s, c, zipfSchedule(names(n, scaleAsked)))
 		few.name = fmt.Sprintf("at %d domains", n)
 		turns = append(turns, b.fullSpeed(few))

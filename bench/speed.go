@@ -185,15 +185,15 @@ func binarySizes(here, base *build) (row, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return row{}, err
 	}
-	return comparedOnce("size of the binary", "MiB", mib(ours.Size()), mib(theirs.Size()), "base").ratioAtMost(mostSlower),
-		nil
+	size := measured("size of the binary", "MiB", mib(ours.Size())).over("base", mib(theirs.Size()))
+	return size.ratioAtMost(mostSlower), nil
 }
 
 // paired compares figures of the same rounds. Its ratio is the median of the rounds' ratios with its 90 % interval: a
 // build that is as fast has a ratio below it in at most one of twenty comparisons.
 func paired(name, unit string, figures, baselines []float64) row {
-	r := compared(name, unit, figures, baselines, "base")
-	s := benchmath.AssumeNothing.Summary(sampleOf(ratios(figures, baselines)), speedConfidence)
+	r := measured(name, unit, figures...).over("base", baselines...)
+	s := benchmath.AssumeNothing.Summary(sampleOf(r.Rounds.ratios()), speedConfidence)
 	r.Ratio = &spread{Median: s.Center, Low: s.Lo, High: s.Hi}
 	r.Goal = &goal{OfRatio: true, Bound: mostSlower, Met: s.Center <= mostSlower || s.Lo <= 1}
 	return r

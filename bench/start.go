@@ -55,18 +55,18 @@ func runStart(ctx context.Context, b *bench) (*report, error) {
 	}
 	rep := &report{Parameters: b.parameters(c, nil)}
 	rep.add(
-		comparedOnce("start with an empty store", "s", cold.server.ready.Seconds(), read.Seconds(),
-			"reading and hashing all files").atMost(60),
-		alone("start with an empty store: CPU", "s", cold.cpu.Seconds()),
-		alone("start with an empty store: resident memory when ready", "MiB", cold.now),
-		alone("start with an empty store: peak memory", "MiB", cold.peak).atMost(memoryBound),
-		comparedOnce("start with an up-to-date store", "s", warm.server.ready.Seconds(), stat.Seconds(),
-			"a stat of all files").atMost(3),
-		alone("start with an up-to-date store: CPU", "s", warm.cpu.Seconds()),
-		alone("start with an up-to-date store: resident memory when ready", "MiB", warm.now),
-		alone("resident memory with a full cache", "MiB", full.now).atMost(memoryBound),
-		alone("full cache: peak memory", "MiB", full.peak).atMost(memoryBound),
-		alone("the store on disk", "MiB", mib(store)),
+		measured("start with an empty store", "s", cold.server.ready.Seconds()).
+			over("reading and hashing all files", read.Seconds()).atMost(60),
+		measured("start with an empty store: CPU", "s", cold.cpu.Seconds()),
+		measured("start with an empty store: resident memory when ready", "MiB", cold.now),
+		measured("start with an empty store: peak memory", "MiB", cold.peak).atMost(memoryBound),
+		measured("start with an up-to-date store", "s", warm.server.ready.Seconds()).
+			over("a stat of all files", stat.Seconds()).atMost(3),
+		measured("start with an up-to-date store: CPU", "s", warm.cpu.Seconds()),
+		measured("start with an up-to-date store: resident memory when ready", "MiB", warm.now),
+		measured("resident memory with a full cache", "MiB", full.now).atMost(memoryBound),
+		measured("full cache: peak memory", "MiB", full.peak).atMost(memoryBound),
+		measured("the store on disk", "MiB", mib(store)),
 	)
 	return rep, nil
 }

@@ -68,7 +68,7 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	rep.add(alone("peak memory", "MiB", mem.peak))
+	rep.add(measured("peak memory", "MiB", mem.peak))
 	rep.note("A write is PUT /api/platform/projects/{id} with a new description; every answer was 200 and had it.")
 	rep.note("The bare program has as many workers. Each write: temporary file of the same size, fsync, exchange, "+
 		"fsync of the folder, removal of the old content, and a Pebble batch of %d bytes without sync.", recordBytes)
@@ -207,9 +207,9 @@ func (b *bench) resolveWhileWriting(ctx context.Context, s *server, c *corpus, r
 		busy.against(quiet, perSecond, fmt.Sprintf("resolve while %v writes a second come in", writeRate), "requests/s").
 			ratioAtLeast(0.75),
 		busy.against(quiet, cpuEach, "server CPU, the writes' included", "µs/request"),
-		alone("writes meanwhile", "writes/s", all.perSecond()).atLeast(0.95*writeRate),
-		alone("latency p50 of the writes", "ms", ms(p[0])),
-		alone("latency p99 of the writes", "ms", ms(p[1])),
+		measured("writes meanwhile", "writes/s", all.perSecond()).atLeast(0.95*writeRate),
+		measured("latency p50 of the writes", "ms", ms(p[0])),
+		measured("latency p99 of the writes", "ms", ms(p[1])),
 	)
 	rep.note("Meanwhile much-asked projects are written in turn; a write's latency counts from when it was due.")
 	return nil

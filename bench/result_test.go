@@ -66,14 +66,22 @@ func TestReportWithout(t *testing.T) {
 	}
 }
 
-// The README of this folder has the places for the figures.
-func TestReadmeMarkers(t *testing.T) {
+// The figures in the README of this folder are those of the results.
+func TestReadmeIsUpToDate(t *testing.T) {
 	b, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := figuresSection.replace(b, ""); err != nil {
-		t.Error(err)
+	path := filepath.Join(t.TempDir(), "README.md")
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"report", "-results", "results", "-readme", path}, &out, &errs); code != 0 {
+		t.Fatalf("report = %d %s", code, errs.String())
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, b) {
+		t.Errorf("go -C bench run . report changes the README: %v", err)
 	}
 }
 
