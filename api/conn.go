@@ -38,7 +38,7 @@ type asked struct {
 func (s *Server) attach(services Services) func(*gate.Conn) any {
 	return func(c *gate.Conn) any {
 		return &conn{Conn: c, services: services, outside: services == Gateway && !s.gateway.MayAsk(c.RemoteAddr()),
-			charge: s.bodies.Charge(), shard: int(s.admitted.Add(1) % shards)}
+			charge: s.bodies.Charge(), shard: s.metrics.nextShard()}
 	}
 }
 

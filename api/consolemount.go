@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -25,6 +26,7 @@ import (
 type consoleMount struct {
 	*console.Console
 	pipe         *Pipe
+	serve        sync.Once // begins to serve the pipe
 	clear, inTLS fasthttp.RequestHandler
 }
 
@@ -36,7 +38,7 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: s.o.Limits.Idle / 2, DisableCompression: true,
 	}
 	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.log, s.consoleFigures, s.resolver.Cached
-	o.Loading, o.WatchTest = s.loading.Load, s.mail.Waits.Watch
+	o.Loading, o.WatchTest = s.ready.loading.Load, s.mail.Waits.Watch
 	o.Git, o.Cluster, o.Edge = s.o.Config.Proposals != nil, s.o.Edges != nil, s.o.Edge != nil
 	var err error
 	if m.Console, err = console.New(o); err != nil {

@@ -23,7 +23,7 @@ import (
 
 // fast reports whether the fast path may be used now.
 func (s *Server) fast() bool {
-	return !s.o.NoFastPath && !s.o.AccessLogResolve && !s.loading.Load() && !s.stale.Load() && !s.gate.Stopping()
+	return !s.o.NoFastPath && !s.o.AccessLogResolve && s.ready.refusal() == nil && !s.gate.Stopping()
 }
 
 // AnswerPlain implements gate.Resolver. If it leaves the request to the library, the handler finds the resolver's

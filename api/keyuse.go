@@ -167,7 +167,7 @@ func (k *keyUses) due(keys []*resolver.Key, now time.Time) (uses []resolver.KeyU
 
 // SaveKeyUses stores when each key was last used. An error means that the ledger refuses; the next call tries again.
 func (s *Server) SaveKeyUses() error {
-	if s.loading.Load() {
+	if s.ready.loading.Load() {
 		return nil // the files' keys are not known yet
 	}
 	return s.keys.uses.save(s.resolver.Keys().All(), time.Now())

@@ -58,8 +58,12 @@ type metrics struct {
 		histogram // GET check on a gateway listener, status 200
 		_         [64]byte
 	}
-	others sync.Map // requestLabels to *histogram
+	others   sync.Map // requestLabels to *histogram
+	admitted atomic.Uint64
 }
+
+// nextShard returns the shard of a new connection.
+func (m *metrics) nextShard() int { return int(m.admitted.Add(1) % shards) }
 
 type requestLabels struct {
 	route, method string

@@ -149,15 +149,13 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			ctx.Response.SetConnectionClose()
 		}
 	}()
-	switch path := ctx.URI().PathOriginal(); {
+	switch path, refused := ctx.URI().PathOriginal(), s.ready.refusal(); {
 	case s.toConsole(c, path): // before what follows: it tells people why they have to wait
 		s.answerConsole(ctx, c)
 	case s.opensConsole(ctx, c, path):
 		s.leadToConsole(ctx)
-	case s.loading.Load() && string(path) != platform.HealthPath && string(path) != mailapi.HealthPath:
-		s.finish(ctx, "", nil, refuseLoading)
-	case s.stale.Load() && string(path) != platform.HealthPath && string(path) != mailapi.HealthPath:
-		s.finish(ctx, "", nil, refuseStale)
+	case refused != nil && string(path) != platform.HealthPath && string(path) != mailapi.HealthPath:
+		s.finish(ctx, "", nil, refused)
 	case c.services == Gateway:
 		s.answerGateway(ctx, c, now)
 	case string(path) == resolvePath && (ctx.IsGet() || ctx.IsHead()) && c.services&Platform != 0:

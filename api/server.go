@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -142,7 +140,6 @@ type Server struct {
 	ids      *web.RequestIDs
 	metrics  *metrics
 	gate     *gate.Gate
-	admitted atomic.Uint64 // connections since the start
 	streams  *events.Streams
 	platform *platform.API
 	keysAPI  *keys.API
@@ -152,14 +149,9 @@ type Server struct {
 
 	anonymous logLimit // of the access log
 
-	loading, stale atomic.Bool // see SetLoading and SetStale
-	cacheControl   []byte
-	console        *consoleMount // nil: none
-	serveConsole   sync.Once     // begins to serve its Pipe
-
-	mu        sync.Mutex // guards listeners and stopping
-	listeners []*gate.Listener
-	stopping  bool
+	ready        readiness
+	cacheControl []byte
+	console      *consoleMount // nil: none
 }
 
 // New makes a Server. It does not listen yet.
@@ -236,18 +228,11 @@ type silence struct{}
 
 func (silence) Printf(string, ...any) {}
 
-// SetLoading makes every call except the health checks answer 503 while the first load runs: keys and domains that are
-// not loaded yet must not look unknown. A new Server is not loading.
-func (s *Server) SetLoading(on bool) { s.loading.Store(on) }
-
-// SetStale makes the same calls answer 503 while an edge has not heard its authority for too long.
-func (s *Server) SetStale(on bool) { s.stale.Store(on) }
-
 // Serve serves the given services on ln, which it owns. It returns nil after Shutdown, and an error if ln fails for
 // good. Accepting pauses while a cap is reached or descriptors run out, and resumes by itself.
 func (s *Server) Serve(ln net.Listener, services Services) error {
 	if services&Console != 0 && s.console != nil {
-		s.serveConsole.Do(func() { go func() { _ = s.Serve(s.console.pipe, Platform|Mail) }() }) // ends with Shutdown
+		s.console.serve.Do(func() { go func() { _ = s.Serve(s.console.pipe, Platform|Mail) }() }) // ends with Shutdown
 	}
 	options := gate.ListenerOptions{Attach: s.attach(services)}
 	if ln.Addr().Network() != "unix" && services != Gateway {
@@ -267,13 +252,9 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 		}
 	}
 	l := s.gate.Listener(ln, options)
-	s.mu.Lock()
-	if s.stopping {
-		s.mu.Unlock()
-		return ln.Close()
+	if l == nil { // after Shutdown
+		return nil
 	}
-	s.listeners = append(s.listeners, l)
-	s.mu.Unlock()
 	if err := s.http.Serve(l); err != nil {
 		l.Close()
 		return fmt.Errorf("serve on %s: %w", ln.Addr(), err)
@@ -286,12 +267,7 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 // server shortly before ctx's deadline are answered 202. When ctx ends, Shutdown cuts all remaining connections and
 // returns ctx's error. A Server cannot be used again after Shutdown.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.mu.Lock()
-	s.stopping = true
-	for _, l := range s.listeners {
-		l.Close()
-	}
-	s.mu.Unlock()
+	s.gate.Close()
 	s.gate.Stop()
 	s.streams.Stop()
 	if s.console != nil {

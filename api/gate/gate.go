@@ -37,10 +37,12 @@ type Gate struct {
 	slots    chan struct{} // holds one token per open connection
 	stopping atomic.Bool   // no connection may wait for another request
 
-	mu    sync.Mutex // guards what follows
-	conns map[*Conn]struct{}
-	peers map[netip.Addr]int
-	good  map[netip.Addr]time.Duration // when a peer's good key was last seen, see now; at most maxGoodPeers
+	mu        sync.Mutex // guards what follows
+	listeners []*Listener
+	closed    bool // no listener accepts any more
+	conns     map[*Conn]struct{}
+	peers     map[netip.Addr]int
+	good      map[netip.Addr]time.Duration // when a peer's good key was last seen, see now; at most maxGoodPeers
 }
 
 // New makes a Gate. All limits must be given.
@@ -63,6 +65,16 @@ func (g *Gate) Open() int { return len(g.slots) }
 
 // Stopping reports whether Stop was called.
 func (g *Gate) Stopping() bool { return g.stopping.Load() }
+
+// Close closes the listeners.
+func (g *Gate) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	for _, l := range g.listeners {
+		l.Close()
+	}
+}
 
 // Stop cuts the connections that have sent nothing yet, and keeps the others from waiting for another request. The
 // library closes those that wait already; it takes the silent ones for busy.

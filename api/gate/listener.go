@@ -36,9 +36,17 @@ type Listener struct {
 	once    sync.Once
 }
 
-// Listener makes a Listener from ln, and owns it.
+// Listener makes a Listener from ln, and owns it. It returns nil after Close, which then includes ln.
 func (g *Gate) Listener(ln net.Listener, o ListenerOptions) *Listener {
-	return &Listener{Listener: ln, gate: g, options: o, closing: make(chan struct{})}
+	l := &Listener{Listener: ln, gate: g, options: o, closing: make(chan struct{})}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		l.Close()
+		return nil
+	}
+	g.listeners = append(g.listeners, l)
+	return l
 }
 
 // Accept returns the next connection that gets a place, see Gate.enter.
