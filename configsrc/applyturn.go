@@ -236,7 +236,7 @@ func (s *Source) mayMake(w *compare.Weight, covers catalog.Coverage) error {
 			}
 			live, err := s.o.Sink.ProjectByID(p.Project.ID)
 			switch {
-			case names.IsNotFound(err):
+			case catalog.IsNotFound(err):
 				return refuse("it makes a project")
 			case err != nil:
 				return err

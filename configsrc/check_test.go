@@ -7,15 +7,15 @@ import (
 	"syscall"
 	"testing"
 
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/offline"
 )
 
 // problems loads a folder and returns its errors as "file: summary".
 func problems(t *testing.T, dir string) (out []string) {
 	t.Helper()
-	c, err := configsrc.Check(dir)
+	c, err := offline.Check(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestCheckIDsTheSameByChance(t *testing.T) {
 		"region-4."+one+".example", "region-5."+one+".example", "region-6."+one+".example", "region-7."+one+".example", "region-8."+one+".example"))
 	later := filepath.Join(dir, "b.hcl")
 	write(t, later, project(two, "*."+two+".example"))
-	r, err := configsrc.Check(dir)
+	r, err := offline.Check(dir)
 	if err != nil || len(r.Problems) != 1 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -155,7 +155,7 @@ func TestCheckRecipients(t *testing.T) {
 }
 
 func TestCheckMissingFolder(t *testing.T) {
-	if _, err := configsrc.Check(filepath.Join(t.TempDir(), "nowhere")); err == nil || !strings.Contains(err.Error(), "nowhere") {
+	if _, err := offline.Check(filepath.Join(t.TempDir(), "nowhere")); err == nil || !strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -165,7 +165,7 @@ func TestCheckWith(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.hcl"), project("acme", "shop.example"))
 	write(t, filepath.Join(dir, "b.hcl"), "project {")
-	c, err := configsrc.CheckWith(dir, map[string][]byte{
+	c, err := offline.CheckWith(dir, map[string][]byte{
 		"b.hcl": []byte(project("bold", "b.example")),
 		"c.hcl": []byte(project("copy", "shop.example")),
 		"d.hcl": []byte("# " + strings.Repeat("x", folder.MaxFileBytes)),

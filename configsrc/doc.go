@@ -22,7 +22,8 @@
 // A change of many files, such as a git checkout, is one look: the files are decoded on all cores but one
 // (parallel.go).
 //
-// Explain (origin.go) says for each value of a project where it comes from.
+// Judge (judgefolder.go) says what a service would accept, without one. Explain (origin.go) says for each value of a
+// project where it comes from.
 //
 // The package needs a folder on a local file system; on others it finds changes by the timer alone, and refuses writes
 // where the system cannot tell whether an editor has a file open. It does not know HTTP, does not run git, and does not

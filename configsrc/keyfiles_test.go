@@ -15,6 +15,7 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/catalog"
 )
 
@@ -149,7 +150,7 @@ func TestUnknownSlugIsTold(t *testing.T) {
 	if !covers(acme.ID) {
 		t.Error("the key has lost its other project")
 	}
-	checked, err := configsrc.Check(dir)
+	checked, err := offline.Check(dir)
 	must(t, err)
 	if fmt.Sprint(checked.Problems) != fmt.Sprint(n.source.Status().Problems) {
 		t.Errorf("Check says %v", checked.Problems)

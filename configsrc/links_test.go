@@ -9,6 +9,7 @@ import (
 
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/catalog"
 )
 
@@ -45,7 +46,7 @@ func TestAbsoluteLinks(t *testing.T) {
 	} {
 		must(t, os.Symlink(to, filepath.Join(real, link)))
 	}
-	checked, err := configsrc.Check(dir)
+	checked, err := offline.Check(dir)
 	must(t, err)
 	if len(checked.Files) != 1 || len(checked.Problems) != 2 || !strings.Contains(checked.Problems[0].Summary, "leads back to itself") ||
 		!strings.Contains(checked.Problems[1].Summary, "leads out of the config folder") {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/catalog"
 )
 
@@ -33,7 +33,7 @@ func TestExplain(t *testing.T) {
 		if got := x.Service[field]; got != want || x.SMTP != nil {
 			t.Errorf("%s: %+v, want %+v (SMTP %v)", field, got, want, x.SMTP)
 		}
-		checked, err := configsrc.Check(dir)
+		checked, err := offline.Check(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestExplain(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != catalog.CodeNotFound {
 		t.Errorf("an unknown project: %v", err)
 	}
-	if checked, err := configsrc.Check(dir); err != nil || checked.Explain("nobody") != nil {
+	if checked, err := offline.Check(dir); err != nil || checked.Explain("nobody") != nil {
 		t.Error("an unknown slug is explained", err)
 	}
 }

@@ -211,34 +211,3 @@ func (l *overlapLook) mark() {
 		_ = l.o.Sink.Fill(&change)
 	}
 }
-
-// warnOfOverlaps does the work of noteOverlaps when all files are known.
-func warnOfOverlaps(files []CheckedFile) (ds hclfile.Diagnostics) {
-	type declared struct {
-		file   *CheckedFile
-		slug   string
-		domain *catalog.Domain
-	}
-	domains := map[string]declared{}
-	for i := range files {
-		for j := range files[i].Declared.Projects {
-			p := &files[i].Declared.Projects[j]
-			for k := range p.Domains {
-				domains[p.Domains[k].Name] = declared{&files[i], p.Project.Slug, &p.Domains[k]}
-			}
-		}
-	}
-	below := map[string][]names.Lower{} // by wildcard
-	for name, lower := range domains {
-		for wildcard := range names.Above(name) {
-			if upper, found := domains[wildcard]; found && upper.domain.ProjectID != lower.domain.ProjectID {
-				below[wildcard] = append(below[wildcard], names.Lower{Name: name, Slug: lower.slug, File: lower.file.Display})
-			}
-		}
-	}
-	for wildcard, lower := range below {
-		upper := domains[wildcard]
-		ds = append(ds, names.Overlap(upper.file.positions(), wildcard, upper.domain.ProjectID, lower))
-	}
-	return ds
-}

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/offline"
 )
 
 // warnings returns the warnings among problems, as "file:line: summary".
@@ -27,7 +27,7 @@ func warnings(dir string, problems hclfile.Diagnostics) (out []string) {
 
 func checkedWarnings(t *testing.T, dir string) []string {
 	t.Helper()
-	c, err := configsrc.Check(dir)
+	c, err := offline.Check(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

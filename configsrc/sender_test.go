@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/offline"
 )
 
 // TestCheckSenders: projects that count on a relay, or on a sender, that is not there are warned of, and no others.
@@ -25,7 +25,7 @@ func TestCheckSenders(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "a.hcl"), off+sender+named+mails+silent+own)
 		write(t, filepath.Join(dir, "z.hcl"), defaults)
-		checked, err := configsrc.Check(dir)
+		checked, err := offline.Check(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

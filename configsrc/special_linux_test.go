@@ -11,6 +11,7 @@ import (
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -84,7 +85,7 @@ func TestBodyOfSpecialFile(t *testing.T) {
 		written <- err
 	}()
 	within(t, "the check", func() {
-		checked, err := configsrc.Check(dir)
+		checked, err := offline.Check(dir)
 		if err != nil || !strings.Contains(fmt.Sprint(checked.Problems), "is a FIFO; only regular files are read") {
 			t.Errorf("problems: %v, %v", checked.Problems, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/offline"
 )
 
 // TestUnreadable loads as a user who may not read some of the folder: its served content stays, nothing counts as
@@ -34,7 +34,7 @@ func TestUnreadable(t *testing.T) {
 		defer func() { must(t, syscall.Setfsuid(0)) }()
 	}
 	want := filepath.Join(dir, "closed") + ": the folder cannot be listed: permission denied"
-	c, err := configsrc.Check(dir)
+	c, err := offline.Check(dir)
 	must(t, err)
 	if len(c.Problems) != 1 || c.Problems[0].File+": "+c.Problems[0].Summary != want {
 		t.Errorf("validate says %+v, want %q", c.Problems, want)

@@ -27,7 +27,7 @@ func (k *keyTarget) find(w *write) (path string, err error) {
 	path, exists := w.fileOf(claimOf("key", k.edit.Name))
 	switch {
 	case k.edit.Create == nil && !exists:
-		return "", &catalog.Error{Code: catalog.CodeNotFound, Message: "no such key"}
+		return "", catalog.NotFound("key")
 	case k.edit.Create == nil:
 		return path, nil
 	case exists:

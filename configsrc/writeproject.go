@@ -76,7 +76,7 @@ type projectTarget struct {
 func (p *projectTarget) find(w *write) (path string, err error) {
 	path, ok := w.fileOf(projectClaim(p.edit.UUID))
 	if !ok {
-		return "", &catalog.Error{Code: catalog.CodeNotFound, Message: "no such project"}
+		return "", catalog.NotFound("project")
 	}
 	return path, nil
 }
@@ -224,8 +224,6 @@ func sayEqual(got catalog.ProjectConfig, want *catalog.ProjectConfig) bool {
 // inForce returns a project with its settings as they are served.
 func inForce(p *catalog.ProjectConfig, defaults *catalog.Defaults) catalog.ProjectConfig {
 	out := *p
-	if defaults != nil {
-		out.Service, out.Auth = p.Service.Over(defaults.Service), p.Auth.Over(defaults.Auth)
-	}
+	out.Service, out.Auth = defaults.InForce(p)
 	return out
 }

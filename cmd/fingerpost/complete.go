@@ -6,15 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/offline"
 )
 
 // A nameList lists what the shell may offer, from the files of --config.
-type nameList func(*configsrc.Checked) []string
+type nameList func(*offline.Checked) []string
 
 // fixed lists names that are in no file.
 func fixed(names ...string) nameList {
-	return func(*configsrc.Checked) []string { return names }
+	return func(*offline.Checked) []string { return names }
 }
 
 // completeArgs completes each argument with a list of its own; the last one is also for all arguments that follow.
@@ -43,7 +43,7 @@ func complete(cmd *cobra.Command, typed string, list nameList) ([]string, cobra.
 	if err := flagsFromEnv(cmd.Flags()); err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	checked, err := configsrc.Check(configDir(cmd))
+	checked, err := offline.Check(configDir(cmd))
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

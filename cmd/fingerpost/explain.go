@@ -11,12 +11,12 @@ import (
 	"unicode/utf8"
 
 	"fingerpost/api/client"
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver"
 )
 
 // explainFiles adds to an answer from the files where the project's values come from.
-func explainFiles(checked *configsrc.Checked, answer func(string) (resolution, error)) func(string) (resolution,
+func explainFiles(checked *offline.Checked, answer func(string) (resolution, error)) func(string) (resolution,
 	error) {
 	return func(domain string) (resolution, error) {
 		r, err := answer(domain)

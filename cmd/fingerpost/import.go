@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/transfer"
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/catalog"
 )
 
@@ -128,7 +128,7 @@ func writeImport(ctx context.Context, t terminal, dir string, f importFlags, im 
 type configFolder string
 
 func (f configFolder) Check(files map[string][]byte) (hclfile.Diagnostics, error) {
-	checked, err := configsrc.CheckWith(string(f), files)
+	checked, err := offline.CheckWith(string(f), files)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/catalog"
 )
 
@@ -83,10 +84,10 @@ func parseLifetime(s string) (time.Duration, error) {
 // A placedKey is a key with the file that declares it.
 type placedKey struct {
 	catalog.Key
-	file *configsrc.CheckedFile
+	file *offline.File
 }
 
-func keysOf(checked *configsrc.Checked) (keys []placedKey) {
+func keysOf(checked *offline.Checked) (keys []placedKey) {
 	for i := range checked.Files {
 		f := &checked.Files[i]
 		for _, k := range f.Declared.Keys {
@@ -96,7 +97,7 @@ func keysOf(checked *configsrc.Checked) (keys []placedKey) {
 	return keys
 }
 
-func keyNames(checked *configsrc.Checked) (names []string) {
+func keyNames(checked *offline.Checked) (names []string) {
 	for _, k := range keysOf(checked) {
 		names = append(names, k.Name)
 	}
@@ -106,7 +107,7 @@ func keyNames(checked *configsrc.Checked) (names []string) {
 // findKey returns the key with a name, and the old keys of its rotations that are still good. Other files may have
 // errors: a key that has leaked must not wait for them.
 func findKey(dir, name string) (k placedKey, old []placedKey, err error) {
-	checked, err := configsrc.Check(dir)
+	checked, err := offline.Check(dir)
 	if err != nil {
 		return k, nil, err
 	}
@@ -124,7 +125,7 @@ func findKey(dir, name string) (k placedKey, old []placedKey, err error) {
 }
 
 // unseen says which files were not searched for a key, because they have errors.
-func unseen(checked *configsrc.Checked, name string) string {
+func unseen(checked *offline.Checked, name string) string {
 	var files []string
 	for _, f := range checked.Broken {
 		if f.Mentions("key", name) {
@@ -139,7 +140,7 @@ func unseen(checked *configsrc.Checked, name string) string {
 }
 
 func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
-	checked, err := configsrc.Check(dir)
+	checked, err := offline.Check(dir)
 	if err != nil {
 		return err
 	}
@@ -169,9 +170,9 @@ func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
 }
 
 // warnUnknown warns of slugs that no project has. A key may be made before its project.
-func warnUnknown(t terminal, checked *configsrc.Checked, slugs []string) {
+func warnUnknown(t terminal, checked *offline.Checked, slugs []string) {
 	for _, slug := range slugs {
-		broken := func(f configsrc.BrokenFile) bool { return f.Mentions("project", slug) }
+		broken := func(f offline.BrokenFile) bool { return f.Mentions("project", slug) }
 		if _, project := checked.Project(slug); project == nil && !slices.ContainsFunc(checked.Broken, broken) {
 			hint := cmp.Or(suggestion("`%s`", hclfile.Nearest(slug, projectSlugs(checked))),
 				": the key is for whichever project takes it")

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"fingerpost/api/transfer"
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/catalog"
 )
 
@@ -30,7 +30,7 @@ func planBase(ctx context.Context, t terminal, dir string, f planFlags) error {
 	} else if err != nil {
 		return err
 	}
-	was, err := configsrc.Check(tmp)
+	was, err := offline.Check(tmp)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func planBase(ctx context.Context, t terminal, dir string, f planFlags) error {
 	return p.print(t, f)
 }
 
-func declarationsOf(c *configsrc.Checked) (all []*catalog.Declared) {
+func declarationsOf(c *offline.Checked) (all []*catalog.Declared) {
 	for i := range c.Files {
 		all = append(all, c.Files[i].Declared)
 	}
@@ -70,7 +70,7 @@ func brokenFiles(problems hclfile.Diagnostics, dir string) (names []string) {
 }
 
 // revisionRows is the file table of a server that runs on a revision.
-type revisionRows struct{ of *configsrc.Checked }
+type revisionRows struct{ of *offline.Checked }
 
 // Files implements configsrc.Known.
 func (r revisionRows) Files(yield func(path string, row *catalog.FileRow) bool) error {

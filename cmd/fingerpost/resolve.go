@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/catalog"
 )
 
@@ -31,7 +31,7 @@ func newResolve(t terminal) *cobra.Command {
 		ValidArgsFunction: completeArgs(domainNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.url == "" {
-				checked, err := configsrc.Check(configDir(cmd))
+				checked, err := offline.Check(configDir(cmd))
 				if err != nil {
 					return err
 				}
@@ -60,7 +60,7 @@ func newResolve(t terminal) *cobra.Command {
 }
 
 // domainNames leaves wildcards out: no client asks for one.
-func domainNames(checked *configsrc.Checked) (names []string) {
+func domainNames(checked *offline.Checked) (names []string) {
 	for _, p := range projectsOf(checked) {
 		for _, d := range p.Domains {
 			if !d.Wildcard() {
@@ -127,9 +127,9 @@ func resolve(t terminal, domains []string, answer func(string) (resolution, erro
 }
 
 // fromFiles answers from the files.
-func fromFiles(checked *configsrc.Checked) func(string) (resolution, error) {
+func fromFiles(checked *offline.Checked) func(string) (resolution, error) {
 	type place struct {
-		file    *configsrc.CheckedFile
+		file    *offline.File
 		project *catalog.ProjectConfig
 		domain  *catalog.Domain
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
+	"fingerpost/configsrc/offline"
 	"fingerpost/configsrc/seal"
 )
 
@@ -76,7 +76,7 @@ func defaultSealKey() string {
 }
 
 func sealKeygen(t terminal, dir, keyFile string) error {
-	checked, err := configsrc.Check(dir)
+	checked, err := offline.Check(dir)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func sealKeygen(t terminal, dir, keyFile string) error {
 }
 
 // addRecipient adds a recipient to the sealing block, or creates the block.
-func addRecipient(dir string, checked *configsrc.Checked, recipient string) (where string, err error) {
+func addRecipient(dir string, checked *offline.Checked, recipient string) (where string, err error) {
 	for _, f := range checked.Files {
 		if f.Declared.Sealing == nil {
 			continue
@@ -120,7 +120,7 @@ func sealValue(t terminal, dir, slug, field string) error {
 		return usage("FIELD must be jwt_secret or password")
 	}
 	at := seal.Fields[i]
-	checked, err := configsrc.Check(dir)
+	checked, err := offline.Check(dir)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func sealRelay(t terminal, dir, field string) error {
 	if field != "password" && field != "smtp_config.password" {
 		return usage("FIELD must be password: with --defaults there is no other")
 	}
-	checked, err := configsrc.Check(dir)
+	checked, err := offline.Check(dir)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func printSealed(t terminal, recipients []string, attr, owner, context, place st
 	return err
 }
 
-func recipientsOf(checked *configsrc.Checked) ([]string, error) {
+func recipientsOf(checked *offline.Checked) ([]string, error) {
 	for _, f := range checked.Files {
 		if s := f.Declared.Sealing; s != nil && len(s.Recipients) > 0 {
 			return s.Recipients, nil

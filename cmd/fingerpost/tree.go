@@ -7,6 +7,7 @@ import (
 	"fingerpost/api/transfer"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/catalog"
 )
 
@@ -23,7 +24,7 @@ func loadTree(t terminal, dir string, asJSON bool, document any, diagnostics *hc
 
 // checkTree is loadTree for the files one by one, checked as by a server that knows others; nil: none.
 func checkTree(t terminal, dir string, known configsrc.Known, asJSON bool, document any,
-	diagnostics *hclfile.Diagnostics) (*configsrc.Checked, error) {
+	diagnostics *hclfile.Diagnostics) (*offline.Checked, error) {
 	checked, err := t.check(dir, known)
 	switch {
 	case err != nil:
@@ -40,13 +41,13 @@ func checkTree(t terminal, dir string, known configsrc.Known, asJSON bool, docum
 		no(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`))
 }
 
-func treeOf(checked *configsrc.Checked) *transfer.Tree {
+func treeOf(checked *offline.Checked) *transfer.Tree {
 	return transfer.NewTree(declarationsOf(checked))
 }
 
 // checkSound loads the files for a command that has to see all of what it looks for.
-func checkSound(dir, what string) (*configsrc.Checked, error) {
-	checked, err := configsrc.Check(dir)
+func checkSound(dir, what string) (*offline.Checked, error) {
+	checked, err := offline.Check(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +58,8 @@ func checkSound(dir, what string) (*configsrc.Checked, error) {
 }
 
 // projectsOf yields all projects, each with its file.
-func projectsOf(checked *configsrc.Checked) iter.Seq2[*configsrc.CheckedFile, *catalog.ProjectConfig] {
-	return func(yield func(*configsrc.CheckedFile, *catalog.ProjectConfig) bool) {
+func projectsOf(checked *offline.Checked) iter.Seq2[*offline.File, *catalog.ProjectConfig] {
+	return func(yield func(*offline.File, *catalog.ProjectConfig) bool) {
 		for i := range checked.Files {
 			f := &checked.Files[i]
 			for j := range f.Declared.Projects {
@@ -70,7 +71,7 @@ func projectsOf(checked *configsrc.Checked) iter.Seq2[*configsrc.CheckedFile, *c
 	}
 }
 
-func projectSlugs(checked *configsrc.Checked) (slugs []string) {
+func projectSlugs(checked *offline.Checked) (slugs []string) {
 	for _, p := range projectsOf(checked) {
 		slugs = append(slugs, p.Project.Slug)
 	}

@@ -15,6 +15,7 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver"
 )
 
@@ -145,12 +146,12 @@ func validateInput(t terminal, dir, name, format string) error {
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	checked, err := configsrc.CheckWith(dir, map[string][]byte{filepath.ToSlash(path): content})
+	checked, err := offline.CheckWith(dir, map[string][]byte{filepath.ToSlash(path): content})
 	if err != nil {
 		return err
 	}
 	v := validation{Diagnostics: hclfile.Diagnostics{}, Files: len(checked.Files)}
-	present, err := configsrc.Check(dir)
+	present, err := offline.Check(dir)
 	if err != nil {
 		return err
 	}
@@ -218,11 +219,11 @@ func inRepository(ds hclfile.Diagnostics) hclfile.Diagnostics {
 	return ds
 }
 
-// check is configsrc.CheckAgainst with a progress display.
-func (t terminal) check(dir string, known configsrc.Known) (*configsrc.Checked, error) {
+// check is offline.CheckAgainst with a progress display.
+func (t terminal) check(dir string, known configsrc.Known) (*offline.Checked, error) {
 	p := t.progress("files read")
 	defer p.End()
-	return configsrc.CheckAgainst(dir, known, p.Set)
+	return offline.CheckAgainst(dir, known, p.Set)
 }
 
 // A configRoot is a folder to load, and the part of it that was asked about; nil: all.

@@ -1,7 +1,6 @@
 package names
 
 import (
-	"errors"
 	"strings"
 
 	"fingerpost/resolver/catalog"
@@ -26,7 +25,7 @@ func MayClaim(names Declared, covers catalog.Coverage, project int64, name strin
 	switch _, err := names.DomainNamed(name); {
 	case err == nil:
 		return nil
-	case !IsNotFound(err):
+	case !catalog.IsNotFound(err):
 		return err
 	}
 	if public, _ := catalog.PublicSuffix(name); public {
@@ -36,7 +35,7 @@ func MayClaim(names Declared, covers catalog.Coverage, project int64, name strin
 	foreign := func(id int64) bool { return id != project && !covers(id) }
 	below := func(upper, what string) error {
 		switch d, err := names.DomainNamed(upper); {
-		case IsNotFound(err):
+		case catalog.IsNotFound(err):
 			return nil
 		case err != nil:
 			return err
@@ -78,12 +77,6 @@ func domainNotAllowed(why string) error {
 	e := &catalog.Error{Code: catalog.CodeDomainNotAllowed, Message: "this key may not declare this domain"}
 	e.Problems.Addf("domain", "%s", why)
 	return e
-}
-
-// IsNotFound reports whether an error of a Declared says that there is no such name.
-func IsNotFound(err error) bool {
-	var e *catalog.Error
-	return errors.As(err, &e) && e.Code == catalog.CodeNotFound
 }
 
 // Above yields the wildcards that cover a name or wildcard, the longest first.

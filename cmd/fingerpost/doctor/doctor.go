@@ -25,8 +25,8 @@ import (
 	"unicode"
 
 	"fingerpost/cmd/fingerpost/node"
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/pebblefs"
 )
 
@@ -77,7 +77,7 @@ type patient struct {
 	another  *server               // at the ops listener, but with another data folder
 	holder   *pebblefs.LockedError // nil: no process has the data folder
 	lockErr  error                 // why that is not known
-	checked  *configsrc.Checked    // of the config folder; nil: an edge, or it cannot be read
+	checked  *offline.Checked      // of the config folder; nil: an edge, or it cannot be read
 	filesErr error                 // why it cannot be read
 	remote   *gitrepo.Remote       // nil: git needs none, or gitErr
 	gitErr   error
@@ -112,7 +112,7 @@ func Examine(ctx context.Context, o Options) []Result {
 	p.findServer(ctx)
 	if !o.Cluster.IsEdge() {
 		end := o.Loading()
-		p.checked, p.filesErr = configsrc.CheckAgainst(o.Files.Config, nil, o.OnProgress)
+		p.checked, p.filesErr = offline.CheckAgainst(o.Files.Config, nil, o.OnProgress)
 		end()
 	}
 	p.findRepository(ctx)

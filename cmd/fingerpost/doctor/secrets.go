@@ -7,6 +7,7 @@ import (
 
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/offline"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
 )
@@ -82,7 +83,7 @@ type secret struct {
 }
 
 // secretsOf yields the secrets of the files.
-func secretsOf(c *configsrc.Checked) iter.Seq[secret] {
+func secretsOf(c *offline.Checked) iter.Seq[secret] {
 	return func(yield func(secret) bool) {
 		for i := range c.Files {
 			f := &c.Files[i]

@@ -1,0 +1,101 @@
+package configsrc
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/watch"
+	"fingerpost/resolver/catalog"
+)
+
+// A Judged is a file of a folder that a service with a given store would load.
+type Judged struct {
+	Path     string            // below the folder, slash-separated
+	Display  string            // in messages
+	Bytes    []byte            // nil: it cannot be read, or is gone
+	Declared *catalog.Declared // nil: it is refused, or gone
+	Problems hclfile.Diagnostics
+}
+
+// Known is the file table of a service's store.
+type Known interface {
+	Files(yield func(path string, row *catalog.FileRow) bool) error
+	File(path string) (*catalog.FileRow, error)
+}
+
+// Judge loads a folder like a service with a given store, nil for an empty one, with the same decoder and the same
+// rules, and changes nothing. It needs no secrets. written, by path below the folder, takes the place of files. progress
+// is called, from several goroutines, with the number of files read; it may be nil. An error means that the folder
+// cannot be read.
+func Judge(dir string, written map[string][]byte, known Known, progress func(done, total int)) ([]Judged, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("open config folder %s: it is no folder", dir)
+	}
+	t, err := folder.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
+	}
+	defer t.Close()
+	s := New(Options{Dir: dir})
+	s.redecode, s.progress = true, progress // so that gather finds every file
+	row := func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist }
+	if known != nil {
+		row = known.File
+		if err := known.Files(func(path string, row *catalog.FileRow) bool {
+			s.table.put(newFile(path, row, true))
+			return true
+		}); err != nil {
+			return nil, fmt.Errorf("read the file table: %w", err)
+		}
+	}
+	found, err := s.gather(context.Background(), t, scope{Seen: watch.Seen{All: true}})
+	if err != nil {
+		return nil, err
+	}
+	candidates := slices.DeleteFunc(found.candidates, func(c *candidate) bool {
+		_, replaced := written[c.path]
+		return replaced
+	})
+	for path, b := range written {
+		candidates = append(candidates, s.imagine(t, path, b))
+	}
+	sortByPath(candidates)
+	j := &judge{
+		table: s.table, candidates: candidates, display: s.display, row: row,
+		locate: func(p string) (*hclfile.Result, error) {
+			if content, ok := written[p]; ok {
+				return positions(s.display(p), content), nil
+			}
+			return locate(t, s.display(p), p)
+		},
+	}
+	j.run()
+	judged := make([]Judged, len(candidates))
+	for i, c := range candidates {
+		judged[i] = Judged{Path: c.path, Display: s.display(c.path), Bytes: c.bytes, Declared: c.declared,
+			Problems: slices.Concat(c.diags, c.cross)}
+		if c.rejected {
+			judged[i].Declared = nil
+		}
+	}
+	return judged, nil
+}
+
+// imagine decodes a file that does not exist yet.
+func (s *Source) imagine(t *folder.Tree, path string, b []byte) *candidate {
+	c := &candidate{path: path, content: content{bytes: b}}
+	if len(b) > folder.MaxFileBytes {
+		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(path),
+			fmt.Sprintf("the file would have %d bytes, %d are allowed", len(b), folder.MaxFileBytes), "")}
+		return c
+	}
+	c.decode(s.display(path), t)
+	return c
+}
