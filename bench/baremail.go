@@ -16,24 +16,20 @@ import (
 
 // A bareMailer is the baseline of mail: it sends ready messages to a sink over net/smtp, with one synced Pebble batch
 // for each. It has no HTTP, no checks, no composing, no readable log, and stores no result. It runs in this process,
-// which otherwise runs only the sink. Safe for concurrent use by writers.
+// which otherwise runs only the sink. Safe for concurrent use by workers.
 type bareMailer struct {
 	to     *sink
-	secure *tls.Config // nil: clear text, no AUTH, and a connection for many mails; otherwise one for each mail
+	secure *tls.Config // with a secure sink, to which each mail has a connection of its own
 	sample []byte      // a message with the mark of mail 0
 	db     *pebble.DB
 }
 
-// newBareMailer prepares the bare mailer. ca is the PEM of the sink's CA, or nil for clear text.
-func (m *mailBench) newBareMailer(to *sink, ca []byte) (b *bareMailer, err error) {
-	b = &bareMailer{to: to, sample: m.sample}
-	name := "bare-mail"
-	if ca != nil {
-		name = "bare-mail-tls"
-		b.secure = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}
-		b.secure.RootCAs.AppendCertsFromPEM(ca)
-	}
-	b.db, err = m.bareStore(filepath.Join(m.work, name))
+// newBareMailer prepares the bare mailer, with a store of a name of its own.
+func (m *mailBench) newBareMailer(name string, to *sink) (b *bareMailer, err error) {
+	b = &bareMailer{to: to, sample: m.sample,
+		secure: &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}}
+	b.secure.RootCAs.AppendCertsFromPEM(m.ca)
+	b.db, err = m.bareStore(filepath.Join(m.work, "bare-mail-"+name))
 	return b, err
 }
 
@@ -45,7 +41,7 @@ func (b *bareMailer) side(numbers *atomic.Int64) *side {
 			number := int(numbers.Add(1))
 			err := w.send(number)
 			if err == nil {
-				b.to.marks.sent(number)
+				b.to.sent(number)
 			}
 			return err
 		}}
@@ -72,10 +68,8 @@ func (w *bareWorker) send(n int) (err error) {
 	if err := w.db.Set(key, w.message, pebble.Sync); err != nil {
 		return err
 	}
-	if w.client == nil {
-		if w.client, err = w.dial(); err != nil {
-			return err
-		}
+	if err := w.dial(); err != nil {
+		return err
 	}
 	if err := errors.Join(w.client.Mail(bareFrom), w.client.Rcpt(mark(n)+markDomain)); err != nil {
 		return err
@@ -85,24 +79,24 @@ func (w *bareWorker) send(n int) (err error) {
 		return err
 	}
 	_, err = data.Write(w.message)
-	if err = errors.Join(err, data.Close()); err == nil && w.secure != nil {
+	if err = errors.Join(err, data.Close()); err == nil && w.to.secure {
 		err = w.bye()
 	}
 	return err
 }
 
-func (b *bareMailer) dial() (*smtp.Client, error) {
-	c, err := smtp.Dial(b.to.addr)
-	if err != nil || b.secure == nil {
-		return c, err
+// dial opens the connection unless it is open.
+func (w *bareWorker) dial() (err error) {
+	if w.client != nil {
+		return nil
 	}
-	if err = c.StartTLS(b.secure); err == nil {
-		err = c.Auth(smtp.PlainAuth("", sinkUser, sinkPassword, "127.0.0.1"))
+	if w.client, err = smtp.Dial(w.to.addr); err != nil || !w.to.secure {
+		return err
 	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
+	if err = w.client.StartTLS(w.secure); err == nil {
+		err = w.client.Auth(smtp.PlainAuth("", sinkUser, sinkPassword, "127.0.0.1"))
 	}
-	return c, nil
+	return err
 }
 
 // bye closes the connection.

@@ -5,45 +5,39 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"fingerpost/resolver/catalog"
 )
 
 const (
-	loggedSlug = "logged"
-	shortSlug  = "short"
-	shortLog   = 1000 // entries in the log that the long one is compared with
-	logPage    = 20   // entries on a page
-	deepPage   = 100  // the last page that has to be as fast as the first
-	pageReads  = 200  // of each kind, in a round
+	shortLog = 1000 // entries in the log that the long one is compared with
+	logPage  = 20   // entries on a page
+	deepPage = 100  // the last page that has to be as fast as the first
 )
 
 // readLog reads pages of a long mail log and of a short one, in alternation. Real sends write the entries; the store
 // stays, so that a later run only adds what is missing.
 func (m *mailBench) readLog(ctx context.Context, rep *report) error {
-	s, err := m.startMail(ctx, "mail-log", true,
-		mailProject{loggedSlug, m.clear.addr, false}, mailProject{shortSlug, m.clear.addr, false})
+	const long, short = "logged", "short"
+	s, err := m.startMail(ctx, "mail-log", map[string]string{long: m.clear.addr, short: m.clear.addr})
 	if err != nil {
 		return err
 	}
-	cl := newMailClient(s.addr, s.key)
-	defer cl.close()
-	long, err := m.fillLog(ctx, s, cl, loggedSlug, m.mail.logEntries)
-	if err != nil {
-		return err
+	entries := map[string]int{long: m.mail.logEntries, short: shortLog}
+	for slug, want := range entries {
+		if entries[slug], err = m.fillLog(ctx, s, slug, want); err != nil {
+			return err
+		}
 	}
-	short, err := m.fillLog(ctx, s, cl, shortSlug, shortLog)
-	if err != nil {
-		return err
+	pages := func(name, slug string, page int) *turn {
+		return m.turn(name, load{side: readsLog(s, slug, page, entries[slug]), workers: 1})
 	}
-	base := reading(cl, fmt.Sprintf("first page of %d entries", short), shortSlug, 1, short)
-	first := reading(cl, "first page", loggedSlug, 1, long)
-	deep := reading(cl, fmt.Sprintf("page %d", deepPage), loggedSlug, deepPage, long)
+	base := pages(fmt.Sprintf("first page of %d entries", entries[short]), short, 1)
+	first, deep := pages("first page", long, 1), pages(fmt.Sprintf("page %d", deepPage), long, deepPage)
 	if err := m.alternate(ctx, base, first, deep); err != nil {
 		return err
 	}
-	name := func(what string) string { return fmt.Sprintf("mail log of %d entries: %s", long, what) }
+	name := func(what string) string { return fmt.Sprintf("mail log of %d entries: %s", entries[long], what) }
 	for _, pair := range [][2]*turn{{first, base}, {deep, first}} {
 		of, against := pair[0], pair[1]
 		rep.add(of.against(against, "p50", name(of.name+", p50"), "ms").ratioAtMost(1.5),
@@ -58,23 +52,20 @@ func (m *mailBench) readLog(ctx context.Context, rep *report) error {
 	return nil
 }
 
-// fillLog sends until a project's log has the given number of entries, and returns how many it has.
-func (m *mailBench) fillLog(ctx context.Context, s mailServer, cl *client, slug string, want int) (int, error) {
-	has, _, err := cl.readLog(slug, 1)
-	if err != nil || has >= want {
-		return has, err
+// fillLog sends until a project's log has at least the given number of entries, and returns how many it has.
+func (m *mailBench) fillLog(ctx context.Context, s mailServer, slug string, want int) (int, error) {
+	for {
+		cl := newMailClient(s.addr, s.key)
+		has, _, err := cl.readLog(slug, 1)
+		cl.close()
+		if err != nil || has >= want {
+			return has, err
+		}
+		m.say("sending %d mails, so that the log of %s has %d entries", want-has, slug, want)
+		if err := m.send(ctx, m.calls(s, slug, m.clear), want-has); err != nil {
+			return 0, err
+		}
 	}
-	m.say("sending %d mails, so that the log of %s has %d entries", want-has, slug, want)
-	began := time.Now()
-	if err := m.send(ctx, m.calls(s, false, slug), want-has); err != nil {
-		return 0, err
-	}
-	m.say("that took %.1f s", time.Since(began).Seconds())
-	cl.close() // it has been idle for longer than the server allows
-	if has, _, err = cl.readLog(slug, 1); err == nil && has != want {
-		err = fmt.Errorf("the log of %s has %d entries after the sends, want %d", slug, has, want)
-	}
-	return has, err
 }
 
 // readLog reads one page of a log. It returns how many entries the log and the page have.
@@ -93,23 +84,17 @@ func (c *client) readLog(slug string, page int) (total, entries int, err error) 
 	return total, bytes.Count(a.body, []byte(`"providerType":"SMTP"`)), nil
 }
 
-// reading is a turn that reads one page of a log repeatedly. Each answer must be a full page.
-func reading(cl *client, name, slug string, page, total int) *turn {
-	return newTurn(name, func(ctx context.Context, t *turn) error {
-		var took latencies
-		for range pageReads {
-			began := time.Now()
+// readsLog is a side that reads one page of a log of total entries. Each answer must be a full page.
+func readsLog(s mailServer, slug string, page, total int) *side {
+	return &side{name: s.name, pid: s.pid, worker: func(int) worker {
+		cl := newMailClient(s.addr, s.key)
+		return worker{close: cl.close, do: func() error {
 			has, entries, err := cl.readLog(slug, page)
-			took = append(took, time.Since(began))
 			if err == nil && (has != total || entries != logPage) {
 				err = fmt.Errorf("read the mail log: page %d of %s has %d entries of %d, want %d of %d",
 					page, slug, entries, has, logPage, total)
 			}
-			if err != nil {
-				return err
-			}
-		}
-		t.addTails(took)
-		return nil
-	})
+			return err
+		}}
+	}}
 }
