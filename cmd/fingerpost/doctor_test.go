@@ -124,7 +124,7 @@ func TestDoctorRelays(t *testing.T) {
 	}
 	rs := run()
 	wantLine(t, rs, "smtp", doctor.OK, "5 relays", "--smtp")
-	wantLine(t, rs, "dns", doctor.Failure, "relay.invalid", `project "unknown" in `, "unknown.hcl")
+	wantLine(t, rs, "dns", doctor.Warning, "relay.invalid", `project "unknown" in `, "unknown.hcl")
 
 	rs = run("--smtp", "--smtp-allow", "127.0.0.0/8")
 	wantLine(t, rs, "smtp", doctor.OK, good.Addr(), `project "again"`, "again.hcl", "1 more")

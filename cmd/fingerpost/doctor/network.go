@@ -85,7 +85,14 @@ func (p *patient) nats(ctx context.Context) []Result {
 // atOnce bounds look-ups and connections at the same time.
 const atOnce = 64
 
-// dns looks up every name that something needs.
+// A need is why a name is looked up.
+type need struct {
+	by  string
+	say func(todo, format string, args ...any) Result
+}
+
+// dns looks up every name that something needs. A relay is needed by its projects alone: without its name it is a
+// warning here, and with --smtp a failure there.
 func (p *patient) dns(ctx context.Context) (rs []Result) {
 	needed := p.names()
 	var mu sync.Mutex // guards rs
@@ -93,15 +100,15 @@ func (p *patient) dns(ctx context.Context) (rs []Result) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if _, err := net.DefaultResolver.LookupHost(ctx, name); err != nil {
-			var dns *net.DNSError
 			why := err.Error()
-			if errors.As(err, &dns) {
+			if dns := (*net.DNSError)(nil); errors.As(err, &dns) {
 				why = dns.Err
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			rs = append(rs, failure("correct the name, or see that the name servers of this machine (/etc/resolv.conf) answer",
-				"%s, which %s needs, cannot be looked up: %s", name, needed[name], why))
+			rs = append(rs, needed[name].say(
+				"correct the name, or see that the name servers of this machine (/etc/resolv.conf) answer",
+				"%s, which %s needs, cannot be looked up: %s", name, needed[name].by, why))
 		}
 	})
 	if rs == nil && len(needed) > 0 {
@@ -111,28 +118,28 @@ func (p *patient) dns(ctx context.Context) (rs []Result) {
 	return rs
 }
 
-// names returns the names that are looked up, and what needs each.
-func (p *patient) names() map[string]string {
-	needed := map[string]string{}
-	add := func(host, by string) {
-		if _, err := netip.ParseAddr(host); err != nil && host != "" && needed[host] == "" {
+// names returns the names that are looked up.
+func (p *patient) names() map[string]need {
+	needed := map[string]need{}
+	add := func(host string, by need) {
+		if _, err := netip.ParseAddr(host); err != nil && host != "" && needed[host].by == "" {
 			needed[host] = by
 		}
 	}
 	if p.remote != nil {
-		add(p.remote.Host, "git remote "+p.remote.Name)
+		add(p.remote.Host, need{"git remote " + p.remote.Name, failure})
 	}
 	if p.NeedsNATS() {
 		c := p.Connection()
 		for _, text := range c.URLs {
 			if u, err := url.Parse(text); err == nil {
-				add(u.Hostname(), "NATS")
+				add(u.Hostname(), need{"NATS", failure})
 			}
 		}
 	}
 	for _, r := range p.relays() {
 		if name, err := catalog.ParseHost(r.server.Host); err == nil {
-			add(name, r.owner())
+			add(name, need{r.owner(), warning})
 		}
 	}
 	return needed
