@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"fingerpost/cmd/testrig"
 )
 
 // envFileHead begins dist/fingerpost.env.
@@ -84,5 +88,45 @@ func TestComposeCaddy(t *testing.T) {
 	}
 	if indented := "    content: |\n      " + strings.ReplaceAll(strings.TrimSuffix(lines, "\n"), "\n", "\n      ") + "\n"; !strings.Contains(string(compose), indented) {
 		t.Errorf("dist/compose.yaml does not have, as its Caddyfile:\n%s", indented)
+	}
+}
+
+// TestPostinstAdvice: after an installation the package says what "fingerpost doctor" warns of, and never fails.
+func TestPostinstAdvice(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	script, err := os.ReadFile("dist/package/postinst")
+	must(t, err)
+	_, advise, _ := strings.Cut(string(script), "\nadvise() {\n")
+	advise, _, found := strings.Cut(advise, "\n}\n")
+	if !found {
+		t.Fatal("postinst has no function advise")
+	}
+	r := idleRig(t, t.TempDir(), nil)
+	bin := t.TempDir() // the service's user is this one
+	must(t, os.WriteFile(filepath.Join(bin, "runuser"), []byte("#!/bin/sh\nshift 3\nexec \"$@\"\n"), 0o755))
+	says := func(lines ...string) string {
+		t.Helper()
+		lines = append(lines, "# FINGERPOST_QUATSCH=1", "FINGERPOST_CONFIG=\""+r.path(".")+"\"",
+			"FINGERPOST_DATA="+filepath.Join(r.dir, "data"), "FINGERPOST_LISTEN=127.0.0.1:0", "FINGERPOST_OPS_LISTEN=127.0.0.1:0")
+		r.put("../env", strings.Join(lines, "\n")+"\n")
+		cmd := exec.CommandContext(t.Context(), "sh", "-euc", "advise() {\n"+advise+"\n}\nadvise env")
+		cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+		out, err := cmd.CombinedOutput()
+		must(t, err)
+		return string(out)
+	}
+	r.put("sealed.hcl", "project \"sealed\" {\n  name = \"S\"\n  auth_settings { jwt_secret = sealed(\"YWdl\") }\n}\n")
+	if got := says(); got != "" {
+		t.Errorf("a healthy installation, but for the seal key: %s", got)
+	}
+	got := says("FINGERPOST_MAIL_LISTEN=" + silent(t))
+	if !strings.HasPrefix(got, "fingerpost doctor:\nfailure  listeners ") || !strings.Contains(got, "→ ") ||
+		strings.Contains(got, "ok ") {
+		t.Errorf("a port is taken: %q", got)
+	}
+	got = says("FINGERPOST_MAIL_QUEUE=many", "FINGERPOST_NOSUCH=1")
+	if !strings.Contains(got, "fingerpost: FINGERPOST_MAIL_QUEUE: ") || !strings.Contains(got, "warning: FINGERPOST_NOSUCH is no variable") {
+		t.Errorf("wrong variables: %q", got)
 	}
 }

@@ -120,6 +120,7 @@ func squeezed(s string) string {
 // repeats reports whether a command only asks, so that it may be run again until a change has arrived.
 func (s guideStep) repeats() bool {
 	return strings.HasPrefix(s.command, "curl -s ") && !strings.Contains(s.command, " -d ") ||
+		strings.HasPrefix(s.command, "fingerpost doctor") ||
 		strings.HasPrefix(s.command, "fingerpost edges --url") && !strings.Contains(s.command, "--wait")
 }
 
