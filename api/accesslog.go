@@ -3,20 +3,28 @@ package api
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/events"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
-// logAccess adds a finished request to the access log. pattern is the route's path, "" if no route matched: the
-// request's own path is text of the client, and belongs neither here nor in the metrics.
-func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method, pattern string, key *resolver.Key, took time.Duration) {
-	if status := ctx.Response.StatusCode(); key == nil && status >= 400 && status < 500 && !s.anonymous.allow(time.Now()) {
+// An accessLog has a line for each request, but for most of the anonymous ones that fail. Safe for concurrent use.
+type accessLog struct {
+	*slog.Logger
+	anonymous logLimit
+}
+
+// request adds a finished request. pattern is the route's path, "" if no route matched: the request's own path is text
+// of the client, and belongs neither here nor in the metrics.
+func (l *accessLog) request(ctx *fasthttp.RequestCtx, method, pattern string, key *resolver.Key, took time.Duration) {
+	if status := ctx.Response.StatusCode(); key == nil && status >= 400 && status < 500 && !l.anonymous.allow(time.Now()) {
 		return
 	}
 	attrs := []slog.Attr{
@@ -32,7 +40,16 @@ func (s *Server) logAccess(ctx *fasthttp.RequestCtx, method, pattern string, key
 			attrs = append(attrs, slog.String("service", web.ServiceName(ctx)))
 		}
 	}
-	s.log.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
+	l.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
+}
+
+// stream adds a stream of the change feed that has ended.
+func (l *accessLog) stream(keyID, id string, begun time.Time, why events.Ending, sent int64) {
+	l.LogAttrs(context.Background(), slog.LevelInfo, "request",
+		slog.String("method", http.MethodGet), slog.String("path", eventsPath), slog.Int("status", http.StatusOK),
+		slog.Float64("duration_ms", float64(time.Since(begun).Microseconds())/1000),
+		slog.String("request_id", id), slog.String("key", keyID),
+		slog.Int64("events", sent), slog.String("ended", string(why)))
 }
 
 // methodLabel returns the method, or "other": a client may invent methods, and metrics must stay few.
@@ -49,7 +66,7 @@ func methodLabel(name []byte) string {
 func (s *Server) shown(ctx *fasthttp.RequestCtx, err error) *catalog.Error {
 	e, hidden := web.Visible(err)
 	if hidden {
-		s.log.Error("request failed", "request_id", web.RequestID(ctx), "error", err)
+		s.o.Logger.Error("request failed", "request_id", web.RequestID(ctx), "error", err)
 	}
 	return e
 }
@@ -57,7 +74,7 @@ func (s *Server) shown(ctx *fasthttp.RequestCtx, err error) *catalog.Error {
 // panicked logs a handler's panic and answers 500.
 func (s *Server) panicked(ctx *fasthttp.RequestCtx, cause any) {
 	id := web.RequestID(ctx)
-	s.log.Error("handler panicked", "request_id", id, "cause", cause, "stack", string(debug.Stack()))
+	s.o.Logger.Error("handler panicked", "request_id", id, "cause", cause, "stack", string(debug.Stack()))
 	ctx.Response.Reset()
 	ctx.Response.Header.SetCanonical(web.HeaderRequestID, []byte(id))
 	ctx.Response.SetConnectionClose()

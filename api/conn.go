@@ -37,7 +37,7 @@ type asked struct {
 // attach returns the function that makes the State of a listener's new connections.
 func (s *Server) attach(services Services) func(*gate.Conn) any {
 	return func(c *gate.Conn) any {
-		return &conn{Conn: c, services: services, outside: services == Gateway && !s.gateway.MayAsk(c.RemoteAddr()),
+		return &conn{Conn: c, services: services, outside: services == Gateway && !s.rooms.gateway.MayAsk(c.RemoteAddr()),
 			charge: s.bodies.Charge(), shard: s.metrics.nextShard()}
 	}
 }

@@ -37,8 +37,8 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return m.pipe.Dial(ctx) },
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: s.o.Limits.Idle / 2, DisableCompression: true,
 	}
-	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.log, s.consoleFigures, s.resolver.Cached
-	o.Loading, o.WatchTest = s.ready.loading.Load, s.mail.Waits.Watch
+	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.o.Logger, s.consoleFigures, s.resolver.Cached
+	o.Loading, o.WatchTest = s.ready.loading.Load, s.rooms.mail.Waits.Watch
 	o.Git, o.Cluster, o.Edge = s.o.Config.Proposals != nil, s.o.Edges != nil, s.o.Edge != nil
 	var err error
 	if m.Console, err = console.New(o); err != nil {

@@ -1,12 +1,9 @@
 package api
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"math"
 	"net"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -48,7 +45,7 @@ func (s *Server) streamEvents(r *web.Request) error {
 	stream := events.Stream{
 		Conn: streamConn{c}, Key: r.Key, After: after, Resumes: resumes, RequestID: id,
 		Head: streamHead(r.Ctx), Chunked: r.Ctx.Request.Header.IsHTTP11(),
-		Ended: func(why events.Ending, sent int64) { s.logStream(keyID, id, begun, why, sent) },
+		Ended: func(why events.Ending, sent int64) { s.access.stream(keyID, id, begun, why, sent) },
 	}
 	r.Ctx.HijackSetNoResponse(true)
 	r.Ctx.Hijack(func(net.Conn) {
@@ -109,15 +106,6 @@ func (s *Server) renewKey(was *resolver.Key) *resolver.Key {
 		return nil
 	}
 	return now
-}
-
-// logStream writes the access log line of a stream that has ended.
-func (s *Server) logStream(keyID, id string, begun time.Time, why events.Ending, sent int64) {
-	s.log.LogAttrs(context.Background(), slog.LevelInfo, "request",
-		slog.String("method", http.MethodGet), slog.String("path", eventsPath), slog.Int("status", http.StatusOK),
-		slog.Float64("duration_ms", float64(time.Since(begun).Microseconds())/1000),
-		slog.String("request_id", id), slog.String("key", keyID),
-		slog.Int64("events", sent), slog.String("ended", string(why)))
 }
 
 // maxEventIDDigits is the length of the largest revision.

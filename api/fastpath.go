@@ -35,7 +35,7 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.log.Error("fast path panicked, the handler takes over", "cause", cause, "stack", string(debug.Stack()))
+			s.o.Logger.Error("fast path panicked, the handler takes over", "cause", cause, "stack", string(debug.Stack()))
 			response = nil
 		}
 	}()

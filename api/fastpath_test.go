@@ -358,7 +358,7 @@ func TestFastPathHandsOverWhenClosed(t *testing.T) {
 func TestFastPathSurvivesPanics(t *testing.T) {
 	s, fill := fastServer(t)
 	log := new(bytes.Buffer)
-	s.log = slog.New(slog.NewTextHandler(log, nil))
+	s.o.Logger = slog.New(slog.NewTextHandler(log, nil))
 	s.ids = nil
 	if got := s.askGate(fill(plainRequests[0])); len(got) > 0 || !strings.Contains(log.String(), "nil pointer") {
 		t.Errorf("%q, logged %s", got, log)

@@ -16,7 +16,7 @@ func (s *Server) EachAuthFailure(yield func(reason string, count uint64)) {
 	for failure := keyGood + 1; failure < keyFailures; failure++ {
 		yield(keyFailureNames[failure], s.keys.failures[failure].Load())
 	}
-	s.gateway.EachFailure(yield)
+	s.rooms.gateway.EachFailure(yield)
 }
 
 // EachRequest yields the durations of requests by route, method and status.

@@ -25,7 +25,7 @@ func (s *Server) readFailed(ctx *fasthttp.RequestCtx, _ error) {
 	ctx.Response.SkipBody = string(method) == fasthttp.MethodHead
 	label := methodLabel(method)
 	s.metrics.observe("", label, ctx.Response.StatusCode(), 0)
-	s.logAccess(ctx, label, "", nil, 0)
+	s.access.request(ctx, label, "", nil, 0)
 }
 
 // requestLine returns the method and the path of a head, which may be truncated or malformed. The target may start with

@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -25,38 +24,39 @@ type route struct {
 	service Services
 }
 
-// routes lists every call. A GET route also serves HEAD, and every path answers OPTIONS.
-func (s *Server) routes() (table []route) {
-	rooms := [][]web.Route{s.ownRoutes(), s.gateway.Routes(), s.platform.Routes(), s.keysAPI.Routes()}
-	for _, rt := range slices.Concat(rooms...) {
-		table = append(table, route{rt, Platform})
-	}
-	for _, rt := range s.mail.Routes() {
-		table = append(table, route{rt, Mail})
+// of returns the routes as those of a service.
+func (service Services) of(routes []web.Route) (table []route) {
+	for _, rt := range routes {
+		table = append(table, route{rt, service})
 	}
 	return table
 }
 
-// ownRoutes lists the calls that are answered in this package.
-func (s *Server) ownRoutes() []web.Route {
-	return []web.Route{
+// routes lists every call. A GET route also serves HEAD, and every path answers OPTIONS.
+func (s *Server) routes() []route {
+	return append(s.rooms.routes(), Platform.of([]web.Route{
 		web.Call("GET", openAPIPath, 0, 0, s.describe),
 		web.Call("GET", resolvePath, resolvePermissions, 0, nil), // handle takes it before it asks the router
 		web.Call("POST", resolvePath, resolvePermissions, 0, s.resolveBatch),
 		web.Call("GET", eventsPath, resolvePermissions, 0, s.streamEvents),
-	}
+	})...)
 }
 
-// newRouter makes the router. The library's redirects are off: it would build them from the client's Host header.
-func (s *Server) newRouter() *router.Router {
-	r := router.New()
+// A routing finds the handler of a request.
+type routing struct {
+	*router.Router
+	statics map[string]string // paths without parameters, with their Allow headers
+}
+
+// newRouting makes the routing. The library's redirects are off: it would build them from the client's Host header.
+func (s *Server) newRouting() *routing {
+	r := &routing{router.New(), map[string]string{}}
 	r.RedirectTrailingSlash = false
 	r.RedirectFixedPath = false
 	r.HandleOPTIONS = false
 	r.NotFound = s.notFound
 	r.MethodNotAllowed = s.methodNotAllowed
 	table := s.routes()
-	s.statics = map[string]string{}
 	options := map[string]bool{}
 	for i := range table {
 		rt := &table[i]
@@ -67,7 +67,7 @@ func (s *Server) newRouter() *router.Router {
 		if !options[rt.Path] {
 			options[rt.Path] = true
 			if !strings.Contains(rt.Path, "{") {
-				s.statics[rt.Path] = allowed(table, rt.Path)
+				r.statics[rt.Path] = allowed(table, rt.Path)
 			}
 			r.OPTIONS(rt.Path, s.optionsHandler(rt, allowed(table, rt.Path)))
 		}
@@ -105,7 +105,7 @@ func (s *Server) methodNotAllowed(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	// for a static path the library also counts routes whose parameter would match it
-	if allow, static := s.statics[path]; static {
+	if allow, static := s.router.statics[path]; static {
 		ctx.Response.Header.Set("Allow", allow)
 	}
 	s.finish(ctx, "", nil, refuseMethod)
@@ -166,7 +166,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		}
 		s.metrics.observeResolve(ctx, c, time.Since(now))
 		if s.o.AccessLogResolve {
-			s.logAccess(ctx, methodLabel(ctx.Method()), resolvePath, key, time.Since(now))
+			s.access.request(ctx, methodLabel(ctx.Method()), resolvePath, key, time.Since(now))
 		}
 	default:
 		s.router.Handler(ctx)
@@ -186,7 +186,7 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			s.finish(ctx, "", nil, web.RefusePath)
 			return
 		}
-		if path := string(ctx.URI().PathOriginal()); path != rt.Path && s.statics[path] != "" {
+		if path := string(ctx.URI().PathOriginal()); path != rt.Path && s.router.statics[path] != "" {
 			s.methodNotAllowed(ctx) // "resolve" is no id: the path has other methods
 			return
 		}
@@ -222,14 +222,14 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			err = s.forward(r)
 			passed = err == nil
 		case r.Propose != "":
-			err = s.platform.Proposals.Run(r, s.proposed(rt, r))
+			err = s.rooms.platform.Proposals.Run(r, s.rooms.proposed(rt, r))
 		default:
 			err = rt.Run(r)
 		}
 		if dry, is := errors.AsType[*web.DryRun](err); is {
 			err = s.succeedDry(r, dry)
 		} else if offered, is := errors.AsType[*platform.Proposed](err); is {
-			err = s.platform.Proposals.Answer(r, offered)
+			err = s.rooms.platform.Proposals.Answer(r, offered)
 		}
 		if shows && rt.Method != fasthttp.MethodGet && !passed {
 			s.showPosition(ctx, s.resolver.Published()) // with what the request has changed
@@ -243,7 +243,7 @@ func (s *Server) answerGateway(ctx *fasthttp.RequestCtx, c *conn, now time.Time)
 	pattern, err := "", error(gateway.RefusePeer)
 	if c.outside {
 		ctx.Response.SetConnectionClose()
-	} else if pattern, err = s.gateway.Answer(ctx, c.asked.answer); pattern != "" {
+	} else if pattern, err = s.rooms.gateway.Answer(ctx, c.asked.answer); pattern != "" {
 		s.gate.Welcome(c.Conn)
 	}
 	passed := pattern == gate.CheckPath && err == nil && ctx.IsGet() && ctx.Response.StatusCode() == fasthttp.StatusOK
@@ -291,6 +291,6 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, pattern string, key *resolver.
 	s.metrics.observe(pattern, method, ctx.Response.StatusCode(), took)
 	// A stream is logged when it ends. Gateways ask at every request of their clients, so they are logged like resolve.
 	if !ctx.Hijacked() && (s.o.AccessLogResolve || !forGateway(ctx, pattern)) {
-		s.logAccess(ctx, method, pattern, key, took)
+		s.access.request(ctx, method, pattern, key, took)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/console"
@@ -20,7 +19,6 @@ import (
 	"fingerpost/api/gateway"
 	"fingerpost/api/mailapi"
 	"fingerpost/api/platform"
-	"fingerpost/api/platform/keys"
 	"fingerpost/api/web"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
@@ -131,24 +129,17 @@ type Git interface {
 type Server struct {
 	o        Options // with their defaults
 	resolver *resolver.Resolver
-	log      *slog.Logger
 
-	http     *fasthttp.Server
-	router   *router.Router
-	statics  map[string]string // paths without parameters, with their Allow headers
-	keys     *keyring
-	ids      *web.RequestIDs
-	metrics  *metrics
-	gate     *gate.Gate
-	streams  *events.Streams
-	platform *platform.API
-	keysAPI  *keys.API
-	mail     *mailapi.API
-	gateway  *gateway.API
-	bodies   *web.BodyBudget
-
-	anonymous logLimit // of the access log
-
+	http         *fasthttp.Server
+	router       *routing
+	rooms        *rooms
+	keys         *keyring
+	ids          *web.RequestIDs
+	metrics      *metrics
+	gate         *gate.Gate
+	streams      *events.Streams
+	bodies       *web.BodyBudget
+	access       *accessLog
 	ready        readiness
 	cacheControl []byte
 	console      *consoleMount // nil: none
@@ -165,38 +156,26 @@ func New(o Options) (*Server, error) {
 	o.Limits = o.Limits.withDefaults()
 	o.Gateway.Issuer = cmp.Or(o.Gateway.Issuer, gateway.DefaultIssuer)
 	s := &Server{
-		o: o, resolver: o.Resolver, log: o.Logger,
+		o: o, resolver: o.Resolver,
 		keys: &keyring{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, uses: keyUses{ledger: o.Resolver},
 			throttle: newThrottle()},
 		ids: web.NewRequestIDs(), metrics: new(metrics),
+		access: &accessLog{Logger: o.Logger, anonymous: logLimit{log: o.Logger}},
 	}
 	s.gate = gate.New(gate.Limits{
 		HeaderBytes: s.o.Limits.HeaderBytes, BodyBytes: s.o.Limits.BodyBytes,
 		Read: s.o.Limits.Read, Write: s.o.Limits.Write, Idle: s.o.Limits.Idle,
 		Conns: s.o.Limits.Conns, ConnsPerPeer: s.o.Limits.ConnsPerPeer,
 	})
-	s.anonymous.log = o.Logger
-	config := &o.Config
-	writer := &web.Writer{Files: config.Files, Store: o.Resolver, Git: config.Git}
-	s.platform = &platform.API{
-		State: o.Resolver, Explainer: config.Explainer, Writer: writer, Lists: o.Resolver, Trail: o.Resolver,
-		History: config.Git, Published: o.Resolver.Published, Edges: o.Edges, Hook: config.Hook,
-		Proposals: &platform.Proposals{Set: config.Proposals, Plan: config.Plan, Live: o.Resolver, Blocked: o.BlockedKeyIDs},
-		Logger:    o.Logger,
-	}
-	s.keysAPI = &keys.API{Live: o.Resolver, Writer: writer, Uses: &s.keys.uses, Blocked: o.BlockedKeyIDs}
-	s.mail = &mailapi.API{Config: o.Resolver, Writer: writer, Live: o.Resolver, Log: o.Resolver, Mail: o.Mail,
-		Waits: mailapi.NewWaits(s.o.Limits.Sends)}
 	maxAge := max(0, int64(cmp.Or(o.ResolveMaxAge, 5*time.Second)/time.Second))
 	s.cacheControl = strconv.AppendInt([]byte("private, max-age="), maxAge, 10)
-	s.gateway = &gateway.API{Options: o.Gateway, Live: o.Resolver, Throttle: s.keys.throttle.fail,
-		CacheControl: s.cacheControl}
+	s.rooms = newRooms(&s.o, s.keys, s.cacheControl)
 	s.bodies = web.NewBodyBudget(s.o.Limits.Bodies, s.o.Limits.BodiesPerKey)
 	s.streams = events.New(events.Options{
 		Feed: o.Resolver.Events(), Renew: s.renewKey, Logger: o.Logger,
 		Limit: s.o.Limits.Streams, PerKey: s.o.Limits.StreamsPerKey, Heartbeat: s.o.Limits.Heartbeat, Write: s.o.Limits.Write,
 	})
-	s.router = s.newRouter()
+	s.router = s.newRouting()
 	if o.Console != nil {
 		var err error
 		if s.console, err = s.newConsole(*o.Console); err != nil {
@@ -248,7 +227,7 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 	options.Paused = func(cause error) {
 		if now := time.Now(); now.Sub(logged) > time.Minute {
 			logged = now
-			s.log.Warn("accepting connections pauses", "addr", ln.Addr().String(), "error", cause)
+			s.o.Logger.Warn("accepting connections pauses", "addr", ln.Addr().String(), "error", cause)
 		}
 	}
 	l := s.gate.Listener(ln, options)
@@ -273,12 +252,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if s.console != nil {
 		s.console.Close()
 	}
-	defer s.mail.Waits.EndBefore(ctx)()
+	defer s.rooms.mail.Waits.EndBefore(ctx)()
 	err := s.http.ShutdownWithContext(ctx)
 	if err == nil {
 		err = s.streams.Wait(ctx)
 	}
 	s.gate.Cut()
-	s.anonymous.flush()
+	s.access.anonymous.flush()
 	return err
 }

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"slices"
+
+	"fingerpost/api/gateway"
+	"fingerpost/api/mailapi"
+	"fingerpost/api/platform"
+	"fingerpost/api/platform/keys"
+	"fingerpost/api/web"
+	"fingerpost/configsrc"
+	"fingerpost/resolver/overlay"
+)
+
+// rooms are the packages that answer most of the calls.
+type rooms struct {
+	platform *platform.API
+	keys     *keys.API
+	mail     *mailapi.API
+	gateway  *gateway.API
+}
+
+func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
+	live, config := o.Resolver, &o.Config
+	writer := &web.Writer{Files: config.Files, Store: live, Git: config.Git}
+	return &rooms{
+		platform: &platform.API{
+			State: live, Explainer: config.Explainer, Writer: writer, Lists: live, Trail: live, History: config.Git,
+			Published: live.Published, Edges: o.Edges, Hook: config.Hook,
+			Proposals: &platform.Proposals{Set: config.Proposals, Plan: config.Plan, Live: live, Blocked: o.BlockedKeyIDs},
+			Logger:    o.Logger,
+		},
+		keys: &keys.API{Live: live, Writer: writer, Uses: &ring.uses, Blocked: o.BlockedKeyIDs},
+		mail: &mailapi.API{Config: live, Writer: writer, Live: live, Log: live, Mail: o.Mail,
+			Waits: mailapi.NewWaits(o.Limits.Sends)},
+		gateway: &gateway.API{Options: o.Gateway, Live: live, Throttle: ring.throttle.fail, CacheControl: cacheControl},
+	}
+}
+
+// routes lists the calls of the rooms.
+func (rs *rooms) routes() []route {
+	return append(Platform.of(slices.Concat(rs.platform.Routes(), rs.keys.Routes(), rs.gateway.Routes())),
+		Mail.of(rs.mail.Routes())...)
+}
+
+// proposed returns the run of a route's call on the state of a proposal: the same handlers on other objects and other
+// files.
+func (rs *rooms) proposed(rt *route, r *web.Request) func(*overlay.Objects, *configsrc.Overlay) error {
+	return func(objects *overlay.Objects, files *configsrc.Overlay) error {
+		writer := &web.Writer{Files: files, Store: rs.platform.Writer.Store}
+		table := slices.Concat(rs.platform.On(objects, files, writer).Routes(), rs.mail.On(objects, writer).Routes())
+		same := func(own web.Route) bool { return own.Method == rt.Method && own.Path == rt.Path }
+		return table[slices.IndexFunc(table, same)].Run(r)
+	}
+}
