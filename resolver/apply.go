@@ -38,7 +38,7 @@ func (r *Resolver) Fill(c *catalog.Change) error {
 // apply commits a change to the store that takes writes, or to its replacement. The caller holds applying.
 func (r *Resolver) apply(c *catalog.Change, generations uint64) (*store.Effect, error) {
 	for {
-		st := r.writes.Load()
+		st := r.stores.Writes()
 		effect, err := r.applyTo(st, c, generations)
 		if err == nil {
 			return effect, nil
@@ -51,7 +51,7 @@ func (r *Resolver) apply(c *catalog.Change, generations uint64) (*store.Effect, 
 		}
 		// The failed store may hold the change already, and its replacement copies it from there.
 		r.feed.unsure = true
-		if r.takeOver(st) != nil {
+		if r.stores.TakeOver(st) != nil {
 			return nil, readError(err)
 		}
 	}
@@ -59,7 +59,7 @@ func (r *Resolver) apply(c *catalog.Change, generations uint64) (*store.Effect, 
 
 // applyTo keeps the order that the proof in stamps needs.
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint64) (*store.Effect, error) {
-	began, read, l := false, st == r.reads.Load(), r.trail.CatchUp(st, r.auditLedger())
+	began, read, l := false, st == r.stores.Reads(), r.trail.CatchUp(st, r.auditLedger())
 	effect, err := st.Apply(c, generations, r.options.Now(), func(e *store.Effect) error {
 		if c.Position == nil { // otherwise the authority records it
 			if err := r.trail.Record(l, c, e); err != nil {
@@ -108,35 +108,38 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 }
 
 // Pace says whether clients wait for answers: if so, flushes and merges of the store are paced.
-func (r *Resolver) Pace(on bool) {
-	if r.paced.Store(on); on {
-		r.writes.Load().Tidy() // the merges that the start postponed
+func (r *Resolver) Pace(on bool) { r.stores.Pace(on) }
+
+// Degraded returns why the store or the ledger on disk is not in use. The reason is written for an operator.
+func (r *Resolver) Degraded() (reason string, bad bool) { return r.stores.Degraded() }
+
+// Writable reports whether a change written now survives the process. The ledger does not matter for it.
+func (r *Resolver) Writable() bool { return r.stores.Writable() }
+
+// exchange replaces the store that is read. content says that its content may differ from the previous one's. The caller
+// holds applying.
+func (r *Resolver) exchange(st *store.Store, content bool) error {
+	if err := r.use(st); err != nil {
+		return err
 	}
+	if content {
+		r.feed.unsure = false
+		r.feed.publish(st.Generation(), everything(st.Generation()))
+	}
+	return nil
 }
 
-// exchange replaces the store that is read. The caller holds applying.
-func (r *Resolver) exchange(st *store.Store) error {
+func (r *Resolver) use(st *store.Store) error {
 	r.stamps.begin()
 	defer r.publishPosition()
 	defer r.stamps.end()
 	if err := r.settle(st); err != nil {
 		return err
 	}
-	r.reads.Store(st)
-	r.writes.Store(st)
+	r.stores.Use(st)
 	r.stamps.raiseAll()
 	r.finder.forget()
 	r.ids.forget()
-	return nil
-}
-
-// exchangeContent is exchange for a store whose content may differ from the previous one's.
-func (r *Resolver) exchangeContent(st *store.Store) error {
-	if err := r.exchange(st); err != nil {
-		return err
-	}
-	r.feed.unsure = false
-	r.feed.publish(st.Generation(), everything(st.Generation()))
 	return nil
 }
 
@@ -187,11 +190,11 @@ func readSettled(st *store.Store) (*settled, error) {
 }
 
 // Generation returns the newest generation that Apply has returned.
-func (r *Resolver) Generation() uint64 { return r.writes.Load().Generation() }
+func (r *Resolver) Generation() uint64 { return r.stores.Writes().Generation() }
 
 // Files yields the whole file table by path: the files that the store has accepted, and their state.
 func (r *Resolver) Files(yield func(path string, row *catalog.FileRow) bool) error {
-	if err := r.writes.Load().Files(yield); err != nil {
+	if err := r.stores.Writes().Files(yield); err != nil {
 		return readError(err)
 	}
 	return nil
@@ -204,7 +207,7 @@ func (r *Resolver) LastGood(path string) ([]byte, error) {
 }
 
 func (r *Resolver) fromEither(read func(*store.Store) ([]byte, error)) ([]byte, error) {
-	writes, reads := r.writes.Load(), r.reads.Load()
+	writes, reads := r.stores.Writes(), r.stores.Reads()
 	b, err := read(writes)
 	if err == nil && b == nil && reads != writes {
 		b, err = read(reads)
@@ -218,7 +221,7 @@ func (r *Resolver) fromEither(read func(*store.Store) ([]byte, error)) ([]byte, 
 // DecoderRevision returns the revision of the files' decoder that filled the store, 0 if none was set. With another
 // revision, all files must be parsed again.
 func (r *Resolver) DecoderRevision() (uint64, error) {
-	v, err := r.writes.Load().DecoderRevision()
+	v, err := r.stores.Writes().DecoderRevision()
 	if err != nil {
 		return 0, readError(err)
 	}
@@ -231,7 +234,7 @@ func (r *Resolver) SetDecoderRevision(v uint64) error {
 	r.applying.Lock()
 	defer r.applying.Unlock()
 	for {
-		st := r.writes.Load()
+		st := r.stores.Writes()
 		err := r.trail.Settle(st, r.trail.CatchUp(st, r.auditLedger()))
 		if err == nil {
 			err = st.SetDecoderRevision(v)
@@ -239,7 +242,7 @@ func (r *Resolver) SetDecoderRevision(v uint64) error {
 		if err == nil {
 			return nil
 		}
-		if r.takeOver(st) != nil {
+		if r.stores.TakeOver(st) != nil {
 			return readError(err)
 		}
 	}
@@ -248,7 +251,7 @@ func (r *Resolver) SetDecoderRevision(v uint64) error {
 // NoteRemovals replaces the note about imminent removals, and makes it and every earlier change durable. While durable
 // writes are refused, it accepts only an empty note: another one would be lost with the process.
 func (r *Resolver) NoteRemovals(note []byte) error {
-	if len(note) > 0 && !r.Writable() || r.writes.Load().NoteRemovals(note) != nil {
+	if len(note) > 0 && !r.Writable() || r.stores.Writes().NoteRemovals(note) != nil {
 		return &catalog.Error{Code: catalog.CodeUnavailable,
 			Message: "the store has failed; writes are refused until it is back"}
 	}
@@ -257,7 +260,7 @@ func (r *Resolver) NoteRemovals(note []byte) error {
 
 // Removals returns the note of NoteRemovals, nil when there is none.
 func (r *Resolver) Removals() ([]byte, error) {
-	note, err := r.writes.Load().Removals()
+	note, err := r.stores.Writes().Removals()
 	if err != nil {
 		return nil, readError(err)
 	}
@@ -277,4 +280,4 @@ func (r *Resolver) Keys() *KeySet { return r.settled.Load().keys }
 func (r *Resolver) Edges() []catalog.Edge { return r.settled.Load().edges }
 
 // Counts returns the numbers of projects and domains.
-func (r *Resolver) Counts() store.Counts { return r.reads.Load().Counts() }
+func (r *Resolver) Counts() store.Counts { return r.stores.Reads().Counts() }

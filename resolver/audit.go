@@ -11,7 +11,7 @@ import (
 
 // auditLedger returns the ledger, nil while it takes no entries: the entries of a damaged one come before new ones.
 func (r *Resolver) auditLedger() *ledger.Ledger {
-	l := r.mail.ledger.Load()
+	l := r.stores.Ledger()
 	r.mail.mu.Lock()
 	defer r.mail.mu.Unlock()
 	if r.mail.recovering() && !r.mail.recovered {
@@ -27,7 +27,7 @@ func (r *Resolver) Auditable() bool { return r.auditLedger() != nil }
 func (r *Resolver) flushAudit() {
 	r.applying.Lock()
 	defer r.applying.Unlock()
-	r.trail.CatchUp(r.writes.Load(), r.auditLedger())
+	r.trail.CatchUp(r.stores.Writes(), r.auditLedger())
 }
 
 // Note appends an entry that tells of no change of an object, such as catalog.AuditConfirm. It is durable when Note
@@ -35,7 +35,7 @@ func (r *Resolver) flushAudit() {
 func (r *Resolver) Note(action string, by catalog.Author, changes ...catalog.FieldChange) {
 	r.applying.Lock()
 	defer r.applying.Unlock()
-	st := r.writes.Load()
+	st := r.stores.Writes()
 	r.trail.Note(r.trail.CatchUp(st, r.auditLedger()), st.Generation(), action, by, changes...)
 }
 

@@ -40,7 +40,7 @@ func (r *Resolver) Backup(w io.Writer) error {
 	if reason, bad := r.Degraded(); bad {
 		return fmt.Errorf("back up the store: %w: %s", store.ErrUnavailable, reason)
 	}
-	st, l := r.writes.Load(), r.mail.ledger.Load()
+	st, l := r.stores.Writes(), r.stores.Ledger()
 	if l == nil {
 		return fmt.Errorf("back up the store: %w: the ledger is not in use", store.ErrUnavailable)
 	}

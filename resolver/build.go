@@ -95,7 +95,7 @@ func (b *building) read(from records, wildcards bool, defaults func() (*catalog.
 }
 
 func (b *building) readNewest(from *store.Reader) error {
-	return b.read(from, b.r.reads.Load().Counts().Wildcards > 0, b.r.settledDefaults)
+	return b.read(from, b.r.stores.Reads().Counts().Wildcards > 0, b.r.settledDefaults)
 }
 
 func (r *Resolver) settledDefaults() (*catalog.Defaults, error) { return r.Defaults(), nil }
@@ -167,7 +167,7 @@ func (b *building) load(hash uint64) (s seen, keep bool, err error) {
 		s = r.stamps.see(hash)
 		r.metrics.storeReads.Add(1)
 		if r.stamps.quiet(s.epoch) {
-			err = r.reads.Load().Borrow(b.newest)
+			err = r.stores.Reads().Borrow(b.newest)
 			if err == nil && b.found {
 				r.stamps.seeProject(&s, b.domain.ProjectID)
 			}
@@ -195,7 +195,7 @@ func (r *Resolver) duringChange(f func(v *store.View) error) error {
 	if m := r.before.Load(); m != nil {
 		return m.View(f)
 	}
-	return r.reads.Load().View(f)
+	return r.stores.Reads().View(f)
 }
 
 // readView tries all wildcards: the count that says there are none may be newer than the view.

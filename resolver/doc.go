@@ -31,7 +31,7 @@
 // # Failover
 //
 // Resolve outlives the store: when the disk refuses, or the store is damaged or deleted, a store in memory takes over
-// until the disk can be used again; see failover.go.
+// until the disk can be used again (package standby).
 //
 // # Mail
 //

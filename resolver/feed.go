@@ -147,7 +147,7 @@ func everything(revision uint64) []*Event {
 // caller holds applying.
 func (r *Resolver) tell(e *store.Effect) {
 	f := &r.feed
-	if r.reads.Load() != r.writes.Load() { // no answers come from it yet
+	if r.stores.Reads() != r.stores.Writes() { // no answers come from it yet
 		f.unsure = true
 		return
 	}

@@ -4,7 +4,7 @@ import "fingerpost/resolver/catalog"
 
 // File returns one row of the file table; NOT_FOUND if the store has not accepted the file.
 func (r *Resolver) File(path string) (*catalog.FileRow, error) {
-	row, err := r.writes.Load().File(path)
+	row, err := r.stores.Writes().File(path)
 	if err != nil {
 		return nil, readError(err)
 	}

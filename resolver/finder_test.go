@@ -93,16 +93,16 @@ func TestFinderAfterExchange(t *testing.T) {
 	if got := foundBy(t, r); len(got) != 1 || got[0] != "before" {
 		t.Fatalf("%v", got)
 	}
-	mem, err := r.openMemory()
+	mem, err := store.Open("", store.Options{Logger: r.log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := mem.Import(other.reads.Load()); err != nil {
+	if err := mem.Import(other.stores.Reads()); err != nil {
 		t.Fatal(err)
 	}
-	old := r.reads.Load()
+	old := r.stores.Reads()
 	r.applying.Lock()
-	err = r.exchangeContent(mem)
+	err = r.exchange(mem, true)
 	r.applying.Unlock()
 	if err != nil {
 		t.Fatal(err)

@@ -191,7 +191,7 @@ func (r *Resolver) EachProject(yield func(*catalog.Project) bool) error {
 }
 
 func (r *Resolver) each(f func(*store.Store) error) error {
-	if err := f(r.reads.Load()); err != nil {
+	if err := f(r.stores.Reads()); err != nil {
 		return readError(err)
 	}
 	return nil

@@ -15,9 +15,9 @@ func (r *Resolver) view(f func(v *store.View) error) error {
 // reading is view for reads that need no View.
 func (r *Resolver) reading(f func(st *store.Store) error) error {
 	for {
-		st := r.reads.Load()
+		st := r.stores.Reads()
 		err := f(st)
-		if errors.Is(err, store.ErrClosed) && st != r.reads.Load() {
+		if errors.Is(err, store.ErrClosed) && st != r.stores.Reads() {
 			continue
 		}
 		if err != nil {
@@ -130,7 +130,7 @@ func (r *Resolver) Domain(projectID, domainID int64) (*catalog.Domain, error) {
 // DomainNamed returns the domain record of a canonical name or wildcard in the newest state.
 func (r *Resolver) DomainNamed(name string) (*catalog.Domain, error) {
 	d := new(catalog.Domain)
-	switch found, err := r.writes.Load().Domain(d, name); {
+	switch found, err := r.stores.Writes().Domain(d, name); {
 	case err != nil:
 		return nil, readError(err)
 	case !found:
@@ -142,7 +142,7 @@ func (r *Resolver) DomainNamed(name string) (*catalog.Domain, error) {
 // DomainsBelow yields the domain records whose names lie below suffix, wildcards included, except *.suffix itself. The
 // value is valid within the call.
 func (r *Resolver) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
-	if err := r.writes.Load().DomainsBelow(suffix, yield); err != nil {
+	if err := r.stores.Writes().DomainsBelow(suffix, yield); err != nil {
 		return readError(err)
 	}
 	return nil

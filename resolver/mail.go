@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
-	"fingerpost/resolver/store"
 )
 
 // A MailGap describes mail that was lost, or may have been, with a damaged store.
@@ -17,8 +15,6 @@ type MailGap = ledger.MailGap
 
 // mailKeeping is the Resolver's state for mail, apart from the ledger.
 type mailKeeping struct {
-	ledger atomic.Pointer[ledger.Ledger] // nil while it cannot be used
-
 	// accepting is read-locked by AcceptMail: a writer of it knows all doubtful mails.
 	accepting sync.RWMutex
 
@@ -54,7 +50,7 @@ func (r *Resolver) NewMailID() int64 {
 		id = clock
 	}
 	m.last = id
-	if l := m.ledger.Load(); l != nil && !l.InMemory() && id > l.MailIDBound() {
+	if l := r.stores.Ledger(); l != nil && !l.InMemory() && id > l.MailIDBound() {
 		// without the reservation, a ledger that fails to write accepts no mail with this id
 		_ = l.ReserveMailIDs(id+mailIDsAhead, false)
 	}
@@ -85,8 +81,8 @@ func mailError(err error) error {
 // ledgerInUse returns the ledger. It refuses mail while a store in memory replaces the one on disk, because both are on
 // the same disk, and until the queue of a damaged ledger is known.
 func (r *Resolver) ledgerInUse() (*ledger.Ledger, error) {
-	l := r.mail.ledger.Load()
-	if l == nil || r.standIn(r.writes.Load()) {
+	l := r.stores.Ledger()
+	if l == nil || r.stores.StandIn(r.stores.Writes()) {
 		return nil, unavailable("mail cannot be stored until the store on disk is back")
 	}
 	r.mail.mu.Lock()
@@ -97,9 +93,6 @@ func (r *Resolver) ledgerInUse() (*ledger.Ledger, error) {
 	return l, nil
 }
 
-// standIn reports whether st is in memory because the disk has failed.
-func (r *Resolver) standIn(st *store.Store) bool { return st.InMemory() && r.options.DataDir != "" }
-
 // withMail runs f on the ledger, and again if the ledger was replaced before f did anything.
 func (r *Resolver) withMail(f func(l *ledger.Ledger) error) error {
 	for {
@@ -108,7 +101,7 @@ func (r *Resolver) withMail(f func(l *ledger.Ledger) error) error {
 			return err
 		}
 		err = f(l)
-		if errors.Is(err, ledger.ErrClosed) && l != r.mail.ledger.Load() {
+		if errors.Is(err, ledger.ErrClosed) && l != r.stores.Ledger() {
 			continue
 		}
 		return mailError(err)
@@ -178,12 +171,12 @@ func (r *Resolver) EachQueued(f func(log catalog.MailLog, mail catalog.QueuedMai
 // withMailLog runs f on the ledger, also while mail of a damaged one is being recovered into it.
 func (r *Resolver) withMailLog(f func(l *ledger.Ledger) error) error {
 	for {
-		l := r.mail.ledger.Load()
-		if l == nil || r.standIn(r.reads.Load()) {
+		l := r.stores.Ledger()
+		if l == nil || r.stores.StandIn(r.stores.Reads()) {
 			return unavailable("the mail log cannot be read until the store on disk is back")
 		}
 		err := f(l)
-		if errors.Is(err, ledger.ErrClosed) && l != r.mail.ledger.Load() {
+		if errors.Is(err, ledger.ErrClosed) && l != r.stores.Ledger() {
 			continue
 		}
 		if err != nil {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"fingerpost/resolver/ledger"
 )
 
+// takeUpMail prepares a ledger before it is used: it deletes mails that were refused while the ledger failed, continues
+// the ids after its last one, and finds the damaged ledgers whose mail must be copied to it.
 func (r *Resolver) takeUpMail(l *ledger.Ledger) error {
 	m := &r.mail
 	m.accepting.Lock() // no call uses the failed ledger any more
@@ -19,7 +22,7 @@ func (r *Resolver) takeUpMail(l *ledger.Ledger) error {
 	if err := l.ForgetMail(doubtful); err != nil {
 		return err
 	}
-	asides, err := ledger.MovedAside(r.ledgerDir())
+	asides, err := ledger.MovedAside(filepath.Join(r.options.DataDir, ledger.Folder))
 	if err != nil {
 		return err
 	}
@@ -68,7 +71,7 @@ func (r *Resolver) startSalvage(l *ledger.Ledger) {
 		if before != nil {
 			<-before // its ledger has failed
 		}
-		if err := r.salvage(l, asides); err != nil && r.watch.stopped.Err() == nil {
+		if err := r.salvage(l, asides); err != nil && r.stores.Context().Err() == nil {
 			r.log.Error("mail not recovered: it is tried again when the ledger is back, or with the next start", "error", err)
 		}
 	}()
@@ -76,7 +79,7 @@ func (r *Resolver) startSalvage(l *ledger.Ledger) {
 
 // salvage copies the queues of all damaged ledgers first, so that mail can be accepted, then the logs.
 func (r *Resolver) salvage(l *ledger.Ledger, asides []string) error {
-	ctx := r.watch.stopped
+	ctx := r.stores.Context()
 	r.mail.mu.Lock()
 	refused := r.mail.refused
 	r.mail.mu.Unlock()
@@ -149,7 +152,7 @@ func (r *Resolver) closeMail() error {
 	if salvage != nil {
 		<-salvage
 	}
-	l := m.ledger.Load()
+	l := r.stores.Ledger()
 	if l == nil {
 		return nil
 	}

@@ -17,7 +17,7 @@ type Published struct {
 
 // publishPosition publishes the position of the store that is read. The caller holds applying, or is Open.
 func (r *Resolver) publishPosition() {
-	st := r.reads.Load()
+	st := r.stores.Reads()
 	now := catalog.Position{Epoch: st.Epoch(), Generation: st.Generation()}
 	before := r.position.Load()
 	if before != nil && before.Position == now {
@@ -60,12 +60,12 @@ func (r *Resolver) WaitPosition(ctx context.Context, p catalog.Position) error {
 // Tree yields the whole accepted tree as of one moment: every config file with its last accepted bytes, and the files
 // that config files name. content is valid within the call.
 func (r *Resolver) Tree(yield func(path string, content []byte) bool) error {
-	return storeRead(r.writes.Load().Tree(yield))
+	return storeRead(r.stores.Writes().Tree(yield))
 }
 
 // TreeFile returns one file of Tree, with the times of its objects; NOT_FOUND if there is none.
 func (r *Resolver) TreeFile(path string) (catalog.TreeFile, error) {
-	f, found, err := r.writes.Load().TreeFile(path)
+	f, found, err := r.stores.Writes().TreeFile(path)
 	if err == nil && !found {
 		return f, catalog.NotFound("file")
 	}
@@ -80,7 +80,7 @@ func (r *Resolver) Text(path string) ([]byte, error) {
 
 // Refused yields the files that an edge has received and refuses.
 func (r *Resolver) Refused(yield func(path string, content []byte) bool) error {
-	return storeRead(r.writes.Load().Refused(yield))
+	return storeRead(r.stores.Writes().Refused(yield))
 }
 
 func storeRead(err error) error {

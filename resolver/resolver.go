@@ -11,6 +11,8 @@ import (
 
 	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/ledger"
+	"fingerpost/resolver/standby"
 	"fingerpost/resolver/store"
 	"fingerpost/resolver/trail"
 
@@ -45,6 +47,9 @@ type Options struct {
 	Disk DiskOptions
 }
 
+// DiskOptions configure how the store's disk is watched.
+type DiskOptions = standby.DiskOptions
+
 // A Resolver answers what the files declare. All its methods may be called from any goroutine, until Close.
 type Resolver struct {
 	options Options
@@ -55,22 +60,18 @@ type Resolver struct {
 	stamps  stamps
 	flights singleflight.Group
 	metrics counters
-	paced   atomic.Bool // see Pace
 	feed    Feed
 	secrets secrets
 	finder  finder
 	ids     projectIDs
 
-	// reads is the store that answers come from, writes the one that changes go to. They differ only while a new store is
-	// being filled from the files.
-	reads, writes atomic.Pointer[store.Store]
-	settled       atomic.Pointer[settled]
-	position      atomic.Pointer[Published]
-	before        atomic.Pointer[store.Moment] // the state before the change under way
+	stores   *standby.Stores
+	settled  atomic.Pointer[settled]
+	position atomic.Pointer[Published]
+	before   atomic.Pointer[store.Moment] // the state before the change under way
 	// applying is held while the store is changed or replaced, around all of begun … epoch (see stamps).
 	applying  sync.Mutex
 	unsettled bool // guarded by applying: settled could not be read after a change
-	watch     watch
 	senders   senders
 	backups   archive.Source
 	mail      mailKeeping
@@ -93,16 +94,13 @@ func Open(o Options) (*Resolver, error) {
 	}
 	r := &Resolver{options: o, log: o.Logger, seed: maphash.MakeSeed(), trail: trail.New(o.Logger, o.Now),
 		secrets: secrets{opener: o.OpenSecret, log: o.Logger, now: o.Now}}
-	st, failure, err := r.firstStore()
-	if err != nil {
+	var err error
+	if r.stores, err = standby.Open(r.standbyOptions()); err != nil {
 		return nil, err
 	}
+	st := r.stores.Writes()
 	r.known = r.newCache(o.CacheBytes, expectedAnswerBytes)
 	r.unknown = r.newCache(unknownBytes(o.CacheBytes), expectedUnknownBytes)
-	r.reads.Store(st)
-	r.writes.Store(st)
-	// Merges that the previous process left wait until the files have been compared with the store.
-	r.paced.Store(st.Generation() > 0)
 	r.feed.begin(st.Generation())
 	// Epoch 0 means that an answer was never confirmed.
 	r.stamps.begin()
@@ -111,29 +109,41 @@ func Open(o Options) (*Resolver, error) {
 	if err := r.settle(st); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	if err := r.firstLedger(st); err != nil {
+	if err := r.stores.OpenLedger(); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	r.startWatch(failure)
-	r.startSalvage(r.mail.ledger.Load())
+	r.stores.Start()
+	r.startSalvage(r.stores.Ledger())
 	return r, nil
+}
+
+func (r *Resolver) standbyOptions() standby.Options {
+	return standby.Options{
+		Dir: r.options.DataDir, StoreCacheBytes: r.options.StoreCacheBytes, Disk: r.options.Disk,
+		Logger: r.log, Now: r.options.Now, Rebuild: r.options.Rebuild,
+		Applying: &r.applying,
+		Check: func(st *store.Store) error {
+			_, err := readSettled(st)
+			return err
+		},
+		Exchange: r.exchange,
+		TakeUp:   r.takeUpMail,
+		Back: func(l *ledger.Ledger) {
+			r.startSalvage(l)
+			r.flushAudit()
+		},
+	}
 }
 
 // Close stops watching the disk and closes the store. No other call may be running or follow.
 func (r *Resolver) Close() error {
-	r.paced.Store(false) // nobody reads any more, and the store waits for its merges
-	r.stopWatch()
+	r.stores.Stop()
 	mailErr := r.closeMail()
 	r.known.Close()
 	r.unknown.Close()
 	r.applying.Lock()
 	defer r.applying.Unlock()
-	writes, reads := r.writes.Load(), r.reads.Load()
-	err := writes.Close()
-	if reads != writes {
-		_ = reads.Close() // it has failed already
-	}
-	return errors.Join(mailErr, err)
+	return errors.Join(mailErr, r.stores.Close())
 }
 
 // The average size of an entry, for the number of ristretto's counters: ten for each entry that fits.

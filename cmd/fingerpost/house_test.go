@@ -37,7 +37,9 @@ var plan = map[string][]string{
 	"fingerpost/resolver/trail":          {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"fingerpost/resolver/archive": {"fingerpost/resolver/pebblefs", "fingerpost/resolver/store",
 		"fingerpost/resolver/ledger", "github.com/cockroachdb/pebble/v2/vfs"},
+	"fingerpost/resolver/standby": {"fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
+		"fingerpost/resolver/standby",
 		"fingerpost/resolver/archive", "fingerpost/resolver/search", "fingerpost/resolver/trail", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
 	// what is live with the files of a proposal over it
 	"fingerpost/resolver/overlay": {"fingerpost/resolver/catalog", "fingerpost/resolver"},
