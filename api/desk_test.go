@@ -118,13 +118,13 @@ func (d *desk) load(t testing.TB, run bool) (loaded, error) {
 }
 
 // secrets opens the secrets of the files.
-func (d *desk) secrets(t testing.TB) *configsrc.Secrets {
+func (d *desk) secrets(t testing.TB) *seal.Secrets {
 	t.Helper()
 	identities, err := seal.Load(d.seal)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &configsrc.Secrets{Dir: d.dir, Identities: identities}
+	return &seal.Secrets{Dir: d.dir, Identities: identities}
 }
 
 // save writes files in place, as some editors do.

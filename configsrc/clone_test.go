@@ -15,6 +15,7 @@ import (
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -27,7 +28,7 @@ type cloneRig struct {
 	top, dir, outside string
 	resolver          *resolver.Resolver
 	source            *configsrc.Source
-	secrets           *configsrc.Secrets
+	secrets           *seal.Secrets
 }
 
 func newCloneRig(t *testing.T, fanout bool) *cloneRig {
@@ -61,7 +62,7 @@ func newCloneRig(t *testing.T, fanout bool) *cloneRig {
 	c.resolver, err = resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
 	must(t, err)
 	c.source = configsrc.New(configsrc.Options{Dir: c.dir, Clone: clone, Sink: c.resolver, Logger: log, MaxDelete: 1, Fanout: fanout})
-	c.secrets = &configsrc.Secrets{Dir: c.dir, Clone: clone}
+	c.secrets = &seal.Secrets{Dir: c.dir, Clone: clone}
 	ctx, cancel := context.WithCancel(context.Background())
 	must(t, c.source.Load(ctx))
 	done := make(chan struct{})

@@ -19,8 +19,8 @@
 // In a look and in a write everything that can fail comes first and changes nothing that is served. One goroutine looks
 // and commits: Load, then Run. All other methods may be called from any goroutine.
 //
-// A change of many files, such as a git checkout, is one look: the files are decoded on all cores but one
-// (parallel.go).
+// A change of many files, such as a git checkout, is one look: the files are decoded on all cores but one (package
+// background).
 //
 // Judge (judgefolder.go) says what a service would accept, without one. Explain (origin.go) says for each value of a
 // project where it comes from.

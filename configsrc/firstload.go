@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
 	"fingerpost/resolver/catalog"
 )
@@ -107,7 +108,7 @@ func inChunks[F any](ctx context.Context, files []F, decode func([]F) []*candida
 // examineNew decodes files that were never accepted, on all cores.
 func (s *Source) examineNew(t *folder.Tree, part []folder.Entry) []*candidate {
 	cs := make([]*candidate, len(part))
-	s.parallel(len(part), func(i int) { cs[i] = s.examineOne(t, part[i], nil) })
+	background.Each(len(part), s.live.Load(), func(i int) { cs[i] = s.examineOne(t, part[i], nil) })
 	return slices.DeleteFunc(cs, func(c *candidate) bool { return c == nil })
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
@@ -169,7 +170,7 @@ func (s *Source) firstTree(ctx context.Context, texts map[string][]byte, change 
 
 // decodeReceived decodes candidates on all cores. It does not use the table, which a commit may be changing.
 func (s *Source) decodeReceived(ctx context.Context, texts map[string][]byte, candidates []*candidate) error {
-	s.parallel(len(candidates), func(i int) {
+	background.Each(len(candidates), s.live.Load(), func(i int) {
 		c := candidates[i]
 		switch {
 		case ctx.Err() != nil || c.gone:

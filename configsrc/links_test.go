@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/offline"
+	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
 )
 
@@ -52,7 +52,7 @@ func TestAbsoluteLinks(t *testing.T) {
 		!strings.Contains(checked.Problems[1].Summary, "leads out of the config folder") {
 		t.Fatalf("%d files, problems %v", len(checked.Files), checked.Problems)
 	}
-	s := &configsrc.Secrets{Dir: dir}
+	s := &seal.Secrets{Dir: dir}
 	for _, name := range []string{"secret", "up/secret"} {
 		if got, err := s.Open(catalog.Secret{Source: catalog.SecretFile, Ref: name}, ""); err == nil || !strings.Contains(err.Error(), "leads out of the") {
 			t.Errorf("the secret %s is %q, %v", name, got, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/watch"
@@ -209,7 +210,7 @@ func (s *Source) examine(ctx context.Context, t *folder.Tree, todo []folder.Entr
 	start := time.Now()
 	results := make([]*candidate, len(todo))
 	var done atomic.Int64
-	s.parallel(len(todo), func(i int) {
+	background.Each(len(todo), s.live.Load(), func(i int) {
 		if s.progress != nil {
 			defer func() { s.progress(int(done.Add(1)), len(todo)) }()
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
@@ -18,7 +19,6 @@ const (
 	gitPoll     = 10 * time.Millisecond
 	statEvery   = 5 * time.Second
 	hashEvery   = 60 * time.Second
-	sweepAtMost = 200 // the sweeps of a kind may take this fraction of a core: 1/200, the two kinds 1/100
 )
 
 // An ask is a request to the goroutine that looks.
@@ -143,14 +143,14 @@ func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (n
 func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	p.underway--
 	if found.hash {
-		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, sweepAtMost*found.cost))
+		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, background.Share*found.cost))
 		if len(found.Paths) > 0 && ctx.Err() == nil && !s.git.Now().Locked {
 			found.scope.hash = true
 			_ = s.look(ctx, found.scope)
 		}
 		return
 	}
-	p.statOn, p.statAt = false, p.statAt.Add(max(statEvery, sweepAtMost*found.cost))
+	p.statOn, p.statAt = false, p.statAt.Add(max(statEvery, background.Share*found.cost))
 	if !s.redecode { // otherwise racy files must be decoded again
 		for _, f := range found.outlived {
 			f.racy.Store(false) // f is in the table, or unused

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
 )
 
@@ -25,7 +25,7 @@ func TestSecretsOfFiles(t *testing.T) {
 	put(dir, "large.pem", bundle+"!")
 	put(aside, "large.pem", "not this one")
 	put(aside, "aside.txt", "elsewhere\n\n")
-	s := &configsrc.Secrets{Dir: dir, SecretsDir: aside}
+	s := &seal.Secrets{Dir: dir, SecretsDir: aside}
 	for name, want := range map[string]string{"pw.txt": "right", "bundle.pem": bundle, "aside.txt": "elsewhere\n"} {
 		got, err := s.Open(catalog.Secret{Source: catalog.SecretFile, Ref: name}, "")
 		if got != want || err != nil {

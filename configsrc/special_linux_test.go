@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/offline"
+	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -44,7 +44,7 @@ func TestSecretOfSpecialFile(t *testing.T) {
 		{"", "folder", "folder: is a folder; only regular files are read"},
 		{"/dev", "zero", "zero: is a device or special file; only regular files are read"},
 	} {
-		s := &configsrc.Secrets{Dir: dir, SecretsDir: c.secretsDir}
+		s := &seal.Secrets{Dir: dir, SecretsDir: c.secretsDir}
 		if c.secretsDir == dir {
 			s.Dir = t.TempDir()
 		}
@@ -107,7 +107,7 @@ func TestResolveWithFIFO(t *testing.T) {
 	dir := t.TempDir()
 	must(t, syscall.Mkfifo(filepath.Join(dir, "secret"), 0o600))
 	write(t, filepath.Join(dir, "acme.hcl"), "project \"acme\" {\n  name = \"acme\"\n  domain \"acme.example\" {}\n  auth_settings { jwt_secret = file(\"secret\") }\n}\n")
-	secrets := &configsrc.Secrets{Dir: dir}
+	secrets := &seal.Secrets{Dir: dir}
 	r, err := resolver.Open(resolver.Options{CacheBytes: 1 << 20, OpenSecret: secrets.Open})
 	must(t, err)
 	defer r.Close()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/watch"
 )
@@ -27,8 +28,8 @@ type swept struct {
 // differences. It runs in a goroutine of its own, in small steps with pauses; a look judges its findings.
 func (s *Source) sweep(ctx context.Context) (out swept) {
 	_ = s.ready() // for the status; a write asks again
-	pace := s.newSweepPace(ctx)
-	defer func() { out.cost = pace.worked() }()
+	pace := s.newPace(ctx)
+	defer func() { out.cost = pace.Worked() }()
 	t, err := s.openTree()
 	if err != nil {
 		out.All = true
@@ -60,7 +61,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 			out.Paths = append(out.Paths, e.Path)
 		}
 		if n++; n%32 == 0 {
-			pace.rest()
+			pace.Rest()
 		}
 	})
 	out.temps = t.Temps()
@@ -88,8 +89,8 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 // and inode are equal.
 func (s *Source) hashSweep(ctx context.Context) (out swept) {
 	out.hash = true
-	pace := s.newSweepPace(ctx)
-	defer func() { out.cost = pace.worked() }()
+	pace := s.newPace(ctx)
+	defer func() { out.cost = pace.Worked() }()
 	t, err := s.openTree()
 	if err != nil {
 		return out // sweep reports it, too
@@ -105,48 +106,18 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 		if !s.hashAsKnown(t, p) {
 			out.Paths = append(out.Paths, p)
 		}
-		pace.rest()
+		pace.Rest()
 	}
 	return out
-}
-
-// A sweepPace spreads a sweep over time: after each piece of work it rests sweepAtMost times as long, so that sweeps,
-// which never end, take no noticeable share of a core from requests.
-type sweepPace struct {
-	ctx    context.Context // ends the rests
-	rests  bool
-	began  time.Time
-	piece  time.Time     // when the present piece began
-	rested time.Duration // so far
 }
 
 // sweepWhole is the number of files up to which a sweep needs no rests.
 const sweepWhole = 256
 
-func (s *Source) newSweepPace(ctx context.Context) *sweepPace {
-	now := time.Now()
+func (s *Source) newPace(ctx context.Context) *background.Pace {
 	s.known.RLock()
 	defer s.known.RUnlock()
-	return &sweepPace{ctx: ctx, rests: s.live.Load() && len(s.table.files) > sweepWhole, began: now, piece: now}
-}
-
-// worked returns the time since the beginning, without the rests.
-func (p *sweepPace) worked() time.Duration { return time.Since(p.began) - p.rested }
-
-// rest ends a piece of work. A piece of over 5 ms was itself delayed, so a rest is 1 s at most.
-func (p *sweepPace) rest() {
-	if !p.rests {
-		return
-	}
-	ended := time.Now()
-	timer := time.NewTimer(min((sweepAtMost-1)*ended.Sub(p.piece), time.Second))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-p.ctx.Done():
-	}
-	p.piece = time.Now()
-	p.rested += p.piece.Sub(ended)
+	return background.NewPace(ctx, s.live.Load() && len(s.table.files) > sweepWhole)
 }
 
 // knownAs returns the table's entry of a file, nil if there is none.
@@ -168,14 +139,14 @@ const racyPerSweep = 250
 // delay a save: the API may have written thousands of files. It returns false if the file differs from the accepted
 // one. Stamps that are still too young, or exceed racyPerSweep, are left to the next sweep. A time in the future is
 // never old enough.
-func (out *swept) readRacy(t *folder.Tree, f *file, pace *sweepPace) (same bool) {
+func (out *swept) readRacy(t *folder.Tree, f *file, pace *background.Pace) (same bool) {
 	old := age(f.stamp, time.Now())
 	if out.read == racyPerSweep || 0 <= old && old < racyFor {
 		return true
 	}
 	out.read++
 	_, stamp, err := t.Read(f.path, folder.MaxFileBytes)
-	pace.rest()
+	pace.Rest()
 	if err != nil || !stamp.SameStat(f.stamp) || stamp.Hash != f.stamp.Hash {
 		return false
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/transfer"
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
@@ -129,7 +128,7 @@ func planExport(ctx context.Context, t terminal, dir string, f exportFlags, want
 	if err != nil {
 		return nil, err
 	}
-	secrets := &configsrc.Secrets{Dir: dir, SecretsDir: f.secretsDir, Identities: ids}
+	secrets := &seal.Secrets{Dir: dir, SecretsDir: f.secretsDir, Identities: ids}
 	e.OpenPasswords(func(p *catalog.ProjectConfig) (string, error) {
 		return secrets.Open(p.SMTP.Password, seal.Context(p.Project.UUID, "password"))
 	})

@@ -49,7 +49,10 @@ var plan = map[string][]string{
 		"github.com/zclconf/go-cty"},
 	"fingerpost/configsrc/hcledit": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
 		"github.com/hashicorp/hcl/v2"},
-	"fingerpost/configsrc/seal": {"fingerpost/resolver/catalog", "filippo.io/age"},
+	// folder: file() gives a secret from a file
+	"fingerpost/configsrc/seal": {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile",
+		"fingerpost/configsrc/folder", "filippo.io/age"},
+	"fingerpost/configsrc/background": {},
 	// x/sys: renameat2, leases
 	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"},
 	"fingerpost/configsrc/folder":     {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile"},
@@ -62,7 +65,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/folder", "github.com/rogpeppe/go-internal/diff"},
 	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
 		"fingerpost/configsrc/watch", "fingerpost/configsrc/gitguard", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
-		"fingerpost/configsrc/explain", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
+		"fingerpost/configsrc/explain", "fingerpost/configsrc/background", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile"},
 	"fingerpost/configsrc/offline": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/names", "fingerpost/configsrc/explain", "fingerpost/configsrc"},

@@ -5,6 +5,7 @@
 // uuid and the field) is sealed together with the value and compared on Open: a person who can edit files cannot move
 // one project's password to another host (configsrc/README.md, Write-back).
 //
+// Secrets opens a secret wherever a file says that it is: sealed, in the environment, in a file, or in clear text.
 // Fields and Values say which attributes can be sealed, and which values of a file are.
 //
 // Errors never quote a secret, sealed or plain, and name paths as they were given. Everything here is safe for

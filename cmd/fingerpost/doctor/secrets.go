@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/offline"
 	"fingerpost/configsrc/seal"
@@ -68,8 +67,8 @@ func (p *patient) secrets(ctx context.Context) (rs []Result) {
 }
 
 // opener opens secrets as serve does.
-func (p *patient) opener() *configsrc.Secrets {
-	s := &configsrc.Secrets{Dir: p.Files.Config, SecretsDir: p.Files.SecretsDir, Identities: p.Files.Identities}
+func (p *patient) opener() *seal.Secrets {
+	s := &seal.Secrets{Dir: p.Files.Config, SecretsDir: p.Files.SecretsDir, Identities: p.Files.Identities}
 	if p.Git.On {
 		s.Clone, _ = folder.FindClone(p.Files.Config) // a failure is that of git, too
 	}

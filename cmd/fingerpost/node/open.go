@@ -12,6 +12,7 @@ import (
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/proposals"
+	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
 )
 
@@ -21,7 +22,7 @@ type opening struct {
 	problems hclfile.Diagnostics // that /status shows from the start
 	tls      *tls.Config         // nil: plain HTTP
 	clone    folder.Clone
-	secrets  *configsrc.Secrets
+	secrets  *seal.Secrets
 	made     chan struct{} // closed when the source and the node's part in a cluster exist
 }
 
@@ -55,7 +56,7 @@ func (o *opening) readKeys(context.Context) (err error) {
 		}
 	}
 	o.clone, err = o.findClone()
-	o.secrets = &configsrc.Secrets{Dir: files.Config, SecretsDir: files.SecretsDir, Identities: files.Identities,
+	o.secrets = &seal.Secrets{Dir: files.Config, SecretsDir: files.SecretsDir, Identities: files.Identities,
 		Clone: o.clone}
 	return err
 }

@@ -1,4 +1,4 @@
-package configsrc
+package seal
 
 import (
 	"errors"
@@ -10,25 +10,21 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
-	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
 )
-
-// ErrNoSealKey is returned for a sealed secret on a node without the seal key.
-var ErrNoSealKey = errors.New("there is no seal key here (serve --seal-key)")
 
 // Secrets opens the secrets of files. The zero value opens env() and clear text only. It is safe for concurrent use.
 type Secrets struct {
 	Dir        string // the config folder
 	SecretsDir string // where file() may find secrets outside the config folder; "": nowhere
-	Identities *seal.Identities
+	Identities *Identities
 	Clone      folder.Clone // of Dir
 }
 
 // maxSecretBytes bounds a secret that file() names, and a ca_file, which may be a bundle of all CAs.
 const maxSecretBytes = 1 << 20
 
-// Open returns a secret's plain value. context must be the one that a sealed value was made for, see seal.Context.
+// Open returns a secret's plain value. context must be the one that a sealed value was made for, see Context.
 // Errors name the source, never the value.
 func (s *Secrets) Open(secret catalog.Secret, context string) (string, error) {
 	switch secret.Source {
@@ -43,7 +39,7 @@ func (s *Secrets) Open(secret catalog.Secret, context string) (string, error) {
 		return s.readFile(secret.Ref)
 	case catalog.SecretSealed:
 		if s.Identities == nil {
-			return "", ErrNoSealKey
+			return "", errors.New("there is no seal key here (serve --seal-key)")
 		}
 		return s.Identities.Open(context, secret.Ref)
 	}

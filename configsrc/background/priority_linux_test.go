@@ -1,4 +1,4 @@
-package configsrc
+package background
 
 import (
 	"syscall"
