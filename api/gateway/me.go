@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
@@ -28,42 +26,36 @@ func (a *API) me(r *web.Request) error {
 	h := &r.Ctx.Response.Header
 	h.SetCanonical(web.HeaderCacheControl, web.CacheNever)
 	token, why := bearerText(&r.Ctx.Request.Header)
-	if why != good {
-		return a.refuse(r, why)
+	switch why {
+	case good:
+	case missing, repeated: // they guess nothing
+		return a.failed(why)
+	default:
+		return a.throttled(r, a.failed(why))
 	}
-	answer, secret, err := a.tokenTarget(r.Ctx)
+	answer, err := a.tokenProject(r.Ctx)
 	if err != nil {
-		if !isToken(token) { // goes first; verifying a good token reads its form anyway
-			return a.refuse(r, malformed)
-		}
-		return err
+		return a.throttled(r, a.beforeDomain(token, err))
 	}
-	who, err := verify(token, secret, answer.ProjectID, a.Issuer, r.Ctx.Time())
-	switch {
-	case errors.Is(err, errMalformed):
-		return a.refuse(r, malformed)
-	case err != nil:
-		return a.refuse(r, invalid)
+	who, err := a.identify(r.Ctx, answer, token)
+	if err != nil {
+		return a.throttled(r, err)
 	}
 	setIdentity(h, answer, who)
-	r.Succeed("token verified", appendIdentity(nil, who))
-	return nil
+	return r.SucceedJSON("token verified", who)
 }
 
-// tokenTarget returns the project for whose users a token must be, and the secret that signs it.
-func (a *API) tokenTarget(ctx *fasthttp.RequestCtx) (answer *resolver.Answer, secret []byte, err error) {
+// tokenProject returns the project for whose users a token must be.
+func (a *API) tokenProject(ctx *fasthttp.RequestCtx) (*resolver.Answer, error) {
 	domain, err := gatewayDomain(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if answer, err = a.Live.Resolve(domain, resolver.Tokens); err != nil {
-		return nil, nil, err
+	answer, err := a.Live.Resolve(domain, resolver.Tokens)
+	if err == nil && answer.Code != "" {
+		err = web.RefusedCode(answer.Code)
 	}
-	if answer.Code != "" {
-		return nil, nil, web.RefusedCode(answer.Code)
-	}
-	secret, err = a.Live.TokenSecret(answer)
-	return answer, secret, err
+	return answer, err
 }
 
 // gatewayDomain returns the domain that a gateway asks about: that of the query, or else the first of X-Forwarded-Host,
@@ -82,18 +74,16 @@ func gatewayDomain(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	return ctx.Host(), nil
 }
 
-// refuse counts a failed token and returns 401, or 429 after too many failures from the client's address. Requests
-// without a token, or with two, guess nothing and are not throttled.
-func (a *API) refuse(r *web.Request, why failure) *catalog.Error {
-	refused := a.failed(why)
-	if why == missing || why == repeated {
-		return refused
+// throttled returns err, or 429 if it is that of a failed token and too many have come from the client's address.
+func (a *API) throttled(r *web.Request, err error) error {
+	if err != error(web.RefuseToken) {
+		return err
 	}
 	if wait := a.Throttle(r.Conn.Peer()); wait > 0 {
 		web.RetryAfter(r.Ctx, wait)
 		return refuseRate
 	}
-	return refused
+	return err
 }
 
 // setIdentity sets the headers that a gateway passes on.
@@ -137,23 +127,4 @@ func appendHeaderText(dst []byte, text *string) []byte {
 		return dst
 	}
 	return catalog.AppendHeaderText(dst, *text)
-}
-
-func appendIdentity(dst []byte, who *identity) []byte {
-	dst = appendTextOrNull(append(dst, `{"sub":`...), who.Subject)
-	dst = appendTextOrNull(append(dst, `,"email":`...), who.Email)
-	dst = fmt.Appendf(dst, `,"projectId":%d,"iat":`, who.ProjectID)
-	if who.IssuedAt == nil {
-		dst = append(dst, "null"...)
-	} else {
-		dst = strconv.AppendInt(dst, *who.IssuedAt, 10)
-	}
-	return fmt.Appendf(dst, `,"exp":%d}`, who.ExpiresAt)
-}
-
-func appendTextOrNull(dst []byte, text *string) []byte {
-	if text == nil {
-		return append(dst, "null"...)
-	}
-	return resolver.AppendString(dst, *text)
 }

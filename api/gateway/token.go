@@ -20,12 +20,13 @@ const tokenLeeway = 30 * time.Second // between our clock and the auth service's
 // errMalformed is the error of verify for a text that is no JWT.
 var errMalformed = jwt.ErrTokenMalformed
 
-// An identity is the content of a verified token.
+// An identity is the content of a verified token, as me answers it.
 type identity struct {
-	Subject, Email *string // nil where the token has none
-	ProjectID      int64
-	IssuedAt       *int64 // Unix seconds, as is ExpiresAt
-	ExpiresAt      int64
+	Subject   *string `json:"sub"` // nil where the token has none, as is Email
+	Email     *string `json:"email"`
+	ProjectID int64   `json:"projectId"`
+	IssuedAt  *int64  `json:"iat"` // Unix seconds, as is ExpiresAt
+	ExpiresAt int64   `json:"exp"`
 }
 
 // isToken reports whether the text has the form of a JWT: readable header and claims, and a signature, in base64url.

@@ -3,7 +3,6 @@ package mailapi
 import (
 	"fingerpost/api/web"
 	"fingerpost/mailer/template"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
@@ -24,12 +23,11 @@ func (a *API) previewTemplate(r *web.Request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	preview, problems := parsed.Preview(template.WithProjectName(variables, project.Name))
+	rendered, problems := parsed.Preview(template.WithProjectName(variables, project.Name))
 	if err := f.Validated(problems); err != nil {
 		return err
 	}
-	r.Succeed("template rendered", appendPreview(nil, &preview))
-	return nil
+	return r.SucceedJSON("template rendered", previewOf(&rendered))
 }
 
 // previewed parses the template that t.Code names, or the parts in t, whichever the body has.
@@ -70,27 +68,20 @@ func (f *form) parsed(t *catalog.Template) (*template.Template, error) {
 	return parsed, f.Validated(nil)
 }
 
-func appendPreview(dst []byte, p *template.Preview) []byte {
-	dst = resolver.AppendString(append(dst, `{"subject":`...), p.Subject)
-	dst = append(dst, `,"bodyHtml":`...)
-	if p.HTML == "" {
-		dst = append(dst, "null"...)
-	} else {
-		dst = resolver.AppendString(dst, p.HTML)
-	}
-	dst = resolver.AppendString(append(dst, `,"bodyText":`...), p.Text)
-	dst = appendStrings(append(dst, `,"missing":`...), p.Missing)
-	dst = appendStrings(append(dst, `,"unused":`...), p.Unused)
-	return append(dst, '}')
+// A preview is a template.Preview as the API answers it.
+type preview struct {
+	Subject string   `json:"subject"`
+	HTML    *string  `json:"bodyHtml"` // null if the mail has none
+	Text    string   `json:"bodyText"`
+	Missing []string `json:"missing"`
+	Unused  []string `json:"unused"`
 }
 
-func appendStrings(dst []byte, list []string) []byte {
-	dst = append(dst, '[')
-	for i, v := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = resolver.AppendString(dst, v)
+func previewOf(p *template.Preview) *preview {
+	shown := &preview{Subject: p.Subject, Text: p.Text, Missing: append([]string{}, p.Missing...),
+		Unused: append([]string{}, p.Unused...)}
+	if p.HTML != "" {
+		shown.HTML = &p.HTML
 	}
-	return append(dst, ']')
+	return shown
 }

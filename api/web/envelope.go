@@ -1,6 +1,8 @@
 package web
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -82,6 +84,18 @@ func (r *Request) Succeed(message string, data []byte) {
 	body := append(make([]byte, 0, len(data)+128), EnvelopeBegin...)
 	body = append(append(append(body, message...), EnvelopeData...), data...)
 	r.Ctx.Response.SetBodyRaw(EndEnvelope(body, time.Now()))
+}
+
+// SucceedJSON is Succeed with data that encoding/json encodes. Its tags name the fields.
+func (r *Request) SucceedJSON(message string, data any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(data); err != nil {
+		return err
+	}
+	r.Succeed(message, bytes.TrimSuffix(b.Bytes(), []byte{'\n'}))
+	return nil
 }
 
 // RetryAfter tells the client how long to wait, in whole seconds.
