@@ -59,10 +59,10 @@ func (r *Resolver) apply(c *catalog.Change, generations uint64) (*store.Effect, 
 
 // applyTo keeps the order that the proof in stamps needs.
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint64) (*store.Effect, error) {
-	began, read, l := false, st == r.stores.Reads(), r.trail.CatchUp(st, r.auditLedger())
+	began, read, l := false, st == r.stores.Reads(), r.applying.trail.CatchUp(st, r.auditLedger())
 	effect, err := st.Apply(c, generations, r.options.Now(), func(e *store.Effect) error {
 		if c.Position == nil { // otherwise the authority records it
-			if err := r.trail.Record(l, c, e); err != nil {
+			if err := r.applying.trail.Record(l, c, e); err != nil {
 				return err
 			}
 		}
@@ -82,10 +82,10 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 	// Nothing reads a store that is being filled, and it does not have all keys yet. Answers from the old store stay fresh
 	// until exchange raises all stamps: if that store is damaged, it may not be able to give them again.
 	if err == nil && read {
-		if effect.Keys || effect.Edges || effect.Sealing || effect.Defaults || r.unsettled ||
+		if effect.Keys || effect.Edges || effect.Sealing || effect.Defaults || r.applying.unsettled ||
 			r.settled.Load().keys.rebinds(effect) {
 			err = r.settle(st)
-			r.unsettled = err != nil // the next change, or the replacing store, tries again
+			r.applying.unsettled = err != nil // the next change, or the replacing store, tries again
 		}
 		r.stamps.raise(effect, r.hashName)
 	}
@@ -97,7 +97,7 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 		_ = m.Close() // a reader of this moment reports errors itself
 	}
 	if effect != nil {
-		r.trail.Committed(effect)
+		r.applying.trail.Committed(effect)
 		r.dropChangedSecrets(effect)
 		r.finder.note(effect)
 		if read {
@@ -235,7 +235,7 @@ func (r *Resolver) SetDecoderRevision(v uint64) error {
 	defer r.applying.Unlock()
 	for {
 		st := r.stores.Writes()
-		err := r.trail.Settle(st, r.trail.CatchUp(st, r.auditLedger()))
+		err := r.applying.trail.Settle(st, r.applying.trail.CatchUp(st, r.auditLedger()))
 		if err == nil {
 			err = st.SetDecoderRevision(v)
 		}

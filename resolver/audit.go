@@ -27,7 +27,7 @@ func (r *Resolver) Auditable() bool { return r.auditLedger() != nil }
 func (r *Resolver) flushAudit() {
 	r.applying.Lock()
 	defer r.applying.Unlock()
-	r.trail.CatchUp(r.stores.Writes(), r.auditLedger())
+	r.applying.trail.CatchUp(r.stores.Writes(), r.auditLedger())
 }
 
 // Note appends an entry that tells of no change of an object, such as catalog.AuditConfirm. It is durable when Note
@@ -36,7 +36,7 @@ func (r *Resolver) Note(action string, by catalog.Author, changes ...catalog.Fie
 	r.applying.Lock()
 	defer r.applying.Unlock()
 	st := r.stores.Writes()
-	r.trail.Note(r.trail.CatchUp(st, r.auditLedger()), st.Generation(), action, by, changes...)
+	r.applying.trail.Note(r.applying.trail.CatchUp(st, r.auditLedger()), st.Generation(), action, by, changes...)
 }
 
 // Audit returns a page of the audit trail.

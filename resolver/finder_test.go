@@ -93,7 +93,7 @@ func TestFinderAfterExchange(t *testing.T) {
 	if got := foundBy(t, r); len(got) != 1 || got[0] != "before" {
 		t.Fatalf("%v", got)
 	}
-	mem, err := store.Open("", store.Options{Logger: r.log})
+	mem, err := store.Open("", store.Options{Logger: r.options.Logger})
 	if err != nil {
 		t.Fatal(err)
 	}

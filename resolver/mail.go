@@ -15,6 +15,8 @@ type MailGap = ledger.MailGap
 
 // mailKeeping is the Resolver's state for mail, apart from the ledger.
 type mailKeeping struct {
+	senders senders
+
 	// accepting is read-locked by AcceptMail: a writer of it knows all doubtful mails.
 	accepting sync.RWMutex
 

@@ -51,7 +51,7 @@ func (r *Resolver) takeUpMail(l *ledger.Ledger) error {
 
 // noteLoss logs and stores what cannot be recovered.
 func (r *Resolver) noteLoss(l *ledger.Ledger, reason string) error {
-	r.log.Error("mail lost", "reason", reason)
+	r.options.Logger.Error("mail lost", "reason", reason)
 	return l.NoteGap(&MailGap{Found: r.options.Now(), Reason: reason})
 }
 
@@ -72,7 +72,7 @@ func (r *Resolver) startSalvage(l *ledger.Ledger) {
 			<-before // its ledger has failed
 		}
 		if err := r.salvage(l, asides); err != nil && r.stores.Context().Err() == nil {
-			r.log.Error("mail not recovered: it is tried again when the ledger is back, or with the next start", "error", err)
+			r.options.Logger.Error("mail not recovered: it is tried again when the ledger is back, or with the next start", "error", err)
 		}
 	}()
 }
@@ -115,7 +115,7 @@ func (r *Resolver) salvage(l *ledger.Ledger, asides []string) error {
 		if err != nil {
 			return err
 		}
-		r.log.Warn("mail recovered from a damaged store", "moved_to", gap.MovedTo, "entries", gap.Entries, "queued",
+		r.options.Logger.Warn("mail recovered from a damaged store", "moved_to", gap.MovedTo, "entries", gap.Entries, "queued",
 			gap.Queued,
 			"lost", gap.Lost, "complete", gap.Complete, "reason", gap.Reason)
 		if err := r.readGaps(l); err != nil {
@@ -131,7 +131,7 @@ func (r *Resolver) salvage(l *ledger.Ledger, asides []string) error {
 // openSalvage waits for the lock of a damaged ledger: a failed instance releases it a moment later.
 func (r *Resolver) openSalvage(ctx context.Context, l *ledger.Ledger, aside string) (*ledger.Salvage, error) {
 	for {
-		v, err := l.OpenSalvage(aside, r.log)
+		v, err := l.OpenSalvage(aside, r.options.Logger)
 		if !errors.Is(err, ledger.ErrLocked) {
 			return v, err
 		}

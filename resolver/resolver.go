@@ -53,29 +53,35 @@ type DiskOptions = standby.DiskOptions
 // A Resolver answers what the files declare. All its methods may be called from any goroutine, until Close.
 type Resolver struct {
 	options Options
-	log     *slog.Logger
-	seed    maphash.Seed
-	known   *answerCache // found, inactive and suspended domains
-	unknown *answerCache // names without a matching record
 	stamps  stamps
-	flights singleflight.Group
-	metrics counters
-	feed    Feed
-	secrets secrets
-	finder  finder
-	ids     projectIDs
-
+	answers
+	feed     Feed
+	secrets  secrets
+	finder   finder
+	ids      projectIDs
 	stores   *standby.Stores
 	settled  atomic.Pointer[settled]
 	position atomic.Pointer[Published]
 	before   atomic.Pointer[store.Moment] // the state before the change under way
-	// applying is held while the store is changed or replaced, around all of begun … epoch (see stamps).
-	applying  sync.Mutex
-	unsettled bool // guarded by applying: settled could not be read after a change
-	senders   senders
-	backups   archive.Source
-	mail      mailKeeping
-	trail     *trail.Keeper // guarded by applying
+	applying applying
+	backups  archive.Source
+	mail     mailKeeping
+}
+
+// answers is where the answers to resolve are kept.
+type answers struct {
+	seed    maphash.Seed
+	known   *answerCache // found, inactive and suspended domains
+	unknown *answerCache // names without a matching record
+	flights singleflight.Group
+	metrics counters
+}
+
+// An applying is held while the store is changed or replaced, around all of begun … epoch (see stamps).
+type applying struct {
+	sync.Mutex // guards the fields below
+	trail      *trail.Keeper
+	unsettled  bool // settled could not be read after a change
 }
 
 type answerCache = ristretto.Cache[uint64, *Answer]
@@ -92,8 +98,9 @@ func Open(o Options) (*Resolver, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Resolver{options: o, log: o.Logger, seed: maphash.MakeSeed(), trail: trail.New(o.Logger, o.Now),
-		secrets: secrets{opener: o.OpenSecret, log: o.Logger, now: o.Now}}
+	r := &Resolver{options: o, answers: answers{seed: maphash.MakeSeed()},
+		applying: applying{trail: trail.New(o.Logger, o.Now)},
+		secrets:  secrets{opener: o.OpenSecret, log: o.Logger, now: o.Now}}
 	var err error
 	if r.stores, err = standby.Open(r.standbyOptions()); err != nil {
 		return nil, err
@@ -120,7 +127,7 @@ func Open(o Options) (*Resolver, error) {
 func (r *Resolver) standbyOptions() standby.Options {
 	return standby.Options{
 		Dir: r.options.DataDir, StoreCacheBytes: r.options.StoreCacheBytes, Disk: r.options.Disk,
-		Logger: r.log, Now: r.options.Now, Rebuild: r.options.Rebuild,
+		Logger: r.options.Logger, Now: r.options.Now, Rebuild: r.options.Rebuild,
 		Applying: &r.applying,
 		Check: func(st *store.Store) error {
 			_, err := readSettled(st)
