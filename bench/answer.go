@@ -59,6 +59,13 @@ func parseAnswer(b []byte) (a answer, whole bool, err error) {
 	return a, true, nil
 }
 
+// field returns a header field, "" without it.
+func (a answer) field(name string) string {
+	_, rest, _ := bytes.Cut(a.head, []byte("\r\n"+name+": "))
+	value, _, _ := bytes.Cut(rest, []byte("\r\n"))
+	return string(value)
+}
+
 var (
 	slugField    = []byte(`"slug":"`)
 	revisionWord = []byte(", revision ")

@@ -71,6 +71,15 @@ func (c *client) call(method, path string, body []byte) (answer, error) {
 	return c.exchange(c.out)
 }
 
+// must is call, for what has to be answered 200.
+func (c *client) must(method, path string, body []byte) (answer, error) {
+	a, err := c.call(method, path, body)
+	if err == nil && a.status != 200 {
+		err = fmt.Errorf("%s %s: status %d: %s", method, path, a.status, a.body)
+	}
+	return a, err
+}
+
 // exchange sends a whole request. The answer is valid until the next call.
 func (c *client) exchange(request []byte) (a answer, err error) {
 	if err := c.connect(); err != nil {

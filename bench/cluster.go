@@ -5,13 +5,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +35,7 @@ type clusterBench struct {
 	*bench
 	corpus    *corpus
 	authority *server
+	calls     *client   // of the authority
 	nats      string    // where edges follow
 	nodes     []*server // the edges
 }
@@ -52,8 +50,6 @@ func runCluster(ctx context.Context, b *bench) (*report, error) {
 	if c.corpus, err = b.openEdited("cluster-"); err != nil {
 		return nil, err
 	}
-	rep := &report{Parameters: b.parameters(c.corpus, map[string]any{
-		"edges": b.cluster.edges.String(), "writeRate": writeRate})}
 	if err := b.clearStore("cluster-alone"); err != nil {
 		return nil, err
 	}
@@ -64,46 +60,30 @@ func runCluster(ctx context.Context, b *bench) (*report, error) {
 	if err := c.start(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.firstEdge(ctx, plain, rep); err != nil {
-		return nil, err
-	}
-	if err := c.onAnEdge(ctx, plain, alike, rep); err != nil {
-		return nil, err
-	}
-	if err := c.writePath(ctx, plain, alike, rep); err != nil {
-		return nil, err
-	}
-	if err := c.visible(ctx, rep); err != nil {
-		return nil, err
-	}
-	if err := c.light(ctx, rep); err != nil {
-		return nil, err
-	}
-	if mem, err := memoryOfChildren(c.authority.pid); err != nil {
-		return nil, err
-	} else if mem > 0 {
-		rep.add(measured("resident memory of the NATS server", "MiB", mem))
-	}
-	rep.note("A write is visible once every edge has answered a resolve with the X-Min-Position of the write's answer; " +
-		"the time runs " +
-		"from that answer. The bare NATS is in the bench's process, with as many connections, and a message of 1 KiB.")
-	return rep, nil
-}
-
-// memoryOfChildren returns the resident memory of a process's children in MiB; 0 where the kernel does not show them.
-func memoryOfChildren(pid int) (total float64, err error) {
-	all, err := processes(pid)
-	if err != nil {
-		return 0, fmt.Errorf("read memory: %w", err)
-	}
-	for _, p := range all[1:] {
-		status, err := p.NewStatus()
-		if err != nil {
-			return 0, fmt.Errorf("read memory: %w", err)
+	defer c.calls.close()
+	rep := &report{Parameters: b.parameters(c.corpus, map[string]any{
+		"edges": b.cluster.edges.String(), "writeRate": writeRate})}
+	for _, part := range []func() error{
+		func() error { return c.firstEdge(ctx, plain, rep) },
+		func() error { return c.onAnEdge(ctx, plain, alike, rep) },
+		func() error { return c.writePath(ctx, plain, alike, rep) },
+		func() error { return c.visible(ctx, rep) },
+		func() error { return c.light(ctx, rep) },
+	} {
+		if err := part(); err != nil {
+			return nil, err
 		}
-		total += mib(status.VmRSS)
 	}
-	return total, nil
+	all, err1 := c.authority.memory()
+	own, err2 := memoryOf(c.authority.pid)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	rep.add(measured("resident memory of the NATS server", "MiB", all.now-own.now))
+	rep.note("A write is visible once every edge has answered a resolve with the X-Min-Position of the write's answer; " +
+		"the time runs from that answer. The bare NATS is in the bench's process, with as many connections, and a " +
+		"message of 1 KiB.")
+	return rep, nil
 }
 
 // start declares the edges and starts the authority.
@@ -112,7 +92,7 @@ func (c *clusterBench) start(ctx context.Context) (err error) {
 		cmd := exec.CommandContext(ctx, c.binary, "edges", "keygen", edgeName(i), "--config", c.corpus.config)
 		seed, err := cmd.Output()
 		if err == nil {
-			err = os.WriteFile(c.seed(i), seed, 0o600)
+			err = os.WriteFile(c.seed(edgeName(i)), seed, 0o600)
 		}
 		if err != nil {
 			return fmt.Errorf("declare edges: %w", err)
@@ -125,37 +105,43 @@ func (c *clusterBench) start(ctx context.Context) (err error) {
 		return err
 	}
 	c.authority, err = c.fingerpost(ctx, "cluster-"+c.corpus.String(), c.corpus.config, "--cluster-listen", c.nats)
+	if err == nil {
+		c.calls = newClient(c.authority.addr, c.corpus.key)
+	}
 	return err
 }
 
 func edgeName(i int) string { return fmt.Sprintf("edge%02d", i) }
 
-func (c *clusterBench) seed(i int) string { return filepath.Join(c.work, edgeName(i)+".nk") }
-
-// edge starts the next edge, with an empty store.
-func (c *clusterBench) edge(ctx context.Context) (*server, error) {
-	i := len(c.nodes)
-	if err := c.clearStore(edgeName(i)); err != nil {
-		return nil, err
-	}
-	s, err := c.startEdge(ctx, i)
-	if err == nil {
-		c.nodes = append(c.nodes, s)
-	}
-	return s, err
-}
+// seed is the file with the key of an edge.
+func (c *clusterBench) seed(edge string) string { return filepath.Join(c.work, edge+".nk") }
 
 func (c *clusterBench) startEdge(ctx context.Context, i int) (*server, error) {
 	return c.node(ctx, edgeName(i), "an edge", "--follow", "nats://"+c.nats, "--edge-name", edgeName(i), "--edge-key",
-		c.seed(i))
+		c.seed(edgeName(i)))
+}
+
+// grow starts edges with empty stores until there are n.
+func (c *clusterBench) grow(ctx context.Context, n int) error {
+	for i := len(c.nodes); i < n; i++ {
+		if err := c.clearStore(edgeName(i)); err != nil {
+			return err
+		}
+		s, err := c.startEdge(ctx, i)
+		if err != nil {
+			return err
+		}
+		c.nodes = append(c.nodes, s)
+	}
+	return nil
 }
 
 // firstEdge compares the first start of an edge with one from a folder, and times its second start.
 func (c *clusterBench) firstEdge(ctx context.Context, plain *server, rep *report) error {
-	first, err := c.edge(ctx)
-	if err != nil {
+	if err := c.grow(ctx, 1); err != nil {
 		return err
 	}
+	first := c.nodes[0]
 	first.stop()
 	again, err := c.startEdge(ctx, 0)
 	if err != nil {
@@ -212,135 +198,135 @@ func (c *clusterBench) writePath(ctx context.Context, plain *server, alike *corp
 
 // visible times the way of writes to all edges, for each number of edges.
 func (c *clusterBench) visible(ctx context.Context, rep *report) error {
+	question := resolvePath + string(c.corpus.appendHost(nil, 0))
 	for _, n := range c.cluster.edges {
-		for len(c.nodes) < n {
-			if _, err := c.edge(ctx); err != nil {
-				return err
-			}
-		}
-		c.say("%d edges", n)
-		ours := newTurn("fingerpost", func(ctx context.Context, t *turn) error { return c.timeWrites(ctx, t, c.nodes[:n]) })
-		bare := newTurn("bare NATS", func(ctx context.Context, t *turn) error { return c.timeBare(ctx, t, n) })
-		if err := c.alternate(ctx, ours, bare); err != nil {
+		if err := c.grow(ctx, n); err != nil {
 			return err
 		}
-		name := func(part string) string { return fmt.Sprintf("%d edges: write → visible on all, %s", n, part) }
-		p99 := ours.against(bare, "p99", name("p99"), "ms")
+		var edges []*client
+		for _, edge := range c.nodes[:n] {
+			cl := newClient(edge.addr, "")
+			defer cl.close()
+			edges = append(edges, cl)
+		}
+		p50, p99, err := c.wayOfWrites(ctx, fmt.Sprintf("%d edges: write → visible on all", n), n,
+			func(position string) error {
+				var all sync.WaitGroup
+				errs := make([]error, n)
+				for i, cl := range edges {
+					all.Go(func() {
+						cl.header = "X-PLATFORM-KEY: " + c.corpus.key + "\r\nX-Min-Position: " + position + "\r\n"
+						_, errs[i] = cl.must("GET", question, nil)
+					})
+				}
+				all.Wait()
+				return errors.Join(errs...)
+			})
+		if err != nil {
+			return err
+		}
 		if n == slices.Max(c.cluster.edges) {
 			p99 = p99.ratioAtMost(5)
-			rep.add(measured(name("p99 alone"), "ms", ours.figures["p99"]...).atMost(10).aside())
+			rep.add(measured(fmt.Sprintf("%d edges: write → visible on all, p99 alone", n), "ms", p99.Rounds.Figure...).
+				atMost(10).aside())
 		}
-		rep.add(ours.against(bare, "p50", name("p50"), "ms"), p99)
+		rep.add(p50, p99)
 	}
 	return nil
 }
 
-// timeWrites makes writes for a round, and times each from its answer until all edges have answered from it.
-func (c *clusterBench) timeWrites(ctx context.Context, t *turn, edges []*server) error {
-	question := resolvePath + string(c.corpus.appendHost(nil, 0))
-	client := &http.Client{Timeout: clientTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
-	defer client.CloseIdleConnections()
-	return c.timeEach(ctx, t, func(position string) error {
-		var all sync.WaitGroup
-		errs := make([]error, len(edges))
-		for i, e := range edges {
-			all.Go(func() { _, errs[i] = c.askNode(ctx, client, e, http.MethodGet, question, "", position) })
-		}
-		all.Wait()
-		return errors.Join(errs...)
-	})
-}
-
-// askNode asks one node, and returns the position of its answer.
-func (c *clusterBench) askNode(ctx context.Context, client *http.Client, s *server, method, path, body,
-	position string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+s.addr+path, strings.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("X-PLATFORM-KEY", c.corpus.key)
-	req.Header.Set("Content-Type", "application/json")
-	if position != "" {
-		req.Header.Set("X-Min-Position", position)
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s %s: %d %s", method, path, res.StatusCode, answer)
-	}
-	return res.Header.Get("X-Config-Position"), err
-}
-
-// timeEach makes writes for a round, and times each from its answer until everywhere returns.
-func (c *clusterBench) timeEach(ctx context.Context, t *turn, everywhere func(position string) error) error {
-	client := &http.Client{Timeout: clientTimeout}
-	defer client.CloseIdleConnections()
+// write writes a project at the authority, and returns the position of the answer.
+func (c *clusterBench) write() (position string, err error) {
 	slug := c.corpus.slugs[0]
-	var took latencies
-	for until := time.Now().Add(c.round); time.Now().Before(until); {
-		body := fmt.Sprintf(`{"description":%q}`, description(slug, int(c.corpus.last.Add(1))))
-		position, err := c.askNode(ctx, client, c.authority, http.MethodPut, projectURL(slug), body, "")
-		if err != nil {
-			return err
-		}
-		answered := time.Now()
-		if err := everywhere(position); err != nil {
-			return err
-		}
-		took = append(took, time.Since(answered))
-		time.Sleep(pauseBetween)
+	body := fmt.Appendf(nil, `{"description":%q}`, description(slug, int(c.corpus.last.Add(1))))
+	a, err := c.calls.must("PUT", projectURL(slug), body)
+	return a.field("X-Config-Position"), err
+}
+
+// wayOfWrites alternates writes at the authority, each timed from its answer until everywhere returns, with messages of
+// a bare NATS to as many subscribers.
+func (c *clusterBench) wayOfWrites(ctx context.Context, name string, n int, everywhere func(position string) error) (
+	p50, p99 row, err error) {
+	bare, err := c.newBareNATS(n)
+	if err != nil {
+		return p50, p99, fmt.Errorf("bare NATS: %w", err)
 	}
-	t.addTails(took)
+	defer bare.close()
+	c.say("%s", name)
+	timed := func(name string, prepare func() (string, error), do func(string) error) *turn {
+		return newTurn(name, func(_ context.Context, t *turn) error {
+			var took latencies
+			for until := time.Now().Add(c.round); time.Now().Before(until); time.Sleep(pauseBetween) {
+				position, err := prepare()
+				if err != nil {
+					return err
+				}
+				began := time.Now()
+				if err := do(position); err != nil {
+					return err
+				}
+				took = append(took, time.Since(began))
+			}
+			t.addTails(took)
+			return nil
+		})
+	}
+	ours := timed("fingerpost", c.write, everywhere)
+	base := timed("bare NATS", func() (string, error) { return "", nil }, bare.publish)
+	if err := c.alternate(ctx, ours, base); err != nil {
+		return p50, p99, err
+	}
+	return ours.against(base, "p50", name+", p50", "ms"), ours.against(base, "p99", name+", p99", "ms"), nil
+}
+
+// A bareNATS is a NATS server in this process with subscribers.
+type bareNATS struct {
+	server      *natsserver.Server
+	connections []*nats.Conn // the first publishes
+	arrived     sync.WaitGroup
+}
+
+func (c *clusterBench) newBareNATS(subscribers int) (b *bareNATS, err error) {
+	b = &bareNATS{}
+	b.server, err = natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT,
+		NoLog: true, NoSigs: true})
+	if err != nil {
+		return nil, err
+	}
+	go b.server.Start()
+	if !b.server.ReadyForConnections(startTimeout) {
+		err = errors.New("the server does not become ready")
+	}
+	for i := 0; i <= subscribers && err == nil; i++ {
+		var nc *nats.Conn
+		if nc, err = nats.Connect(b.server.ClientURL()); err != nil {
+			break
+		}
+		b.connections = append(b.connections, nc)
+		if i > 0 {
+			_, err = nc.Subscribe("bench", func(*nats.Msg) { b.arrived.Done() })
+			err = errors.Join(err, nc.Flush())
+		}
+	}
+	if err != nil {
+		b.close()
+	}
+	return b, err
+}
+
+// publish sends a message and waits until all subscribers have it.
+func (b *bareNATS) publish(string) error {
+	b.arrived.Add(len(b.connections) - 1)
+	if err := b.connections[0].Publish("bench", make([]byte, 1<<10)); err != nil {
+		return fmt.Errorf("bare NATS: %w", err)
+	}
+	b.arrived.Wait()
 	return nil
 }
 
-// timeBare publishes as many messages to a number of subscribers of a NATS server in this process.
-func (c *clusterBench) timeBare(ctx context.Context, t *turn, subscribers int) error {
-	ns, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoLog: true,
-		NoSigs: true})
-	if err != nil {
-		return fmt.Errorf("bare NATS: %w", err)
+func (b *bareNATS) close() {
+	for _, nc := range b.connections {
+		nc.Close()
 	}
-	go ns.Start()
-	defer ns.Shutdown()
-	if !ns.ReadyForConnections(startTimeout) {
-		return errors.New("bare NATS: the server does not become ready")
-	}
-	var arrived sync.WaitGroup
-	connect := func() (*nats.Conn, error) { return nats.Connect(ns.ClientURL()) }
-	for range subscribers {
-		nc, err := connect()
-		if err != nil {
-			return fmt.Errorf("bare NATS: %w", err)
-		}
-		defer nc.Close()
-		if _, err := nc.Subscribe("bench", func(*nats.Msg) { arrived.Done() }); err != nil {
-			return fmt.Errorf("bare NATS: %w", err)
-		}
-		if err := nc.Flush(); err != nil {
-			return fmt.Errorf("bare NATS: %w", err)
-		}
-	}
-	from, err := connect()
-	if err != nil {
-		return fmt.Errorf("bare NATS: %w", err)
-	}
-	defer from.Close()
-	var took latencies
-	for until := time.Now().Add(c.round); time.Now().Before(until); {
-		began := time.Now()
-		arrived.Add(subscribers)
-		if err := from.Publish("bench", make([]byte, 1<<10)); err != nil {
-			return fmt.Errorf("bare NATS: %w", err)
-		}
-		arrived.Wait()
-		took = append(took, time.Since(began))
-		time.Sleep(pauseBetween)
-	}
-	t.addTails(took)
-	return nil
+	b.server.Shutdown()
 }

@@ -49,7 +49,7 @@ type corpus struct {
 
 // newCorpus returns a corpus in a config folder that is yet to be written.
 func newCorpus(config string, p corpusParams) *corpus {
-	c := &corpus{corpusParams: p, config: config, slugs: makeSlugs(p)}
+	c := &corpus{corpusParams: p, config: config, slugs: makeSlugs(p.Projects)}
 	for k := range p.perProject() {
 		c.asked = append(c.asked, askedLabel(k))
 	}
@@ -70,7 +70,7 @@ type corpusMeta struct {
 }
 
 // corpusVersion changes with the generator, so that older corpora are generated again.
-const corpusVersion = 4
+const corpusVersion = 5
 
 // openCorpus returns the corpus with these parameters below dir. It generates the corpus unless it exists and was not
 // edited.

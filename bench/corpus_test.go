@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -156,13 +157,19 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// TestIDClashes finds two projects of which one domain each has the same derived id, by chance.
-func TestIDClashes(t *testing.T) {
-	clash := []string{"brisk-otter-000001", "humble-bison-270266", "jolly-tern-418086"}
-	if got := idClashes(clash, 10); !slices.Equal(got, []int{2}) {
-		t.Errorf("with ten domains: %v", got)
-	}
-	if got := idClashes(clash, 2); got != nil {
-		t.Errorf("with two domains: %v", got)
+// TestIDs: no two domains of a corpus have the same id. At full size it is one of five million domains.
+func TestIDs(t *testing.T) {
+	const domains = 10
+	ids := map[int64]string{}
+	for _, slug := range makeSlugs(testrig.Size(t, 500_000, 5000)) {
+		u := catalog.DeriveProjectUUID(slug)
+		for k := range domains {
+			name := declaredLabel(k) + slug + hostSuffix
+			id := catalog.DeriveID(catalog.KindDomain, catalog.DeriveDomainUUID(u, name))
+			if other, found := ids[id]; found {
+				t.Fatalf("%s and %s have the same id", name, other)
+			}
+			ids[id] = name
+		}
 	}
 }

@@ -29,7 +29,7 @@ func (b *bench) floor(ctx context.Context, c *corpus, size int) (*server, error)
 	}
 	s := &server{name: floorCommand, addr: addr}
 	cmd := exec.Command(self, floorCommand, "-listen", addr, "-key", c.key, "-size", fmt.Sprint(size),
-		"-projects", fmt.Sprint(c.Projects), "-domains", fmt.Sprint(c.Domains))
+		"-projects", fmt.Sprint(c.Projects))
 	return s, b.start(ctx, s, cmd, func() error {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
@@ -41,17 +41,15 @@ func (b *bench) floor(ctx context.Context, c *corpus, size int) (*server, error)
 
 // runFloor serves the floor until ctx ends.
 func runFloor(ctx context.Context, args []string) error {
-	var p corpusParams
 	flags := flag.NewFlagSet(floorCommand, flag.ContinueOnError)
 	listen := flags.String("listen", "127.0.0.1:0", "the address")
 	key := flags.String("key", "", "the key")
 	size := flags.Int("size", 977, "size of a body in bytes")
-	flags.IntVar(&p.Projects, "projects", 100_000, "projects, and so bodies")
-	flags.IntVar(&p.Domains, "domains", 300_000, "domains in all projects, on which their slugs depend")
+	projects := flags.Int("projects", 100_000, "projects, and so bodies")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("floor: %w", err)
 	}
-	bodies := floorAnswers(p, *size)
+	bodies := floorAnswers(*projects, *size)
 	ln, err := net.Listen("tcp4", *listen)
 	if err != nil {
 		return fmt.Errorf("floor: %w", err)
@@ -80,9 +78,9 @@ func floorHandler(key []byte, bodies [][]byte) fasthttp.RequestHandler {
 
 // floorAnswers makes a body of size bytes for each project. It begins like fingerpost's, so that judging the answers
 // costs the same for both.
-func floorAnswers(p corpusParams, size int) [][]byte {
-	slugs := makeSlugs(p)
-	bodies := make([][]byte, p.Projects)
+func floorAnswers(projects, size int) [][]byte {
+	slugs := makeSlugs(projects)
+	bodies := make([][]byte, projects)
 	for i := range bodies {
 		head := `{"success":true,"message":"domain resolved","data":{"project":{"id":211106232532992,` +
 			`"uuid":"01234567-89ab-cdef-0123-456789abcdef","name":"` + slugs[i] + `","slug":"` + slugs[i] + `","padding":"`

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,7 +64,11 @@ func (l *lightTree) reach(ctx context.Context, p catalog.Position) error {
 }
 
 // reach waits until all trees have a position.
-func reach(ctx context.Context, trees []*lightTree, p catalog.Position) error {
+func reach(ctx context.Context, trees []*lightTree, position string) error {
+	p, err := catalog.ParsePosition(position)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for _, l := range trees {
@@ -82,10 +85,6 @@ const lightStarts = 16
 
 func lightName(i int) string { return fmt.Sprintf("light%04d", i) }
 
-func (c *clusterBench) lightSeed(i int) string {
-	return filepath.Join(c.work, lightName(i)+".nk")
-}
-
 // declareLight writes the blocks of the light followers, and their seeds.
 func (c *clusterBench) declareLight() error {
 	var blocks strings.Builder
@@ -95,12 +94,11 @@ func (c *clusterBench) declareLight() error {
 			return err
 		}
 		fmt.Fprintf(&blocks, "edge %q {\n  public_key = %q\n}\n", lightName(i), public)
-		if err := os.WriteFile(c.lightSeed(i), []byte(seed), 0o600); err != nil {
+		if err := os.WriteFile(c.seed(lightName(i)), []byte(seed), 0o600); err != nil {
 			return err
 		}
 	}
-	path := filepath.Join(c.corpus.config, "light.hcl")
-	return os.WriteFile(path, []byte(blocks.String()), 0o644)
+	return os.WriteFile(filepath.Join(c.corpus.config, "light.hcl"), []byte(blocks.String()), 0o644)
 }
 
 // light times the way of writes to many followers that only keep hashes, and that of a message to as many subscribers
@@ -114,12 +112,7 @@ func (c *clusterBench) light(ctx context.Context, rep *report) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	question := resolvePath + string(c.corpus.appendHost(nil, 0))
-	position, err := c.askNode(ctx, http.DefaultClient, c.authority, http.MethodGet, question, "", "")
-	if err != nil {
-		return err
-	}
-	now, err := catalog.ParsePosition(position)
+	now, err := c.write()
 	if err != nil {
 		return err
 	}
@@ -128,7 +121,7 @@ func (c *clusterBench) light(ctx context.Context, rep *report) error {
 		trees[i] = &lightTree{sums: map[string][sha256.Size]byte{}, moved: make(chan struct{})}
 		f := cluster.NewFollower(cluster.FollowerOptions{Cluster: "default", Edge: lightName(i), Replica: trees[i],
 			Logger:     slog.New(slog.DiscardHandler),
-			Connection: cluster.Connection{URLs: []string{"nats://" + c.nats}, KeyFile: c.lightSeed(i)}})
+			Connection: cluster.Connection{URLs: []string{"nats://" + c.nats}, KeyFile: c.seed(lightName(i))}})
 		if err := f.Open(); err != nil {
 			return fmt.Errorf("light follower %d: %w", i, err)
 		}
@@ -139,23 +132,8 @@ func (c *clusterBench) light(ctx context.Context, rep *report) error {
 			}
 		}
 	}
-	c.say("%d light followers", n)
-	ours := newTurn("fingerpost", func(ctx context.Context, t *turn) error {
-		return c.timeEach(ctx, t, func(position string) error {
-			p, err := catalog.ParsePosition(position)
-			if err != nil {
-				return err
-			}
-			return reach(ctx, trees, p)
-		})
-	})
-	bare := newTurn("bare NATS", func(ctx context.Context, t *turn) error { return c.timeBare(ctx, t, n) })
-	if err := c.alternate(ctx, ours, bare); err != nil {
-		return err
-	}
-	name := func(part string) string {
-		return fmt.Sprintf("%d followers that keep hashes: write → has come to all, %s", n, part)
-	}
-	rep.add(ours.against(bare, "p50", name("p50"), "ms"), ours.against(bare, "p99", name("p99"), "ms"))
-	return nil
+	name := fmt.Sprintf("%d followers that keep hashes: write → has come to all", n)
+	p50, p99, err := c.wayOfWrites(ctx, name, n, func(position string) error { return reach(ctx, trees, position) })
+	rep.add(p50, p99)
+	return err
 }

@@ -106,8 +106,9 @@ func (l load) pace(ctx context.Context, began time.Time, due chan<- time.Duratio
 	defer close(due)
 	for i := 0; ; i++ {
 		at := time.Duration((float64(i) + rand.Float64()) / l.rate * float64(time.Second))
-		if wait := unix.NsecToTimespec(int64(at - time.Since(began))); wait.Sec >= 0 && wait.Nsec > 0 {
-			_ = unix.Nanosleep(&wait, nil) // a signal ends it early
+		for wait := at - time.Since(began); wait > 0; wait = at - time.Since(began) { // a signal ends it early
+			ts := unix.NsecToTimespec(int64(wait))
+			_ = unix.Nanosleep(&ts, nil)
 		}
 		select {
 		case due <- at:

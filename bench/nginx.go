@@ -106,7 +106,7 @@ func configureNginx(dir, addr string, c *corpus, size int) (conf string, err err
 		return "", err
 	}
 	out := bufio.NewWriterSize(f, 1<<20)
-	bodies := floorAnswers(c.corpusParams, size)
+	bodies := floorAnswers(c.Projects, size)
 	for n := range c.Domains {
 		domain, body := c.appendHost(nil, n), bodies[n/c.perProject()]
 		if bytes.ContainsAny(body, `'\$`) {

@@ -2,11 +2,9 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -25,51 +23,16 @@ var (
 		"raven stoat tern vole wren bison crane dormouse")
 )
 
-// makeSlugs names the projects: "brisk-otter-012345", where the digits are the project's number.
-func makeSlugs(p corpusParams) []string {
-	r := rand.New(rand.NewPCG(corpusSeed, 0x5106))
-	slugs := make([]string, p.Projects)
-	name := func(i int) {
+// makeSlugs names the projects: "brisk-otter-012345", where the digits are the project's number. The ids of domains have
+// 47 bits and follow from their names: with this stream, no two of five million domains have the same one. A file with
+// such a domain would be refused.
+func makeSlugs(projects int) []string {
+	r := rand.New(rand.NewPCG(corpusSeed, 0x5107))
+	slugs := make([]string, projects)
+	for i := range slugs {
 		slugs[i] = fmt.Sprintf("%s-%s-%06d", adjectives[r.IntN(len(adjectives))], animals[r.IntN(len(animals))], i)
 	}
-	for i := range slugs {
-		name(i)
-	}
-	for {
-		again := idClashes(slugs, p.perProject())
-		if len(again) == 0 {
-			return slugs
-		}
-		for _, i := range again {
-			name(i)
-		}
-	}
-}
-
-// idClashes returns the projects that have a domain whose id equals that of another project's. Ids have 47 bits: of
-// five million domains, two have the same id in nine of a hundred corpora, and a file with such a domain is refused.
-func idClashes(slugs []string, domains int) (projects []int) {
-	type owned struct {
-		id      int64
-		project int
-	}
-	ids := make([]owned, 0, len(slugs)*domains)
-	for i, slug := range slugs {
-		u := catalog.DeriveProjectUUID(slug)
-		for k := range domains {
-			d := catalog.DeriveDomainUUID(u, declaredLabel(k)+slug+hostSuffix)
-			ids = append(ids, owned{catalog.DeriveID(catalog.KindDomain, d), i})
-		}
-	}
-	slices.SortFunc(ids, func(a, b owned) int {
-		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.project, b.project))
-	})
-	for i := 1; i < len(ids); i++ {
-		if ids[i].id == ids[i-1].id {
-			projects = append(projects, ids[i].project)
-		}
-	}
-	return projects
+	return slugs
 }
 
 // projectNumber returns the project's number from a name that appendHost made, or -1.

@@ -3,9 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -52,81 +52,54 @@ func saveByRename(path string, content []byte) error {
 
 func saveInPlace(path string, content []byte) error { return os.WriteFile(path, content, 0o644) }
 
-// timeSaves saves random projects one after the other, in each way of saving in turn, and polls until each save shows.
-// The baseline is a save and one question.
+// timeSaves saves one project after the other, in each way of saving, until resolve shows it. The baseline is a save and
+// one question.
 func (b *bench) timeSaves(ctx context.Context, s *server, c *corpus, rep *report) error {
-	cl := newClient(s.addr, c.key)
-	defer cl.close()
-	random := rand.New(rand.NewPCG(corpusSeed, 0x5a7e))
-	const base = "save and one question"
-	var turns, bases []*turn
+	base := b.turn("save and one question", load{side: saves(s, c, savers()[0], nil), workers: 1})
+	turns := []*turn{base}
 	for _, how := range savers() {
-		bare := newTurn(base, nil) // measured together with the turn
-		bases = append(bases, bare)
-		turns = append(turns, newTurn(how.name, func(ctx context.Context, t *turn) error {
-			var shown, once latencies
-			for until := time.Now().Add(b.round); time.Now().Before(until) && ctx.Err() == nil; {
-				project := random.IntN(c.Projects)
-				if err := c.timeSave(cl, project, random.IntN(c.perProject()), how, &shown, &once); err != nil {
-					return fmt.Errorf("%s %s: %w", how.name, c.relative(project), err)
-				}
-			}
-			t.addTails(shown)
-			bare.addTails(once)
-			return nil
-		}))
+		turns = append(turns, b.turn(how.name, load{side: saves(s, c, how, func() {}), workers: 1}))
 	}
 	if err := b.alternate(ctx, turns...); err != nil {
 		return err
 	}
-	for i, t := range turns {
-		name := t.name + ": save → visible"
-		rep.add(t.against(bases[i], "p50", name+", p50", "ms"))
-		shown, bare := t.all.percentiles(tailParts...), bases[i].all.percentiles(tailParts...)
-		for k, tail := range tailNames[1:] { // a round has too few saves for these
-			row := measured(name+", "+tail, "ms", ms(shown[k+1])).over(base, ms(bare[k+1]))
-			if tail == "p99" {
-				row = row.atMost(50)
-			}
-			rep.add(row)
-		}
+	for _, t := range turns[1:] {
+		rows := t.tails(base, t.name+": save → visible,")
+		rows[slices.Index(tailNames, "p99")] = rows[slices.Index(tailNames, "p99")].atMost(50)
+		rep.add(rows...)
 	}
 	return nil
 }
 
-// timeSave saves a project and asks for one of its names, as fast as answers come, until the answer is new. It adds to
-// shown how long that took, and to once how long the save and one question took.
-func (c *corpus) timeSave(cl *client, project, name int, how saver, shown, once *latencies) error {
-	host := c.appendHost(nil, project*c.perProject()+name)
-	began := time.Now()
-	revision, err := c.save(project, how)
-	if err != nil {
-		return err
-	}
-	saved := time.Now()
-	var trip latencies
-	for {
-		asked := time.Now()
-		a, err := cl.resolve(host)
-		if err != nil {
-			return err
-		}
-		trip = append(trip, time.Since(asked))
-		if a.status != 200 {
-			return fmt.Errorf("status %d: %s", a.status, a.body)
-		}
-		got, ok := revisionOf(a.body)
-		switch {
-		case !ok:
-			return fmt.Errorf("torn answer: %s", a.body)
-		case got == revision:
-			*shown = append(*shown, time.Since(saved))
-			*once = append(*once, saved.Sub(began)+trip.percentiles(0.5)[0])
-			return nil
-		case time.Since(saved) > visibleTimeout:
-			return fmt.Errorf("revision %d does not show after %v, the answer has %d", revision, visibleTimeout, got)
-		}
-	}
+// saves is a side that saves projects and asks for each, until the answer is new. It pauses between two questions; with
+// a pause of nil it asks once.
+func saves(s *server, c *corpus, how saver, pause func()) *side {
+	return &side{name: how.name, pid: s.pid, worker: func(int) worker {
+		cl, n := newClient(s.addr, c.key), 0
+		return worker{close: cl.close, do: func() error {
+			n++
+			project := n * 97 % c.Projects
+			revision, err := c.save(project, how)
+			if err != nil {
+				return err
+			}
+			host := c.appendHost(nil, project*c.perProject())
+			for until := time.Now().Add(visibleTimeout); time.Now().Before(until); pause() {
+				a, err := cl.resolve(host)
+				if err != nil {
+					return err
+				}
+				got, ok := revisionOf(a.body)
+				switch {
+				case a.status != 200 || !ok:
+					return fmt.Errorf("resolve %s: status %d, or composed of two states: %s", host, a.status, a.body)
+				case got == revision || pause == nil:
+					return nil
+				}
+			}
+			return fmt.Errorf("revision %d of %s does not show after %v", revision, host, visibleTimeout)
+		}}
+	}}
 }
 
 // rewriteUnderLoad asks at half load, alternating between quiet rounds and rounds in which a popular file is rewritten
@@ -141,11 +114,11 @@ func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, c *corpus, rep 
 	if asking.rate, err = b.halfRate(ctx, asking.side); err != nil {
 		return err
 	}
-	saves := 0
+	saved := 0
 	projects, ways := muchAsked(schedule, c.perProject(), rewrittenFiles), savers()
 	save := worker{close: func() {}, do: func() error {
-		_, err := c.save(projects[saves%len(projects)], ways[saves/len(projects)%len(ways)])
-		saves++
+		_, err := c.save(projects[saved%len(projects)], ways[saved/len(projects)%len(ways)])
+		saved++
 		return err
 	}}
 	saving := load{side: &side{name: "save", worker: func(int) worker { return save }}, workers: 1,
@@ -175,6 +148,6 @@ func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, c *corpus, rep 
 	rep.add(busy.tails(quiet, "while a file is rewritten every 100 ms: latency")...)
 	rep.note("%d saves of %d much-asked files under %.0f requests a second. No answer was wrong, composed of two states, "+
 		"or older than one that had come before its question was sent: one such answer ends the run.",
-		saves, len(projects), asking.rate)
+		saved, len(projects), asking.rate)
 	return nil
 }

@@ -12,7 +12,6 @@ type turn struct {
 	name    string
 	measure func(ctx context.Context, t *turn) error // one round: adds a value to each figure
 	figures map[string][]float64                     // one value per round
-	all     latencies                                // of all rounds
 }
 
 // The names of figures that most turns have. Latencies have those of tailNames.
@@ -30,7 +29,6 @@ func (t *turn) add(figure string, v float64) { t.figures[figure] = append(t.figu
 
 // addTails adds the latencies of a round.
 func (t *turn) addTails(l latencies) {
-	t.all = append(t.all, l...)
 	for i, d := range l.percentiles(tailParts...) {
 		t.add(tailNames[i], ms(d))
 	}

@@ -192,45 +192,34 @@ func (b *bench) openCorpus(prefix string, p corpusParams) (*corpus, error) {
 }
 
 // processes returns a process and its child processes, recursively. A kernel without CONFIG_PROC_CHILDREN shows none.
-func processes(pid int) (all []procfs.Proc, err error) {
-	p, err := procfs.NewProc(pid)
-	if err != nil {
-		return nil, err
-	}
-	all = append(all, p)
+func processes(pid int) []int {
+	all := []int{pid}
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // fails only on a bad pattern
 	for _, list := range lists {
 		text, _ := os.ReadFile(list) // fails if the thread has just ended
 		for field := range strings.FieldsSeq(string(text)) {
 			if child, err := strconv.Atoi(field); err == nil {
-				below, _ := processes(child) // fails if the child has just ended
-				all = append(all, below...)
+				all = append(all, processes(child)...)
 			}
 		}
 	}
-	return all, nil
+	return all
 }
 
 const ticks = 100 // a second, of the kernel's counters of former children
 
 // processCPU returns the CPU time of a process and its present and former children so far.
-func processCPU(pid int) (time.Duration, error) {
-	all, err := processes(pid)
-	if err != nil {
-		return 0, fmt.Errorf("read CPU time: %w", err)
-	}
-	total := time.Duration(0)
-	for _, p := range all {
-		stat, err1 := p.Stat()
-		own, err2 := cpuClock(p.PID)
-		err := errors.Join(err1, err2)
-		if err != nil && p.PID != pid {
-			continue // it has just ended, and is among its parent's former children from now on
-		}
-		if err != nil {
+func processCPU(pid int) (total time.Duration, err error) {
+	for _, one := range processes(pid) {
+		own, err1 := cpuClock(one)
+		p, err2 := procfs.NewProc(one)
+		stat, err3 := p.Stat()
+		switch err := errors.Join(err1, err2, err3); {
+		case err == nil:
+			total += own + time.Duration(stat.CUTime+stat.CSTime)*time.Second/ticks
+		case one == pid: // otherwise it has just ended, and is among its parent's former children from now on
 			return 0, fmt.Errorf("read CPU time: %w", err)
 		}
-		total += own + time.Duration(stat.CUTime+stat.CSTime)*time.Second/ticks
 	}
 	return total, nil
 }
@@ -239,14 +228,13 @@ func processCPU(pid int) (time.Duration, error) {
 type memory struct{ now, peak float64 }
 
 // memory returns the resident memory of the server, including its worker processes: shared pages count for each.
-func (s *server) memory() (total memory, err error) {
-	all, err := processes(s.pid)
-	if err != nil {
-		return total, fmt.Errorf("read memory: %w", err)
-	}
-	for _, p := range all {
-		status, err := p.NewStatus()
-		if err != nil {
+func (s *server) memory() (memory, error) { return memoryOf(processes(s.pid)...) }
+
+func memoryOf(pids ...int) (total memory, err error) {
+	for _, pid := range pids {
+		p, err1 := procfs.NewProc(pid)
+		status, err2 := p.NewStatus()
+		if err := errors.Join(err1, err2); err != nil {
 			return total, fmt.Errorf("read memory: %w", err)
 		}
 		total.now += mib(status.VmRSS)

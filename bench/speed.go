@@ -64,7 +64,9 @@ func runSpeed(ctx context.Context, b *bench) (*report, error) {
 		{"a resolve hit", b.connections, func(one *build) *side {
 			return resolves(one.server, one.corpus, one.corpus.zipf())
 		}},
-		{"a save", 1, savesAndAsks},
+		{"a save", 1, func(one *build) *side { // it asks seldom, because the questions count, too
+			return saves(one.server, one.corpus, savers()[0], func() { time.Sleep(5 * time.Millisecond) })
+		}},
 		{"an API write", speedWriters, func(one *build) *side {
 			return served(one.server, one.corpus, ownFiles(one.corpus.Projects, speedWriters))
 		}},
@@ -108,34 +110,6 @@ type operation struct {
 	name    string
 	workers int
 	of      func(*build) *side
-}
-
-// savesAndAsks saves files as an editor does and waits until resolve shows each. It asks seldom, because the questions
-// count, too.
-func savesAndAsks(one *build) *side {
-	c := one.corpus
-	return &side{name: "a save", pid: one.server.pid, worker: func(int) worker {
-		cl, n := newClient(one.server.addr, c.key), 0
-		return worker{close: cl.close, do: func() error {
-			n++
-			project := n * 97 % c.Projects
-			revision, err := c.save(project, savers()[0])
-			if err != nil {
-				return err
-			}
-			host := c.appendHost(nil, project*c.perProject())
-			for until := time.Now().Add(visibleTimeout); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
-				a, err := cl.resolve(host)
-				if err != nil {
-					return err
-				}
-				if got, _ := revisionOf(a.body); got == revision {
-					return nil
-				}
-			}
-			return fmt.Errorf("revision %d of %s does not show", revision, host)
-		}}
-	}}
 }
 
 // readsLists reads pages of 100 projects.

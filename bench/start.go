@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 )
 
@@ -18,15 +17,11 @@ func runStart(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := readTree(c.config)
-	if err != nil {
+	_, read, err1 := walk(c.config, true)
+	_, stat, err2 := walk(c.config, false)
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	if _, err := treeSize(c.config); err != nil {
-		return nil, err
-	}
-	stat := time.Since(began)
 	if err := b.clearStore(c.String()); err != nil { // other commands use the store that this leaves
 		return nil, err
 	}
@@ -49,7 +44,7 @@ func runStart(ctx context.Context, b *bench) (*report, error) {
 		return nil, err
 	}
 	warm.server.stop()
-	store, err := treeSize(b.dataDir(c.String()))
+	store, _, err := walk(b.dataDir(c.String()), false)
 	if err != nil {
 		return nil, err
 	}
@@ -89,53 +84,29 @@ func (b *bench) timeStart(ctx context.Context, c *corpus) (t started, err error)
 	return t, err
 }
 
-// readTree is the baseline of a cold start: it reads and hashes every file, on two goroutines.
-func readTree(dir string) (time.Duration, error) {
+// walk reads and hashes all files below dir, or only asks for their sizes. It is the baseline of a start with an empty
+// store, or an up-to-date one.
+func walk(dir string, read bool) (size int64, took time.Duration, err error) {
 	began := time.Now()
-	paths := make(chan string, 1024)
-	errs := make([]error, 2)
-	var wg sync.WaitGroup
-	for w := range errs {
-		wg.Go(func() {
-			for path := range paths {
-				content, err := os.ReadFile(path)
-				if err != nil {
-					errs[w] = err
-				}
-				sha256.Sum256(content)
-			}
-		})
-	}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			paths <- path
-		}
-		return err
-	})
-	close(paths)
-	wg.Wait()
-	if err := errors.Join(append(errs, err)...); err != nil {
-		return 0, fmt.Errorf("read the corpus: %w", err)
-	}
-	return time.Since(began), nil
-}
-
-// treeSize returns the size of all files below dir; it is also the baseline of a start with an up-to-date store.
-func treeSize(dir string) (total int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		if read {
+			content, err := os.ReadFile(path)
+			sha256.Sum256(content)
 			return err
 		}
 		entry, err := d.Info()
 		if err == nil {
-			total += entry.Size()
+			size += entry.Size()
 		}
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("walk %s: %w", dir, err)
+		return 0, 0, fmt.Errorf("walk %s: %w", dir, err)
 	}
-	return total, nil
+	return size, time.Since(began), nil
 }
 
 // memoryBound is the goal for the memory of the server, in MiB.
