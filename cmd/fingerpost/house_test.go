@@ -96,6 +96,8 @@ var plan = map[string][]string{
 	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files;
 	// x/net/html: takes out of a mail's preview what a browser follows in spite of every policy
 	"fingerpost/api/console": {"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
+	// goldmark makes HTML of Markdown
+	"fingerpost/api/docs": {"github.com/yuin/goldmark"},
 	"fingerpost/api/gateway": {"fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	// configsrc: the outcome of a write, and the preview of a dry run
@@ -133,6 +135,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd",
 		"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/mailer", "fingerpost/api/client", "fingerpost/api/transfer", "fingerpost/api/gateway", "fingerpost/api",
+		"fingerpost/api/console", "fingerpost/api/docs",
 		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/progress", "fingerpost/cmd/fingerpost/doctor",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests
@@ -153,6 +156,7 @@ var sole = map[string][]string{
 	"github.com/fasthttp/router":              {"fingerpost/api"},
 	"github.com/golang-jwt/jwt/v5":            {"fingerpost/api/gateway"},
 	"github.com/prometheus/client_golang":     {"fingerpost/api/ops"},
+	"github.com/yuin/goldmark":                {"fingerpost/api/docs"},
 	"github.com/nats-io/nats-server/v2":       {"fingerpost/configsrc/cluster/natsd"},
 	"github.com/nats-io/nats.go":              {"fingerpost/configsrc/cluster"},
 	"github.com/nats-io/nkeys":                {"fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd"},

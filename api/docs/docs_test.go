@@ -1,0 +1,101 @@
+package docs_test
+
+import (
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"fingerpost/api/docs"
+)
+
+func handler(files map[string]string) *docs.Handler {
+	api, guides := fstest.MapFS{}, fstest.MapFS{}
+	for name, text := range files {
+		into, path := guides, strings.TrimPrefix(name, "cmd/fingerpost/")
+		if rest, is := strings.CutPrefix(name, "api/"); is {
+			into, path = api, rest
+		}
+		into[path] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return docs.New(docs.Options{Rooms: map[string]fs.FS{"api": api, "cmd/fingerpost": guides}, Logger: slog.Default(),
+		Assets:  fstest.MapFS{"assets/console.css": {Data: []byte("a{}")}, "assets/icon.svg": {Data: []byte("<svg/>")}},
+		Version: "1.2.3"})
+}
+
+func ask(h http.Handler, method, target string, headers ...string) *httptest.ResponseRecorder {
+	r, w := httptest.NewRequest(method, target, nil), httptest.NewRecorder()
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// see asks for a page and looks for texts in it; those with a ! before them must not be there.
+func see(t *testing.T, h http.Handler, target string, status int, texts ...string) {
+	t.Helper()
+	got := ask(h, "GET", target)
+	if got.Code != status {
+		t.Errorf("%s: %d, want %d", target, got.Code, status)
+	}
+	for _, text := range texts {
+		absent, not := strings.CutPrefix(text, "!")
+		if strings.Contains(got.Body.String(), absent) == not {
+			t.Errorf("%s: has %q: %v\n%s", target, absent, not, got.Body)
+		}
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	h := handler(map[string]string{
+		"cmd/fingerpost/guides/index.md": "# Guides\n\n[one](one.md#auth_settings-and-more) [api](../../../api/README.md) [room](../../../api)\n" +
+			"[bench](../../../bench/README.md#a) [out](https://example.com/x.md)\n",
+		"cmd/fingerpost/guides/one.md": "# One\n\n## auth_settings, and `more`\n\n## Twice\n\n### Twice\n\n[up](#twice-1) ![seen](a.png)\n\n" +
+			"| a | b |\n|---|--:|\n| 1 | 2 |\n\n```sh\nls <x>\n```\n\n<script>alert(1)</script>\n\n[bad](javascript:alert)\n",
+		"api/README.md": "# API\n\ntext\n",
+	})
+	see(t, h, "/docs/", 200, `<a href="/docs/one#auth_settings-and-more">one</a>`, `<a href="/docs/api">api</a>`,
+		`<a href="/docs/api">room</a>`, `!>bench<`, `bench`, `href="https://example.com/x.md"`, "1.2.3")
+	see(t, h, "/docs", 200, "<h1 id=\"guides\">Guides</h1>")
+	see(t, h, "/docs/one", 200, `<h2 id="auth_settings-and-more">`, `<h2 id="twice">`, `<h3 id="twice-1">`, `href="#twice-1"`, "!a.png",
+		`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>`, `align="right"`, "!style=", "!<script", "ls &lt;x&gt;",
+		`<pre tabindex="0">`, "!javascript:", "<title>One · fingerpost</title>")
+}
+
+func TestSearch(t *testing.T) {
+	h := handler(map[string]string{"cmd/fingerpost/guides/index.md": "# Start\n",
+		"cmd/fingerpost/guides/mail.md": "# Send mail\n\n## Its queue\n", "cmd/fingerpost/guides/queue.md": "# Queue\n\n## Other\n"})
+	see(t, h, "/docs/?q=QUEUE", 200, `<a href="/docs/queue">Queue</a>`, `<a href="/docs/mail#its-queue">Its queue</a>`, `!"/docs/queue#other"`)
+	see(t, h, "/docs/?q=queue+mail", 200, `"/docs/mail#its-queue"`, `!<a href="/docs/queue"`)
+	see(t, h, "/docs/?q=%3Cb%3E", 200, "No title or heading has “&lt;b&gt;”", `value="&lt;b&gt;"`)
+	see(t, h, "/docs/?q=+", 200, "<h1 id=\"start\">Start</h1>")
+}
+
+func TestAnswers(t *testing.T) {
+	h := handler(map[string]string{"cmd/fingerpost/guides/index.md": "# Start\n", "cmd/fingerpost/guides/one.md": "# One\n"})
+	page := ask(h, "GET", "/docs/one")
+	if csp := page.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; style-src 'self'; img-src 'self';") ||
+		strings.Contains(csp, "unsafe") || strings.Contains(csp, "script") {
+		t.Errorf("policy %q", csp)
+	}
+	tag := page.Header().Get("ETag")
+	if again := ask(h, "GET", "/docs/one", "If-None-Match", tag); tag == "" || again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+		t.Errorf("with the ETag %q: %d", tag, again.Code)
+	}
+	if head := ask(h, "HEAD", "/docs/one"); head.Code != 200 || head.Body.Len() > 0 || head.Header().Get("Content-Length") == "" {
+		t.Errorf("HEAD: %d, %v", head.Code, head.Header())
+	}
+	if post := ask(h, "POST", "/docs/one"); post.Code != http.StatusMethodNotAllowed || post.Header().Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: %d", post.Code)
+	}
+	see(t, h, "/docs/docs.css", 200, "a{}", ".document")
+	see(t, h, "/docs/icon.svg", 200, "<svg/>")
+	for _, target := range []string{"/docs/none", "/docs/one/", "/docs/../docs/one", "/docs/..%2fREADME.md", "/docs/%2e%2e/one", "/docs//etc/passwd",
+		"/docs/on%65", "/docs/guides/one.md", "/docs/pages/layout.html", "/docsx", "/docs/none?q=one"} {
+		see(t, h, target, 404, `<input type="search"`, "No such page")
+	}
+}
