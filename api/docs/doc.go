@@ -1,13 +1,13 @@
-// Package docs serves the documents that the program carries at /docs/: the guides, and the READMEs of the rooms as their
-// reference.
+// Package docs serves the documents that the program carries at /docs/: the guides, the READMEs of the rooms as their
+// reference, and a reference of the HTTP API made from openapi.yaml.
 //
-// What it promises. The pages say what the Markdown files of the same build say; no text stands here.
+// What it promises. The pages say what the Markdown files and openapi.yaml of the same build say; no text stands here.
 // A link between two documents leads to the other one's page and section, with the anchors that GitHub makes. A search
-// looks through titles and headings. Pages need no script, no cookie and nothing from elsewhere, and their
+// looks through titles, headings and calls. Pages need no script, no cookie and nothing from elsewhere, and their
 // Content-Security-Policy allows nothing else. Starting costs nothing: all pages are made at the first request, in about
 // 100 ms, and kept.
 //
-// What it needs. The Markdown files, by the folders of the repository in which they stand; the console's
+// What it needs. The Markdown files, by the folders of the repository in which they stand; openapi.yaml; the console's
 // stylesheet and icon.
 //
 // What it does not do. It does not know the server that it is mounted in: it is a plain http.Handler, without a key,

@@ -24,6 +24,7 @@ const Prefix = "/docs/"
 // Options say what is served.
 type Options struct {
 	// Rooms are folders of the repository, by their paths. Each Markdown file in them is a page.
+	// That of the API has openapi.yaml too.
 	Rooms map[string]fs.FS
 	// Assets has the console's stylesheet and icon: assets/console.css and assets/icon.svg.
 	Assets  fs.FS
@@ -87,7 +88,8 @@ func build(o *Options) (*site, error) {
 	console, err1 := fs.ReadFile(o.Assets, "assets/console.css")
 	style, err2 := content.ReadFile("docs.css")
 	icon, err3 := fs.ReadFile(o.Assets, "assets/icon.svg")
-	if err := errors.Join(err1, err2, err3); err != nil {
+	openAPI, err4 := fs.ReadFile(o.Rooms["api"], "openapi.yaml")
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
 	s := &site{version: o.Version, files: map[string]file{
@@ -98,6 +100,11 @@ func build(o *Options) (*site, error) {
 	if s.pages, err = documents(o.Rooms); err != nil {
 		return nil, err
 	}
+	reference, err := referencePages(openAPI)
+	if err != nil {
+		return nil, err
+	}
+	s.pages = append(s.pages, reference...)
 	for _, p := range s.pages {
 		body, err := s.lay(p, "")
 		if err != nil {

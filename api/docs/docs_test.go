@@ -12,8 +12,50 @@ import (
 	"fingerpost/api/docs"
 )
 
+const openAPI = `
+openapi: 3.1.0
+info: {title: t, description: "What **holds**."}
+tags: [{name: things, description: Things}]
+paths:
+  /things/{id}:
+    parameters:
+      - {$ref: '#/components/parameters/Id'}
+    put:
+      operationId: saveThing
+      summary: Save a thing
+      description: With a ` + "`<tag>`" + `.
+      tags: [things]
+      security: [{key: [write]}, {key: [propose]}]
+      requestBody:
+        content:
+          application/json:
+            schema: {$ref: '#/components/schemas/Thing'}
+            example: {name: "a\"<b>", size: 3, parts: [{no: 1}], none: null}
+      responses:
+        '200': {description: Saved., content: {application/json: {schema: {$ref: '#/components/schemas/Thing'}}}}
+        '409':
+          description: Taken.
+          content:
+            application/json:
+              schema: {allOf: [{properties: {error: {properties: {code: {enum: [CONFLICT, OVERRULED]}}}}}]}
+              example: {error: {code: BEHIND}}
+components:
+  parameters:
+    Id: {name: id, in: path, required: true, description: Its id, schema: {type: integer, minimum: 1, maximum: 9}, example: 7}
+  securitySchemes:
+    key: {type: apiKey, in: header, name: X-Key}
+  schemas:
+    Thing:
+      type: object
+      required: [name]
+      properties:
+        name: {type: [string, 'null'], maxLength: 5}
+        size: {enum: [1, 3]}
+        parts: {type: array, items: {properties: {no: {type: integer}, of: {$ref: '#/components/schemas/Thing'}}}}
+`
+
 func handler(files map[string]string) *docs.Handler {
-	api, guides := fstest.MapFS{}, fstest.MapFS{}
+	api, guides := fstest.MapFS{"openapi.yaml": {Data: []byte(openAPI)}}, fstest.MapFS{}
 	for name, text := range files {
 		into, path := guides, strings.TrimPrefix(name, "cmd/fingerpost/")
 		if rest, is := strings.CutPrefix(name, "api/"); is {
@@ -53,13 +95,13 @@ func see(t *testing.T, h http.Handler, target string, status int, texts ...strin
 func TestMarkdown(t *testing.T) {
 	h := handler(map[string]string{
 		"cmd/fingerpost/guides/index.md": "# Guides\n\n[one](one.md#auth_settings-and-more) [api](../../../api/README.md) [room](../../../api)\n" +
-			"[bench](../../../bench/README.md#a) [out](https://example.com/x.md)\n",
+			"[calls](../../../api/openapi.yaml) [bench](../../../bench/README.md#a) [out](https://example.com/x.md)\n",
 		"cmd/fingerpost/guides/one.md": "# One\n\n## auth_settings, and `more`\n\n## Twice\n\n### Twice\n\n[up](#twice-1) ![seen](a.png)\n\n" +
 			"| a | b |\n|---|--:|\n| 1 | 2 |\n\n```sh\nls <x>\n```\n\n<script>alert(1)</script>\n\n[bad](javascript:alert)\n",
 		"api/README.md": "# API\n\ntext\n",
 	})
 	see(t, h, "/docs/", 200, `<a href="/docs/one#auth_settings-and-more">one</a>`, `<a href="/docs/api">api</a>`,
-		`<a href="/docs/api">room</a>`, `!>bench<`, `bench`, `href="https://example.com/x.md"`, "1.2.3")
+		`<a href="/docs/api">room</a>`, `<a href="/docs/openapi">calls</a>`, `!>bench<`, `bench`, `href="https://example.com/x.md"`, "1.2.3")
 	see(t, h, "/docs", 200, "<h1 id=\"guides\">Guides</h1>")
 	see(t, h, "/docs/one", 200, `<h2 id="auth_settings-and-more">`, `<h2 id="twice">`, `<h3 id="twice-1">`, `href="#twice-1"`, "!a.png",
 		`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>`, `align="right"`, "!style=", "!<script", "ls &lt;x&gt;",
@@ -71,8 +113,19 @@ func TestSearch(t *testing.T) {
 		"cmd/fingerpost/guides/mail.md": "# Send mail\n\n## Its queue\n", "cmd/fingerpost/guides/queue.md": "# Queue\n\n## Other\n"})
 	see(t, h, "/docs/?q=QUEUE", 200, `<a href="/docs/queue">Queue</a>`, `<a href="/docs/mail#its-queue">Its queue</a>`, `!"/docs/queue#other"`)
 	see(t, h, "/docs/?q=queue+mail", 200, `"/docs/mail#its-queue"`, `!<a href="/docs/queue"`)
+	see(t, h, "/docs/?q=savething", 200, `"/docs/openapi/things#saveThing"`)
 	see(t, h, "/docs/?q=%3Cb%3E", 200, "No title or heading has “&lt;b&gt;”", `value="&lt;b&gt;"`)
 	see(t, h, "/docs/?q=+", 200, "<h1 id=\"start\">Start</h1>")
+}
+
+func TestReference(t *testing.T) {
+	h := handler(map[string]string{"cmd/fingerpost/guides/index.md": "# Start\n"})
+	see(t, h, "/docs/openapi", 200, `href="/docs/openapi/things#saveThing"`, "What <strong>holds</strong>.", "PUT /things/{id}", "Save a thing")
+	see(t, h, "/docs/openapi/things", 200, `<h2 id="saveThing"><code>PUT /things/{id}</code></h2>`, "<code>&lt;tag&gt;</code>",
+		"Needs <code>X-Key</code> with <code>write</code> or <code>propose</code>.", "integer, from 1 to 9, required", "<code>7</code>",
+		"<code>name</code>", "string or null, at most 5 characters", "1 or 3, may be missing", "<code>parts[].no</code>",
+		"<code>parts[].of.name</code>", "&#34;name&#34;: &#34;a\\&#34;&lt;b&gt;&#34;,\n", "&#34;none&#34;: null\n",
+		"<code>CONFLICT</code> <code>OVERRULED</code> <code>BEHIND</code>")
 }
 
 func TestAnswers(t *testing.T) {

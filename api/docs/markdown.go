@@ -16,8 +16,14 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
+// openAPISource is the file that links to the API reference name.
+const openAPISource = "api/openapi.yaml"
+
 // pageName returns the name of the page of a file of the repository. The guides stand at the top.
 func pageName(source string) string {
+	if source == openAPISource {
+		return apiPage
+	}
 	name := strings.TrimSuffix(strings.TrimSuffix(source, ".md"), "/README")
 	name = strings.TrimPrefix(name, "cmd/fingerpost/guides/")
 	if name == "index" {
@@ -98,7 +104,7 @@ func (m *markdown) lead(source string, link *ast.Link) {
 	if !m.served(file) && m.served(file+"/README.md") {
 		file += "/README.md"
 	}
-	if m.served(file) {
+	if m.served(file) || file == openAPISource {
 		link.Destination = []byte(Prefix + pageName(file))
 		if section != "" {
 			link.Destination = append(link.Destination, "#"+section...)

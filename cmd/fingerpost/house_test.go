@@ -96,8 +96,8 @@ var plan = map[string][]string{
 	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files;
 	// x/net/html: takes out of a mail's preview what a browser follows in spite of every policy
 	"fingerpost/api/console": {"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
-	// goldmark makes HTML of Markdown
-	"fingerpost/api/docs": {"github.com/yuin/goldmark"},
+	// goldmark makes HTML of Markdown, yaml reads openapi.yaml
+	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3"},
 	"fingerpost/api/gateway": {"fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	// configsrc: the outcome of a write, and the preview of a dry run
@@ -157,6 +157,7 @@ var sole = map[string][]string{
 	"github.com/golang-jwt/jwt/v5":            {"fingerpost/api/gateway"},
 	"github.com/prometheus/client_golang":     {"fingerpost/api/ops"},
 	"github.com/yuin/goldmark":                {"fingerpost/api/docs"},
+	"go.yaml.in/yaml/v3":                      {"fingerpost/api/docs"},
 	"github.com/nats-io/nats-server/v2":       {"fingerpost/configsrc/cluster/natsd"},
 	"github.com/nats-io/nats.go":              {"fingerpost/configsrc/cluster"},
 	"github.com/nats-io/nkeys":                {"fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd"},
