@@ -45,12 +45,13 @@ func (s *Server) routes() []route {
 // A routing finds the handler of a request.
 type routing struct {
 	*router.Router
-	statics map[string]string // paths without parameters, with their Allow headers
+	statics map[string]string       // paths without parameters, with their Allow headers
+	docs    fasthttp.RequestHandler // of what is below /docs/; nil: nothing
 }
 
 // newRouting makes the routing. The library's redirects are off: it would build them from the client's Host header.
 func (s *Server) newRouting() *routing {
-	r := &routing{router.New(), map[string]string{}}
+	r := &routing{router.New(), map[string]string{}, newDocs(s.o.Docs)}
 	r.RedirectTrailingSlash = false
 	r.RedirectFixedPath = false
 	r.HandleOPTIONS = false
@@ -83,6 +84,9 @@ func (s *Server) notFound(ctx *fasthttp.RequestCtx) {
 	}
 	if c.services&Platform != 0 {
 		here = append(here, "the description of the API is at "+openAPIPath)
+	}
+	if s.router.docs != nil {
+		here = append(here, "the documents are at "+docsPath)
 	}
 	if len(here) == 0 || string(ctx.URI().PathOriginal()) != "/" {
 		s.finish(ctx, "", nil, web.RefusePath)
@@ -154,6 +158,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.answerConsole(ctx, c)
 	case s.opensConsole(ctx, c, path):
 		s.leadToConsole(ctx)
+	case s.toDocs(c, path): // before what follows, too: people read them to learn why
+		s.answerDocs(ctx)
 	case refused != nil && string(path) != platform.HealthPath && string(path) != mailapi.HealthPath:
 		s.finish(ctx, "", nil, refused)
 	case c.services == Gateway:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -64,6 +65,8 @@ type Options struct {
 	// Console makes the web console, which is served where a listener offers it. Only what the Server does not know itself
 	// is read. Nil: there is none.
 	Console *console.Options
+	// Docs answers what is below /docs/, also while the node is loading. Nil: the path is unknown.
+	Docs http.Handler
 	// Limits bound what peers can use. Zero fields take their defaults.
 	Limits Limits
 }

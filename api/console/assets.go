@@ -16,6 +16,9 @@ import (
 //go:embed assets pages
 var content embed.FS
 
+// Assets has console.css and icon.svg, for other pages of this program.
+func Assets() fs.FS { return content }
+
 // An asset is a file for browsers. Its name carries a hash of its content, so that it may be kept forever.
 type asset struct {
 	kind          string

@@ -55,7 +55,8 @@ func serve(ctx context.Context, t terminal, f *serveFlags) error {
 		}
 	}
 	built := builtAs()
-	f.Build, f.Out = node.Build{Version: built.version, Commit: built.commit}, t.out
+	f.Build, f.Out = node.Build{Version: built.version, Commit: built.commit,
+		Docs: newDocuments(built.version, f.Logger)}, t.out
 	f.Disk, _ = ctx.Value(diskKey{}).(atomicfile.Disk)
 	err := node.Run(ctx, f.Options)
 	if malformed := (node.AddressError{}); errors.As(err, &malformed) {

@@ -143,7 +143,7 @@ func (o *opening) apiOptions() (api.Options, error) {
 		Mail:     o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
-		Limits: api.Limits{Conns: conns}, Console: o.consoleOptions(),
+		Limits: api.Limits{Conns: conns}, Console: o.consoleOptions(), Docs: o.o.Build.Docs,
 	}
 	if o.repo != nil {
 		git := &o.o.Git

@@ -3,6 +3,7 @@ package node
 import (
 	"io"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"os/exec"
 	"time"
@@ -38,8 +39,11 @@ type Options struct {
 	Disk          atomicfile.Disk // writes the config folder; nil: the operating system's
 }
 
-// A Build is which program runs.
-type Build struct{ Version, Commit string }
+// A Build is which program runs, and its documents.
+type Build struct {
+	Version, Commit string
+	Docs            http.Handler // what is below /docs/; nil: nothing
+}
 
 // Files are the folders of a node, and what opens secrets.
 type Files struct {

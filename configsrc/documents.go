@@ -1,0 +1,8 @@
+package configsrc
+
+import "embed"
+
+// Documents are the READMEs of this room.
+//
+//go:embed README.md gitrepo/README.md cluster/README.md
+var Documents embed.FS
