@@ -72,7 +72,8 @@ func (r *Resolver) startSalvage(l *ledger.Ledger) {
 			<-before // its ledger has failed
 		}
 		if err := r.salvage(l, asides); err != nil && r.stores.Context().Err() == nil {
-			r.options.Logger.Error("mail not recovered: it is tried again when the ledger is back, or with the next start", "error", err)
+			r.options.Logger.Error("mail not recovered: it is tried again when the ledger is back, or with the next start",
+				"error", err)
 		}
 	}()
 }
@@ -115,9 +116,8 @@ func (r *Resolver) salvage(l *ledger.Ledger, asides []string) error {
 		if err != nil {
 			return err
 		}
-		r.options.Logger.Warn("mail recovered from a damaged store", "moved_to", gap.MovedTo, "entries", gap.Entries, "queued",
-			gap.Queued,
-			"lost", gap.Lost, "complete", gap.Complete, "reason", gap.Reason)
+		r.options.Logger.Warn("mail recovered from a damaged store", "moved_to", gap.MovedTo, "entries", gap.Entries,
+			"queued", gap.Queued, "lost", gap.Lost, "complete", gap.Complete, "reason", gap.Reason)
 		if err := r.readGaps(l); err != nil {
 			return err
 		}
