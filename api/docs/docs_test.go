@@ -13,7 +13,7 @@ import (
 )
 
 const openAPI = `
-openapi: 3.1.0
+openapi: 3.0.3
 info: {title: t, description: "What **holds**."}
 tags: [{name: things, description: Things}]
 paths:
@@ -34,11 +34,7 @@ paths:
       responses:
         '200': {description: Saved., content: {application/json: {schema: {$ref: '#/components/schemas/Thing'}}}}
         '409':
-          description: Taken.
-          content:
-            application/json:
-              schema: {allOf: [{properties: {error: {properties: {code: {enum: [CONFLICT, OVERRULED]}}}}}]}
-              example: {error: {code: BEHIND}}
+          description: '*CONFLICT*: taken.'
 components:
   parameters:
     Id: {name: id, in: path, required: true, description: Its id, schema: {type: integer, minimum: 1, maximum: 9}, example: 7}
@@ -49,7 +45,7 @@ components:
       type: object
       required: [name]
       properties:
-        name: {type: [string, 'null'], maxLength: 5}
+        name: {type: string, nullable: true, maxLength: 5}
         size: {enum: [1, 3]}
         parts: {type: array, items: {properties: {no: {type: integer}, of: {$ref: '#/components/schemas/Thing'}}}}
 `
@@ -125,7 +121,7 @@ func TestReference(t *testing.T) {
 		"Needs <code>X-Key</code> with <code>write</code> or <code>propose</code>.", "integer, from 1 to 9, required", "<code>7</code>",
 		"<code>name</code>", "string or null, at most 5 characters", "1 or 3, may be missing", "<code>parts[].no</code>",
 		"<code>parts[].of.name</code>", "&#34;name&#34;: &#34;a\\&#34;&lt;b&gt;&#34;,\n", "&#34;none&#34;: null\n",
-		"<code>CONFLICT</code> <code>OVERRULED</code> <code>BEHIND</code>")
+		"<td>409</td><td><p><em>CONFLICT</em>: taken.</p>")
 }
 
 func TestAnswers(t *testing.T) {

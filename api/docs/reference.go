@@ -54,7 +54,6 @@ type example struct{ Title, Text string }
 // An answer is one status of a call.
 type answer struct {
 	Status  string
-	Codes   []string
 	Text    template.HTML
 	Headers []field
 	Body    *body
@@ -147,8 +146,7 @@ func (r *reference) call(method, path string, item, n *yaml.Node) call {
 	c.Body = r.body(r.at(n, "requestBody"))
 	for status, response := range r.pairs(r.at(n, "responses")) {
 		a := answer{Status: status, Text: r.prose(response), Body: r.body(response)}
-		if status >= "400" {
-			codes(r.at(response, "content"), &a.Codes)
+		if status >= "400" { // the description names the codes
 			c.Errors = append(c.Errors, a)
 			continue
 		}
@@ -179,29 +177,4 @@ func (r *reference) body(n *yaml.Node) *body {
 		return b
 	}
 	return nil
-}
-
-// codes collects the values of error.code that a schema or an example says in place, not by reference.
-func codes(n *yaml.Node, into *[]string) {
-	for i := 1; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
-		if n.Content[i-1].Value != "code" {
-			continue
-		}
-		said := []*yaml.Node{n.Content[i]}
-		if said[0].Kind == yaml.MappingNode { // const: CODE, or enum: [CODE, CODE]
-			said = nil
-			for _, c := range n.Content[i].Content {
-				said = append(said, c)
-				said = append(said, c.Content...)
-			}
-		}
-		for _, c := range said {
-			if code := c.Value; code == strings.ToUpper(code) && code != "" && !slices.Contains(*into, code) {
-				*into = append(*into, code)
-			}
-		}
-	}
-	for _, c := range n.Content {
-		codes(c, into)
-	}
 }

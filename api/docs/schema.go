@@ -116,46 +116,39 @@ func (r *reference) fields(schema *yaml.Node, prefix string, depth int) (all []f
 
 // kind says in words what a value may be.
 func (r *reference) kind(schema *yaml.Node) string {
-	var kinds []string
-	add := func(kind string) {
-		if kind != "" && !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
+	said := r.str(schema, "type")
+	if said == "array" {
+		said = strings.TrimSuffix("list of "+r.kind(r.at(schema, "items")), " of ")
+	}
+	var choices []string
+	for _, choice := range r.at(schema, "enum").Content {
+		choices = append(choices, choice.Value)
+	}
+	for _, parts := range []string{"allOf", "anyOf", "oneOf"} {
+		for _, part := range r.at(schema, parts).Content {
+			if kind := r.kind(part); said == "" && kind != "" && !slices.Contains(choices, kind) {
+				choices = append(choices, kind)
+			}
 		}
 	}
-	kind := r.at(schema, "type")
-	for _, n := range append(kind.Content, kind) {
-		switch {
-		case n.Value == "array":
-			add(strings.TrimSuffix("list of "+r.kind(r.at(schema, "items")), " of "))
-		case n.Value != "":
-			add(n.Value)
-		}
+	if len(choices) > 12 {
+		choices = append(choices[:12], "…")
 	}
-	if choices := r.at(schema, "enum").Content; len(choices) > 0 {
-		kinds = nil
-		for _, choice := range choices[:min(len(choices), 12)] {
-			add(choice.Value)
-		}
-		if len(choices) > 12 {
-			add("…")
-		}
+	if len(choices) > 0 {
+		said = strings.Join(choices, " or ")
 	}
-	add(r.str(schema, "const"))
-	for _, more := range []string{"allOf", "anyOf", "oneOf"} {
-		for _, part := range r.at(schema, more).Content {
-			add(r.kind(part))
-		}
+	if r.str(schema, "nullable") == "true" {
+		said += " or null"
 	}
-	said := strings.Join(kinds, " or ")
 	for _, bound := range []struct{ key, before, after string }{
-		{"minimum", "from ", ""}, {"maximum", "to ", ""}, {"maxLength", "at most ", " characters"},
-		{"maxItems", "at most ", ""}, {"default", "default ", ""},
+		{"minimum", ", from ", ""}, {"maximum", " to ", ""}, {"maxLength", ", at most ", " characters"},
+		{"maxItems", ", at most ", ""}, {"default", ", default ", ""},
 	} {
 		if value := r.str(schema, bound.key); value != "" {
-			said += ", " + bound.before + value + bound.after
+			said += bound.before + value + bound.after
 		}
 	}
-	return strings.ReplaceAll(said, ", to ", " to ")
+	return said
 }
 
 // shown returns an example as a person reads it: what is no text itself is JSON.
