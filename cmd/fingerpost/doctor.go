@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +28,7 @@ func newDoctor(t terminal) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
 			f.Files.Config = configDir(cmd)
-			if err := usageAll(f.CheckCluster(cmd.Flags().Changed)); err != nil {
+			if err := usageAll(f.CheckCluster(differs(cmd))); err != nil {
 				return err
 			}
 			return examine(cmd.Context(), t, &f, withSMTP, asJSON)
@@ -59,21 +61,30 @@ func examine(ctx context.Context, t terminal, f *serveFlags, withSMTP, asJSON bo
 	for _, r := range results {
 		n[r.State]++
 	}
+	var err error
 	if asJSON {
-		if err := printJSON(t.out, results); err != nil {
-			return err
-		}
+		err = printJSON(t.out, results)
 	} else {
-		for _, r := range results {
-			fmt.Fprintf(t.out, "%-8s %-12s %s\n", r.State, r.Check, r.Message)
-			if r.Todo != "" {
-				fmt.Fprintf(t.out, "%22s→ %s\n", "", r.Todo)
-			}
-		}
+		_, err = io.WriteString(t.out, doctorText(results))
+	}
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(t.err, "%s, %s\n", count(n[doctor.Failure], "failure"), count(n[doctor.Warning], "warning"))
 	if n[doctor.Failure] > 0 {
 		return errNot
 	}
 	return nil
+}
+
+// doctorText has a line for each result, and another one for what to do.
+func doctorText(results []doctor.Result) string {
+	var b strings.Builder
+	for _, r := range results {
+		fmt.Fprintf(&b, "%-8s %-12s %s\n", r.State, r.Check, r.Message)
+		if r.Todo != "" {
+			fmt.Fprintf(&b, "%22s→ %s\n", "", r.Todo)
+		}
+	}
+	return b.String()
 }

@@ -21,7 +21,7 @@ func newServe(t terminal) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Files.Config = configDir(cmd)
-			if err := usageAll(f.CheckCluster(cmd.Flags().Changed)); err != nil {
+			if err := usageAll(f.CheckCluster(differs(cmd))); err != nil {
 				return err
 			}
 			if err := usageAll(f.CheckConnection()); err != nil {

@@ -95,6 +95,14 @@ func (f *serveFlags) addConsole(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Listen.Console, "console-listen", "", "address of the console alone (default that of --listen)")
 }
 
+// differs reports whether a flag has another value than its default: a file of variables may name every flag.
+func differs(cmd *cobra.Command) func(flag string) bool {
+	return func(flag string) bool {
+		f := cmd.Flags().Lookup(flag)
+		return f.Changed && f.Value.String() != f.DefValue
+	}
+}
+
 // parse parses the flags that are not plain.
 func (f *serveFlags) parse(t terminal) (err error) {
 	if f.Files.MaxDelete, err = parseShare(f.maxDelete); err != nil {

@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -105,26 +104,49 @@ var checks = []struct {
 	{"listeners", (*patient).listeners},
 }
 
-// Examine runs all checks.
+// longest is how long all checks together may take, once the config files are read.
+const longest = 2 * time.Minute
+
+// Examine runs all checks, and returns nothing if ctx ends first.
 func Examine(ctx context.Context, o Options) []Result {
-	p := &patient{Options: o}
-	p.holder, p.lockErr = pebblefs.Holder(o.Files.Data)
+	done := make(chan []Result, 1)
+	go func() { done <- examine(ctx, &patient{Options: o}) }() // a file system may hang
+	select {
+	case all := <-done:
+		return all
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func examine(ctx context.Context, p *patient) (all []Result) {
+	p.holder, p.lockErr = pebblefs.Holder(p.Files.Data)
 	p.findServer(ctx)
-	if !o.Cluster.IsEdge() {
-		end := o.Loading()
-		p.checked, p.filesErr = offline.CheckAgainst(o.Files.Config, nil, o.OnProgress)
+	if !p.Cluster.IsEdge() {
+		end := p.Loading()
+		p.checked, p.filesErr = offline.CheckAgainst(p.Files.Config, nil, p.OnProgress)
 		end()
 	}
 	p.findRepository(ctx)
-	found := make([][]Result, len(checks))
-	var running sync.WaitGroup
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	found := make([]chan []Result, len(checks))
 	for i, c := range checks {
-		running.Go(func() { found[i] = c.run(p, ctx) })
+		found[i] = make(chan []Result, 1)
+		go func() { found[i] <- c.run(p, ctx) }()
 	}
-	running.Wait()
-	var all []Result
 	for i, c := range checks {
-		for _, r := range found[i] {
+		var rs []Result
+		select {
+		case rs = <-found[i]:
+		case <-ctx.Done():
+			select {
+			case rs = <-found[i]:
+			default:
+				rs = []Result{failure("look whether a file system or the network hangs", "no result after %v", longest)}
+			}
+		}
+		for _, r := range rs {
 			r.Check, r.Message, r.Todo = c.name, plain(r.Message), plain(r.Todo)
 			all = append(all, r)
 		}

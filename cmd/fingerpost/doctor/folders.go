@@ -108,6 +108,16 @@ func (p *patient) permissions(context.Context) (rs []Result) {
 	return rs
 }
 
+// special returns an error if one of the files is no regular one: to open a FIFO would wait for its other end.
+func special(paths ...string) error {
+	for _, path := range paths {
+		if info, err := os.Stat(path); path != "" && err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is no regular file", path)
+		}
+	}
+	return nil
+}
+
 func (p *patient) dataFolder() []Result {
 	dir := p.Files.Data
 	info, err := os.Stat(dir)
@@ -188,7 +198,11 @@ func (p *patient) certificate(context.Context) []Result {
 	if p.Listen.TLSCert == "" {
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(p.Listen.TLSCert, p.Listen.TLSKey)
+	var pair tls.Certificate
+	err := special(p.Listen.TLSCert, p.Listen.TLSKey)
+	if err == nil {
+		pair, err = tls.LoadX509KeyPair(p.Listen.TLSCert, p.Listen.TLSKey)
+	}
 	if err != nil {
 		return []Result{failure("make --tls-cert and --tls-key a chain and its key in PEM form, which this user may read",
 			"%s: %v", p.Listen.TLSCert, err)}

@@ -85,7 +85,7 @@ func (p *patient) listeners(context.Context) (rs []Result) {
 		return []Result{ok("the running server has its addresses")}
 	}
 	for _, err := range p.TryAddresses() {
-		rs = append(rs, failure("end the process that has it, or give another address with that flag", "%v", err))
+		rs = append(rs, failure("make the address free, or give another one with that flag", "%v", err))
 	}
 	if rs == nil {
 		rs = []Result{ok("the addresses can be listened on")}

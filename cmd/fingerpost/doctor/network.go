@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,10 @@ import (
 
 // findRepository checks the repository of the config folder. What the running server says of it is newer.
 func (p *patient) findRepository(ctx context.Context) {
-	if p.Git.On && p.running == nil && p.filesErr == nil {
+	if !p.Git.On || p.running != nil || p.filesErr != nil {
+		return
+	}
+	if p.gitErr = special(p.Git.SignKey); p.gitErr == nil {
 		p.remote, p.gitErr = gitrepo.Check(ctx, gitrepo.Options{Dir: p.Files.Config, SignKey: p.Git.SignKey,
 			Hooks: p.Git.Hooks, Push: p.Git.Push, Pull: p.Git.Pull})
 	}
@@ -57,12 +61,16 @@ func (p *patient) nats(ctx context.Context) []Result {
 	case !p.NeedsNATS() || p.running != nil:
 		return nil
 	}
+	const give = "give the files that the cluster's NATS takes"
+	c := p.Connection()
+	if err := special(c.KeyFile, c.Creds, c.CA, c.Cert, c.Key); err != nil {
+		return []Result{failure(give, "%v", err)}
+	}
 	if bad := p.CheckConnection(); bad != nil {
-		return []Result{failure("give the files that the cluster's NATS takes", "%s", strings.Join(bad, "; "))}
+		return []Result{failure(give, "%s", strings.Join(bad, "; "))}
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	c := p.Connection()
 	r, err := c.Reach(ctx, p.Cluster.Name, p.Cluster.EdgeName)
 	where := strings.Join(c.URLs, ", ")
 	if r.Server != "" {
@@ -114,7 +122,12 @@ func (p *patient) dns(ctx context.Context) (rs []Result) {
 	if rs == nil && len(needed) > 0 {
 		rs = []Result{ok("%s can be looked up", count(len(needed), "name"))}
 	}
-	slices.SortFunc(rs, func(a, b Result) int { return strings.Compare(a.Message, b.Message) })
+	slices.SortFunc(rs, func(a, b Result) int {
+		return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.Message, b.Message)) // failures first
+	})
+	if more := len(rs) - maxLines; more > 0 {
+		rs = append(rs[:maxLines], warning("correct those first", "and %s more", count(more, "name")))
+	}
 	return rs
 }
 

@@ -107,8 +107,7 @@ func (r *relay) result(out smtp.Outcome) Result {
 	}
 	todo := "see that the relay runs and can be reached from here, or change the SMTP config"
 	if len(out.Problems) > 0 {
-		todo = fmt.Sprintf("change the SMTP config, or the relay: its %s %s", catalog.Snake(out.Problems[0].Path),
-			out.Problems[0].Message)
+		todo = fmt.Sprintf("see %s in its SMTP config: %s", catalog.Snake(out.Problems[0].Path), out.Problems[0].Message)
 	}
 	return failure(todo, "%s, relay of %s: %s %s", r.server, r.owner(), out.Message, out.Reply)
 }
