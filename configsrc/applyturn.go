@@ -98,16 +98,12 @@ func (s *base) candidatesOf(d *compare.Difference, in contents) (list []*candida
 	}
 	add := func(path string, b []byte) {
 		c := &candidate{path: path, prev: s.fileAt(path), content: content{bytes: b}, gone: b == nil}
-		switch {
-		case c.gone && c.prev == nil:
-			return
-		case len(b) > folder.MaxFileBytes:
-			c.diags = hclfile.Diagnostics{hclfile.FileProblem(path,
-				fmt.Sprintf("the file would have %d bytes, %d are allowed", len(b), folder.MaxFileBytes), "")}
-		case !c.gone:
+		if !c.gone {
 			c.decode(path, in)
 		}
-		list = append(list, c)
+		if !c.gone || c.prev != nil {
+			list = append(list, c)
+		}
 	}
 	users := map[string]bool{}
 	for _, f := range d.Files {

@@ -43,9 +43,7 @@ type Facts interface {
 
 // A workspace is where the files of a base are, and where writes put them.
 type workspace interface {
-	// ready refuses all writes if nothing can be written now.
-	ready() error
-	// patient runs a write when nobody else is at work on the files.
+	// patient runs a write when nobody else is at work on the files, and refuses it if nothing can be written now.
 	patient(ctx context.Context, write func(context.Context) error) error
 	open() (contents, error)
 	// swap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present content

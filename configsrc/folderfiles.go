@@ -24,6 +24,9 @@ func (s *Source) open() (contents, error) {
 
 // patient implements workspace.
 func (s *Source) patient(ctx context.Context, write func(context.Context) error) error {
+	if err := s.ready(); err != nil {
+		return err
+	}
 	return s.git.Patient(ctx, write)
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -172,14 +171,7 @@ func (s *Source) firstTree(ctx context.Context, texts map[string][]byte, change 
 func (s *Source) decodeReceived(ctx context.Context, texts map[string][]byte, candidates []*candidate) error {
 	background.Each(len(candidates), s.live.Load(), func(i int) {
 		c := candidates[i]
-		switch {
-		case ctx.Err() != nil || c.gone:
-		case int64(len(c.bytes)) > folder.MaxFileBytes:
-			c.diags = hclfile.Diagnostics{hclfile.FileProblem(c.path,
-				fmt.Sprintf("the file is %d bytes long; a config file has at most 1 MiB (%d bytes)", len(c.bytes),
-					folder.MaxFileBytes),
-				"")}
-		default:
+		if ctx.Err() == nil && !c.gone {
 			c.decode(c.path, s.received(texts))
 		}
 	})

@@ -20,13 +20,8 @@ type slugMove struct {
 
 // keyFiles lists the files, except one, in which accepted keys name the slug.
 func (s *base) keyFiles(slug, except string) (paths []string) {
-	for _, name := range s.facts.KeysNaming(slug) {
-		if path, ok := s.fileOf(claimOf("key", name)); ok && path != except {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
+	paths = s.filesOfKeys(s.facts.KeysNaming(slug))
+	return slices.DeleteFunc(paths, func(path string) bool { return path == except })
 }
 
 // keyLists rewrites the key lists that name the slug: those in the project's own file in the draft, the others in

@@ -202,7 +202,7 @@ func (s *Source) isUnchanged(t *folder.Tree, prev *file, e folder.Entry, sc *sco
 	default: // a suspect with its old stat: only reading it tells
 		return false
 	}
-	return !sc.hash && e.Err == nil && e.Stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
+	return !sc.hash && sameAsKnown(t, prev, e)
 }
 
 // examine reads and decodes the files that stat did not settle.
@@ -308,7 +308,7 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 		case c.touched:
 			f.Row = &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: c.prev.warned}
 		default:
-			warned := len(c.diags)+len(c.cross)+s.warnings.overlapping[c.path] > 0
+			warned := len(c.diags)+len(c.cross) > 0 || s.warnings.names.Overlaps(c.path)
 			f.Row = &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned}
 			f.Declared, f.Bytes, f.Times = c.declared, c.bytes, c.times
 		}
@@ -317,7 +317,7 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 		}
 		change.Files = append(change.Files, f)
 	}
-	gone := s.warnings.goneNames(accepted)
+	gone := s.warnings.names.Leaving(changing(accepted))
 	err := s.serve(&change, accepted, judged, fill)
 	if errors.Is(err, catalog.ErrUnaudited) {
 		return err // the caller takes the files back
@@ -327,7 +327,7 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 		s.fail(err)
 		return err
 	}
-	s.warnings.noteOverlaps(accepted, gone, s.redecode)
+	s.warnings.committed(accepted, gone, s.redecode)
 	return nil
 }
 

@@ -9,7 +9,7 @@ const (
 	keptShare = 10
 )
 
-// writable refuses writes on a node that never writes, and if the disk is nearly full, which it shows in the status. A
+// ready refuses writes on a node that never writes, and if the disk is nearly full, which it shows in the status. A
 // file system that does not report its free space passes: the write itself reports a refusal.
 func (s *Source) ready() error {
 	if s.o.Follow {

@@ -125,8 +125,6 @@ func (o *Overlay) Broken() (paths []string) {
 // Writes returns the writes so far.
 func (o *Overlay) Writes() []*catalog.FileWrite { return o.writes }
 
-func (o *Overlay) ready() error { return nil }
-
 func (o *Overlay) patient(ctx context.Context, write func(context.Context) error) error {
 	return write(ctx)
 }

@@ -3,10 +3,8 @@ package configsrc
 import (
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/compare"
@@ -88,9 +86,11 @@ func (s *base) preview(u *submission) error {
 			p.Problems = append(p.Problems, d)
 		}
 	}
-	if p.Problems, err = s.foreseeOverlaps(u, p.Problems); err != nil {
+	overlaps, err := names.Foresee(s.facts, u.c.path, u.project, u.domains)
+	if err != nil {
 		return err
 	}
+	p.Problems = append(p.Problems, overlaps...)
 	*u.dry = p
 	return nil
 }
@@ -109,40 +109,6 @@ func (p *Preview) add(was, is *catalog.Declared) {
 func declaresMore(d *catalog.Declared) bool {
 	return d != nil && len(d.Projects)+len(d.Templates)+len(d.Keys)+len(d.Edges) > 1 || d != nil && (d.Defaults != nil ||
 		d.Sealing != nil)
-}
-
-// foreseeOverlaps adds the warnings about wildcards and names of different projects that the new domains would bring.
-func (s *base) foreseeOverlaps(u *submission, ds hclfile.Diagnostics) (hclfile.Diagnostics, error) {
-	warn := func(wildcard, lower string) {
-		ds = append(ds, hclfile.Diagnostic{Severity: hclfile.Warning, File: u.c.path,
-			Summary: fmt.Sprintf("wildcard %q would lie above %q of another project", wildcard, lower),
-			Detail:  "the longer name answers for its own project; if that is not meant, choose another name"})
-	}
-	for _, name := range u.domains {
-		for wildcard := range names.Above(name) {
-			if upper, err := s.facts.DomainNamed(wildcard); err == nil && upper.ProjectID != u.project {
-				warn(wildcard, name)
-			}
-		}
-		suffix, wildcard := strings.CutPrefix(name, "*.")
-		if !wildcard {
-			continue
-		}
-		lower := ""
-		err := s.facts.DomainsBelow(suffix, func(d *catalog.Domain) bool {
-			if d.ProjectID != u.project {
-				lower = strings.Clone(d.Name)
-			}
-			return lower == ""
-		})
-		if err != nil {
-			return nil, err
-		}
-		if lower != "" {
-			warn(name, lower)
-		}
-	}
-	return ds, nil
 }
 
 // Diff returns the change as a unified diff, with paths relative to the config folder, "" if nothing changes. A sealed

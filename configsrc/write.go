@@ -38,9 +38,6 @@ type Outcome struct {
 // running. It may be called from any goroutine. A write that lost against a save at the same time is repeated once; one
 // that turns out to need more files starts again with locks on all of them.
 func (s *base) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
-	if err := s.ws.ready(); err != nil {
-		return Outcome{}, err
-	}
 	w := &write{base: s, edit: e}
 	for lost, grown := 0, 0; ; {
 		err := s.ws.patient(ctx, w.attempt)

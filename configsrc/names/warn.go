@@ -42,3 +42,38 @@ func UnknownSlug(r *hclfile.Result, u catalog.UnknownSlug, there func(slug strin
 	return r.DiagnoseKeySlug(u.Key, u.Slug, fmt.Sprintf("key %q names the project %q, which no file declares", u.Key,
 		u.Slug), hint)
 }
+
+// Foresee returns the warnings about wildcards and names of different projects that new domains of a project would
+// bring, for its file.
+func Foresee(names Declared, path string, project int64, domains []string) (ds hclfile.Diagnostics, err error) {
+	warn := func(wildcard, lower string) {
+		ds = append(ds, hclfile.Diagnostic{Severity: hclfile.Warning, File: path,
+			Summary: fmt.Sprintf("wildcard %q would lie above %q of another project", wildcard, lower),
+			Detail:  "the longer name answers for its own project; if that is not meant, choose another name"})
+	}
+	for _, name := range domains {
+		for wildcard := range Above(name) {
+			if upper, err := names.DomainNamed(wildcard); err == nil && upper.ProjectID != project {
+				warn(wildcard, name)
+			}
+		}
+		suffix, wildcard := strings.CutPrefix(name, "*.")
+		if !wildcard {
+			continue
+		}
+		lower := ""
+		err := names.DomainsBelow(suffix, func(d *catalog.Domain) bool {
+			if d.ProjectID != project {
+				lower = strings.Clone(d.Name)
+			}
+			return lower == ""
+		})
+		if err != nil {
+			return nil, err
+		}
+		if lower != "" {
+			warn(name, lower)
+		}
+	}
+	return ds, nil
+}

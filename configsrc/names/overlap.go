@@ -1,11 +1,11 @@
-package configsrc
+package names
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
@@ -21,9 +21,17 @@ type overlap struct {
 	diag    hclfile.Diagnostic
 }
 
+// A Change is a file that a commit has accepted.
+type Change struct {
+	Path     string
+	Refs     []catalog.Ref
+	Projects int                    // among Refs
+	New      func(catalog.Ref) bool // whether the file did not declare a domain before
+}
+
 // An overlapLook updates the warnings for the names that a commit has changed.
 type overlapLook struct {
-	*warnings
+	*Warnings
 	stale   map[string]bool // wildcards that may have another line, project, or none any more: search below them
 	changed map[string]bool // wildcards whose list of names may have changed
 	touched map[string]bool // files that gained or lost such a warning
@@ -31,16 +39,13 @@ type overlapLook struct {
 	decoded *hclfile.Result
 }
 
-// goneNames lists the domains that files have until the commit of accepted, if it changes their claims.
-func (w *warnings) goneNames(accepted []*candidate) (gone []string) {
+// Leaving lists the domains that files have until a commit, for Committed after it.
+func (w *Warnings) Leaving(paths []string) (gone []string) {
 	if len(w.overlaps) == 0 {
 		return nil
 	}
-	for _, c := range accepted {
-		if c.touched || !c.gone && (c.prev == nil || slices.Equal(c.claims, c.prev.claims)) {
-			continue
-		}
-		if row, err := w.o.Sink.File(c.path); err == nil {
+	for _, path := range paths {
+		if row, err := w.store.File(path); err == nil {
 			for _, ref := range row.Refs {
 				if ref.Kind == catalog.KindDomain {
 					gone = append(gone, ref.Name)
@@ -51,37 +56,28 @@ func (w *warnings) goneNames(accepted []*candidate) (gone []string) {
 	return gone
 }
 
-// noteOverlaps updates the warnings after a commit to table and Sink. gone is the result of goneNames before it.
-func (w *warnings) noteOverlaps(accepted []*candidate, gone []string, redecode bool) {
-	l := overlapLook{warnings: w, stale: map[string]bool{}, changed: map[string]bool{}, touched: map[string]bool{}}
+// Committed updates the warnings about wildcards after a commit, and returns the files that gained or lost one.
+func (w *Warnings) Committed(changes []Change, gone []string) (touched []string) {
+	l := overlapLook{Warnings: w, stale: map[string]bool{}, changed: map[string]bool{}, touched: map[string]bool{}}
 	some := len(w.overlaps) > 0
 	for _, name := range gone { // before what the files have now: a name may have moved
 		if _, known := w.overlaps[name]; known {
 			l.stale[name] = true
 		}
-		for wildcard := range names.Above(name) {
+		for wildcard := range Above(name) {
 			if o, known := w.overlaps[wildcard]; known {
 				delete(o.lower, name)
 				l.changed[wildcard] = true
 			}
 		}
 	}
-	for _, c := range accepted {
-		// A row from the Sink has no hash if the file had warnings, which must be found again.
-		anew := c.prev == nil || redecode || c.prev.stamp.Hash == [32]byte{}
-		if c.gone || c.touched || !anew && w.overlapping[c.path] == 0 && slices.Equal(c.claims, c.prev.claims) {
-			continue
-		}
-		var had map[claim]bool
-		if !anew {
-			had = setOf(c.prev.claims)
-		}
-		for _, ref := range c.refs {
+	for i := range changes {
+		c := &changes[i]
+		for _, ref := range c.Refs {
 			if ref.Kind != catalog.KindDomain {
 				continue
 			}
-			// or another project's
-			isNew := !had[claimOf("domain", ref.Name)] || !had[claimOf("domain uuid", string(ref.UUID[:]))]
+			isNew := c.New(ref)
 			if isNew || some {
 				l.above(c, ref)
 			}
@@ -96,24 +92,22 @@ func (w *warnings) noteOverlaps(accepted []*candidate, gone []string, redecode b
 	for wildcard := range l.changed {
 		l.warn(wildcard)
 	}
-	if len(l.touched) > 0 {
-		l.mark()
-	}
+	return slices.Collect(maps.Keys(l.touched))
 }
 
 // above checks the wildcards above a name that a file declares.
-func (l *overlapLook) above(c *candidate, ref catalog.Ref) {
-	for wildcard := range names.Above(ref.Name) {
-		owner := l.table.owner(claimOf("domain", wildcard))
-		if owner == nil {
+func (l *overlapLook) above(c *Change, ref catalog.Ref) {
+	for wildcard := range Above(ref.Name) {
+		owner, _, declared := l.owner("domain", wildcard)
+		if !declared {
 			continue
 		}
 		o, known := l.overlaps[wildcard]
 		if !known {
-			if owner.path == c.path && c.counts.projects == 1 {
+			if owner == c.Path && c.Projects == 1 {
 				continue
 			}
-			upper, err := l.o.Sink.DomainNamed(wildcard)
+			upper, err := l.store.DomainNamed(wildcard)
 			if err != nil || upper.ProjectID == ref.ProjectID {
 				continue
 			}
@@ -134,9 +128,9 @@ func (l *overlapLook) lookBelow(wildcard string) {
 	if was, known := l.overlaps[wildcard]; known {
 		now.path, now.diag = was.path, was.diag
 	}
-	if upper, err := l.o.Sink.DomainNamed(wildcard); err == nil {
+	if upper, err := l.store.DomainNamed(wildcard); err == nil {
 		now.project = upper.ProjectID
-		_ = l.o.Sink.DomainsBelow(strings.TrimPrefix(wildcard, "*."), func(d *catalog.Domain) bool {
+		_ = l.store.DomainsBelow(strings.TrimPrefix(wildcard, "*."), func(d *catalog.Domain) bool {
 			if d.ProjectID != upper.ProjectID {
 				now.lower[strings.Clone(d.Name)] = d.ProjectID
 			}
@@ -156,20 +150,20 @@ func (l *overlapLook) warn(wildcard string) {
 		}
 		l.touched[o.path] = true
 	}
-	var lower []names.Lower
+	var lower []Lower
 	for name, project := range o.lower {
-		there := l.table.owner(claimOf("domain", name))
-		if p, err := l.o.Sink.ProjectByID(project); err == nil && there != nil {
-			lower = append(lower, names.Lower{Name: name, Slug: p.Slug, File: l.display(there.path)})
+		there, _, declared := l.owner("domain", name)
+		if p, err := l.store.ProjectByID(project); err == nil && declared {
+			lower = append(lower, Lower{Name: name, Slug: p.Slug, File: l.display(there)})
 		}
 	}
-	at := l.table.owner(claimOf("domain", wildcard))
-	if len(lower) == 0 || at == nil || !l.decode(at.path) {
+	at, _, declared := l.owner("domain", wildcard)
+	if len(lower) == 0 || !declared || !l.decode(at) {
 		delete(l.overlaps, wildcard)
 		return
 	}
 	was := o.diag.Summary
-	o.path, o.diag = at.path, names.Overlap(l.decoded, wildcard, o.project, lower)
+	o.path, o.diag = at, Overlap(l.decoded, wildcard, o.project, lower)
 	l.overlapping[o.path]++
 	l.touched[o.path] = true
 	if o.diag.Summary != was {
@@ -180,34 +174,12 @@ func (l *overlapLook) warn(wildcard string) {
 // decode reads the last good bytes of a file into l.decoded.
 func (l *overlapLook) decode(path string) bool {
 	if l.path != path {
-		content, err := l.o.Sink.LastGood(path)
+		content, err := l.store.LastGood(path)
 		if err != nil {
 			return false
 		}
 		l.path = path
-		l.decoded = positions(l.display(path), content)
+		l.decoded, _ = hclfile.Decode(l.display(path), content, hclfile.Options{})
 	}
 	return true
-}
-
-// mark records in the Sink which files have warnings, so that the next start reads them again and restores the
-// warnings. If it fails, the next start lacks a warning; the commit is not affected.
-func (l *overlapLook) mark() {
-	var change catalog.Change
-	l.known.Lock()
-	for path := range l.touched {
-		f := l.table.files[path]
-		if f == nil {
-			continue
-		}
-		if warned := len(l.files[path]) > 0 || l.overlapping[path] > 0; warned != f.warned {
-			f.warned = warned
-			change.Files = append(change.Files, catalog.FileChange{Path: path, Row: &catalog.FileRow{Stamp: f.stamp,
-				Deps: f.deps, Warned: warned}})
-		}
-	}
-	l.known.Unlock()
-	if len(change.Files) > 0 {
-		_ = l.o.Sink.Fill(&change)
-	}
 }

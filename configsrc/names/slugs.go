@@ -1,11 +1,10 @@
-package configsrc
+package names
 
 import (
 	"crypto/sha256"
 	"slices"
 
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
@@ -18,29 +17,32 @@ type unknownSlugs struct {
 
 // noteUnknown updates those warnings from the Sink. They are no reason to refuse a file: the project may come with
 // another branch, and the key keeps its other projects.
-func (w *warnings) noteUnknown() {
-	list := w.o.Sink.UnknownSlugs()
+func (w *Warnings) noteUnknown() {
+	list := w.store.UnknownSlugs()
 	if len(list) == 0 && len(w.unknown) == 0 {
 		return
 	}
-	byFile := map[string][]catalog.UnknownSlug{}
+	byFile, hashes := map[string][]catalog.UnknownSlug{}, map[string][sha256.Size]byte{}
 	for _, u := range list {
-		if path, ok := w.fileOf(claimOf("key", u.Key)); ok {
-			byFile[path] = append(byFile[path], u)
+		if path, hash, declared := w.owner("key", u.Key); declared {
+			byFile[path], hashes[path] = append(byFile[path], u), hash
 		}
 	}
 	now := make(map[string]*unknownSlugs, len(byFile))
 	for path, slugs := range byFile {
-		was, hash := w.unknown[path], w.table.files[path].stamp.Hash
+		was, hash := w.unknown[path], hashes[path]
 		if was != nil && was.hash == hash && slices.Equal(was.slugs, slugs) {
 			now[path] = was
 			continue
 		}
-		src, _ := w.o.Sink.LastGood(path) // without it, the warning names only the file
-		r := positions(w.display(path), src)
+		src, _ := w.store.LastGood(path) // without it, the warning names only the file
+		r, _ := hclfile.Decode(w.display(path), src, hclfile.Options{})
 		is := &unknownSlugs{hash: hash, slugs: slugs}
 		for _, u := range slugs {
-			d := names.UnknownSlug(r, u, func(slug string) bool { return w.table.owner(claimOf("slug", slug)) != nil })
+			d := UnknownSlug(r, u, func(slug string) bool {
+				_, _, declared := w.owner("slug", slug)
+				return declared
+			})
 			is.diags = append(is.diags, d)
 			if was == nil || !slices.Contains(was.slugs, u) {
 				w.log(d)
