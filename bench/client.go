@@ -1,58 +1,46 @@
 package main
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
-	"net"
+	"strconv"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
-// A client makes one call at a time over one connection, which opens with the first call. It shares the machine with
-// the server and so does little. Not safe for concurrent use.
+// A client makes one call at a time over one connection, which opens with the first call. A call is made once: a lost
+// answer is an error. Not safe for concurrent use.
 type client struct {
-	addr, header string
-	conn         net.Conn  // nil while closed
-	deadline     time.Time // of the connection
-	out, in      []byte
+	host *fasthttp.HostClient
+	req  fasthttp.Request
+	res  fasthttp.Response
 }
 
 const (
 	clientTimeout = 10 * time.Second
-	maxAnswer     = 32 << 10
+	clientIdle    = 2 * time.Second // after which a connection is closed, before the server does it
 )
 
-// newClient calls the API with a key that may resolve and write.
-func newClient(addr, key string) *client {
-	return &client{addr: addr, header: "X-PLATFORM-KEY: " + key + "\r\n"}
+// newClient calls a server, with header fields as name and value.
+func newClient(addr string, fields ...string) *client {
+	c := &client{host: &fasthttp.HostClient{
+		Addr: addr, MaxConns: 1, MaxIdemponentCallAttempts: 1, MaxIdleConnDuration: clientIdle,
+		ReadTimeout: clientTimeout, WriteTimeout: clientTimeout,
+		NoDefaultUserAgentHeader: true, DisableHeaderNamesNormalizing: true, DisablePathNormalizing: true,
+	}}
+	c.req.Header.DisableNormalizing()
+	c.req.Header.SetHost(addr)
+	for i := 0; i < len(fields); i += 2 {
+		c.req.Header.Set(fields[i], fields[i+1])
+	}
+	return c
 }
 
-// newMailClient calls the mail API.
-func newMailClient(addr, key string) *client {
-	return &client{addr: addr, header: "X-Internal-Service-Token: " + key + "\r\nX-Internal-Service-Name: bench\r\n"}
-}
+const keyField = "X-PLATFORM-KEY"
 
 // close closes the connection; another call opens it again.
-func (c *client) close() {
-	if c.conn != nil {
-		_ = c.conn.Close()
-		c.conn = nil
-	}
-}
-
-// connect opens the connection unless it is open.
-func (c *client) connect() (err error) {
-	if c.conn != nil {
-		return nil
-	}
-	if c.conn, err = net.DialTimeout("tcp", c.addr, clientTimeout); err != nil {
-		return fmt.Errorf("connect to %s: %w", c.addr, err)
-	}
-	c.deadline = time.Time{}
-	if c.in == nil {
-		c.in = make([]byte, maxAnswer)
-	}
-	return nil
-}
+func (c *client) close() { c.host.CloseIdleConnections() }
 
 const resolvePath = "/api/platform/projects/resolve?domain="
 
@@ -61,14 +49,15 @@ func (c *client) resolve(domain []byte) (answer, error) {
 	return c.call("GET", resolvePath+string(domain), nil)
 }
 
-// call makes a request; body is JSON, or nil. The answer's body is valid until the next call.
+// call makes a request; body is JSON, or nil.
 func (c *client) call(method, path string, body []byte) (answer, error) {
-	c.out = fmt.Appendf(c.out[:0], "%s %s HTTP/1.1\r\nHost: %s\r\n%s", method, path, c.addr, c.header)
+	c.req.Header.SetMethod(method)
+	c.req.SetRequestURI(path)
+	c.req.SetBodyRaw(body)
 	if body != nil {
-		c.out = fmt.Appendf(c.out, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))
+		c.req.Header.SetContentType("application/json")
 	}
-	c.out = append(append(c.out, "\r\n"...), body...)
-	return c.exchange(c.out)
+	return c.exchange()
 }
 
 // must is call, for what has to be answered 200.
@@ -80,35 +69,46 @@ func (c *client) must(method, path string, body []byte) (answer, error) {
 	return a, err
 }
 
-// exchange sends a whole request. The answer is valid until the next call.
-func (c *client) exchange(request []byte) (a answer, err error) {
-	if err := c.connect(); err != nil {
-		return a, err
+// exchange sends c.req. The answer is valid until the next call.
+func (c *client) exchange() (answer, error) {
+	if err := c.host.Do(&c.req, &c.res); err != nil {
+		return answer{}, fmt.Errorf("call %s: %w", c.host.Addr, err)
 	}
-	// A deadline costs two timers, so it is set once in half of its time.
-	if now := time.Now(); c.deadline.Sub(now) < clientTimeout/2 {
-		c.deadline = now.Add(clientTimeout)
-		if err := c.conn.SetDeadline(c.deadline); err != nil {
-			return a, err
-		}
+	return answer{status: c.res.StatusCode(), head: &c.res.Header, body: c.res.Body()}, nil
+}
+
+// An answer is one HTTP response.
+type answer struct {
+	status int
+	head   *fasthttp.ResponseHeader
+	body   []byte
+}
+
+var (
+	slugField    = []byte(`"slug":"`)
+	revisionWord = []byte(", revision ")
+	smsOn        = []byte(`"smsEnabled":true`)
+	smsOff       = []byte(`"smsEnabled":false`)
+)
+
+// hasSlug reports whether body is about the project with the slug.
+func hasSlug(body []byte, slug string) bool {
+	at := bytes.Index(body, slugField)
+	if at < 0 {
+		return false
 	}
-	if _, err := c.conn.Write(request); err != nil {
-		return a, fmt.Errorf("send a request: %w", err)
+	at += len(slugField)
+	return len(body) > at+len(slug) && string(body[at:at+len(slug)]) == slug && body[at+len(slug)] == '"'
+}
+
+// revisionOf returns a project's revision from a body. ok is false if it is missing or if its two places disagree, see
+// projectFile.
+func revisionOf(body []byte) (revision int, ok bool) {
+	_, rest, _ := bytes.Cut(body, revisionWord)
+	revision, err := strconv.Atoi(string(rest[:min(6, len(rest))]))
+	sign := smsOff
+	if revision%2 == 1 {
+		sign = smsOn
 	}
-	for n := 0; ; {
-		m, err := c.conn.Read(c.in[n:])
-		if err != nil {
-			return a, fmt.Errorf("wait for an answer: %w", err)
-		}
-		n += m
-		a, whole, err := parseAnswer(c.in[:n])
-		switch {
-		case err != nil || whole && a.length == n:
-			return a, err
-		case whole:
-			return a, errors.New("wait for an answer: there is more than one")
-		case n == len(c.in):
-			return a, errors.New("wait for an answer: it is too long")
-		}
-	}
+	return revision, err == nil && bytes.Contains(body, sign)
 }

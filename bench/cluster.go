@@ -106,7 +106,7 @@ func (c *clusterBench) start(ctx context.Context) (err error) {
 	}
 	c.authority, err = c.fingerpost(ctx, "cluster-"+c.corpus.String(), c.corpus.config, "--cluster-listen", c.nats)
 	if err == nil {
-		c.calls = newClient(c.authority.addr, c.corpus.key)
+		c.calls = newClient(c.authority.addr, keyField, c.corpus.key)
 	}
 	return err
 }
@@ -205,7 +205,7 @@ func (c *clusterBench) visible(ctx context.Context, rep *report) error {
 		}
 		var edges []*client
 		for _, edge := range c.nodes[:n] {
-			cl := newClient(edge.addr, "")
+			cl := newClient(edge.addr, keyField, c.corpus.key)
 			defer cl.close()
 			edges = append(edges, cl)
 		}
@@ -215,7 +215,7 @@ func (c *clusterBench) visible(ctx context.Context, rep *report) error {
 				errs := make([]error, n)
 				for i, cl := range edges {
 					all.Go(func() {
-						cl.header = "X-PLATFORM-KEY: " + c.corpus.key + "\r\nX-Min-Position: " + position + "\r\n"
+						cl.req.Header.Set("X-Min-Position", position)
 						_, errs[i] = cl.must("GET", question, nil)
 					})
 				}
@@ -240,7 +240,10 @@ func (c *clusterBench) write() (position string, err error) {
 	slug := c.corpus.slugs[0]
 	body := fmt.Appendf(nil, `{"description":%q}`, description(slug, int(c.corpus.last.Add(1))))
 	a, err := c.calls.must("PUT", projectURL(slug), body)
-	return a.field("X-Config-Position"), err
+	if err != nil {
+		return "", err
+	}
+	return string(a.head.Peek("X-Config-Position")), nil
 }
 
 // wayOfWrites alternates writes at the authority, each timed from its answer until everywhere returns, with messages of

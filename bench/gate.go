@@ -1,13 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"fingerpost/resolver/catalog"
 )
@@ -16,21 +17,22 @@ import (
 const tokenSecret = "a secret of the bench, of 32 bytes or more"
 
 // checking is the question of a gateway whether a request for a name may pass, with a token unless tokens is nil.
-func (c *corpus) checking(tokens [][]byte) question {
+func (c *corpus) checking(tokens []string) question {
+	var host []byte
 	return question{
-		request: func(dst []byte, name int) []byte {
-			path, token := "/check", []byte(nil)
+		ask: func(r *fasthttp.Request, name int) {
+			host = c.appendHost(host[:0], name)
+			r.SetRequestURI("/check")
+			r.Header.SetHostBytes(host)
 			if tokens != nil {
-				path, token = "/check?auth=required", tokens[name/c.perProject()]
+				r.SetRequestURI("/check?auth=required")
+				r.Header.Set("Authorization", tokens[name/c.perProject()])
 			}
-			dst = append(append(append(dst, "GET "...), path...), " HTTP/1.1\r\nHost: "...)
-			dst = append(c.appendHost(dst, name), "\r\n"...)
-			return append(append(dst, token...), "\r\n"...)
 		},
 		judge: func(a answer, name int) error {
 			slug := c.slugs[name/c.perProject()]
-			if a.status != 200 || len(a.body) > 0 || !bytes.Contains(a.head, []byte("\r\nX-Project-Slug: "+slug+"\r\n")) ||
-				tokens != nil && !bytes.Contains(a.head, []byte("\r\nX-User-Id: user\r\n")) {
+			if a.status != 200 || len(a.body) > 0 || string(a.head.Peek("X-Project-Slug")) != slug ||
+				tokens != nil && string(a.head.Peek("X-User-Id")) != "user" {
 				return fmt.Errorf("a check of %s: %s%s", slug, a.head, a.body)
 			}
 			return nil
@@ -38,12 +40,12 @@ func (c *corpus) checking(tokens [][]byte) question {
 	}
 }
 
-// tokensOf returns an Authorization line for each project.
-func tokensOf(c *corpus) [][]byte {
-	lines := make([][]byte, len(c.slugs))
+// tokensOf returns the value of Authorization for each project.
+func tokensOf(c *corpus) []string {
+	lines := make([]string, len(c.slugs))
 	for i, slug := range c.slugs {
 		id := catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID(slug))
-		lines[i] = fmt.Appendf(nil, "Authorization: Bearer %s\r\n", token(id))
+		lines[i] = "Bearer " + token(id)
 	}
 	return lines
 }
@@ -87,7 +89,7 @@ func runGate(ctx context.Context, b *bench) (*report, error) {
 	}
 	gate := *s
 	gate.addr = addr
-	check := func(tokens [][]byte) *side {
+	check := func(tokens []string) *side {
 		return asks(&gate, schedule, func() question { return c.checking(tokens) })
 	}
 	var turns []*turn

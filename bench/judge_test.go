@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/valyala/fasthttp"
 )
 
 // body is an answer about project i of c at a revision.
@@ -22,9 +24,11 @@ func judges(t *testing.T, q question, a answer, name int, want string) {
 
 func TestResolving(t *testing.T) {
 	c := testCorpus()
-	q := c.resolving("host:1")
-	if got, want := string(q.request(nil, 5)), "GET "+resolvePath+"blog."+c.slugs[1]+".example HTTP/1.1\r\nHost: host:1\r\nX-PLATFORM-KEY: k\r\n\r\n"; got != want {
-		t.Errorf("asks %q, want %q", got, want)
+	q := c.resolving()
+	var r fasthttp.Request
+	q.ask(&r, 5)
+	if got, want := string(r.RequestURI()), resolvePath+"blog."+c.slugs[1]+".example"; got != want || string(r.Header.Peek(keyField)) != "k" {
+		t.Errorf("asks %q, want %q", r.String(), want)
 	}
 	judges(t, q, body(c, 1, 0, false), 5, "")
 	judges(t, q, body(c, 2, 0, false), 5, "asked for "+c.slugs[1])
@@ -37,39 +41,45 @@ func TestResolving(t *testing.T) {
 // TestChecking asks a gate, and takes the headers of the right project only, and of the token's user.
 func TestChecking(t *testing.T) {
 	c := testCorpus()
-	lines := make([][]byte, len(c.slugs))
-	lines[1] = []byte("Authorization: Bearer x\r\n")
+	lines := make([]string, len(c.slugs))
+	lines[1] = "Bearer x"
 	plain, tokens := c.checking(nil), c.checking(lines)
-	domain := string(c.appendHost(nil, 5))
-	for want, q := range map[string]question{
-		"GET /check HTTP/1.1\r\nHost: " + domain + "\r\n\r\n":                                          plain,
-		"GET /check?auth=required HTTP/1.1\r\nHost: " + domain + "\r\nAuthorization: Bearer x\r\n\r\n": tokens,
-	} {
-		if got := string(q.request(nil, 5)); got != want {
-			t.Errorf("asks %q, want %q", got, want)
+	for want, q := range map[string]question{"/check": plain, "/check?auth=required": tokens} {
+		var r fasthttp.Request
+		q.ask(&r, 5)
+		token := string(r.Header.Peek("Authorization"))
+		if string(r.RequestURI()) != want || string(r.Header.Host()) != string(c.appendHost(nil, 5)) || (token == "Bearer x") != strings.HasSuffix(want, "required") {
+			t.Errorf("asks %q, want %q", r.String(), want)
 		}
 	}
-	ours := "HTTP/1.1 200 OK\r\nX-Project-Slug: " + c.slugs[1] + "\r\n"
-	judges(t, plain, answer{status: 200, head: []byte(ours)}, 5, "")
-	judges(t, plain, answer{status: 200, head: []byte("HTTP/1.1 200 OK\r\nX-Project-Slug: " + c.slugs[2] + "\r\n")}, 5, "a check of")
-	judges(t, plain, answer{status: 403, head: []byte(ours)}, 5, "a check of")
-	judges(t, tokens, answer{status: 200, head: []byte(ours)}, 5, "a check of")
-	judges(t, tokens, answer{status: 200, head: []byte(ours + "X-User-Id: user\r\n")}, 5, "")
+	head := func(fields ...string) *fasthttp.ResponseHeader {
+		var h fasthttp.ResponseHeader
+		for i := 0; i < len(fields); i += 2 {
+			h.Set(fields[i], fields[i+1])
+		}
+		return &h
+	}
+	ours := head("X-Project-Slug", c.slugs[1])
+	judges(t, plain, answer{status: 200, head: ours}, 5, "")
+	judges(t, plain, answer{status: 200, head: head("X-Project-Slug", c.slugs[2])}, 5, "a check of")
+	judges(t, plain, answer{status: 403, head: ours}, 5, "a check of")
+	judges(t, tokens, answer{status: 200, head: ours}, 5, "a check of")
+	judges(t, tokens, answer{status: 200, head: head("X-Project-Slug", c.slugs[1], "X-User-Id", "user")}, 5, "")
 }
 
 // TestNewest: no answer is torn, or older than one that came before its question.
 func TestNewest(t *testing.T) {
 	c := testCorpus()
 	seen := make([]atomic.Int32, c.Projects)
-	early, q := c.newest("", seen), c.newest("", seen)
-	early.request(nil, 0) // before anything is known
+	early, q := c.newest(seen), c.newest(seen)
+	early.ask(new(fasthttp.Request), 0) // before anything is known
 	judges(t, early, body(c, 0, 5, true), 0, "")
-	q.request(nil, 0)
+	q.ask(new(fasthttp.Request), 0)
 	judges(t, q, body(c, 0, 4, false), 0, "torn or older")
 	judges(t, q, body(c, 0, 6, true), 0, "torn or older")
 	judges(t, q, body(c, 0, 6, false), 0, "")
 	judges(t, early, body(c, 0, 4, false), 0, "") // it was under way when a newer one came
 	judges(t, q, answer{status: 200, body: []byte(`{"slug":"` + c.slugs[0] + `"}`)}, 0, "torn or older")
-	q.request(nil, 3)
+	q.ask(new(fasthttp.Request), 3)
 	judges(t, q, body(c, 1, 0, false), 3, "") // another project
 }

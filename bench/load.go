@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
 )
 
@@ -134,21 +135,19 @@ func (l load) while(ctx context.Context, f func() error) (*outcome, error) {
 
 // A question is what a worker asks about names of a corpus; it may keep what it needs from the request to the answer.
 type question struct {
-	request func(dst []byte, name int) []byte
-	judge   func(a answer, name int) error
+	ask   func(r *fasthttp.Request, name int)
+	judge func(a answer, name int) error
 }
 
 // asks is a side whose workers ask a server about the names of a schedule, in its order, again and again.
-func asks(s *server, schedule []uint32, ask func() question) *side {
+func asks(s *server, schedule []uint32, newQuestion func() question) *side {
 	var next atomic.Int64
 	return &side{name: s.name, pid: s.pid, worker: func(int) worker {
-		c, q := newClient(s.addr, ""), ask()
-		_ = c.connect() // now, so that it costs the first question nothing; an error comes again with it
-		var request []byte
+		c, q := newClient(s.addr), newQuestion()
 		return worker{close: c.close, do: func() error {
 			name := int(schedule[int(next.Add(1)-1)%len(schedule)])
-			request = q.request(request[:0], name)
-			a, err := c.exchange(request)
+			q.ask(&c.req, name)
+			a, err := c.exchange()
 			if err == nil {
 				err = q.judge(a, name)
 			}
@@ -159,15 +158,17 @@ func asks(s *server, schedule []uint32, ask func() question) *side {
 
 // resolves is a side that resolves names of a corpus, and must know them.
 func resolves(s *server, c *corpus, schedule []uint32) *side {
-	return asks(s, schedule, func() question { return c.resolving(s.addr) })
+	return asks(s, schedule, c.resolving)
 }
 
 // resolving is the question of resolve. The answer must be about the right project.
-func (c *corpus) resolving(addr string) question {
-	tail := " HTTP/1.1\r\nHost: " + addr + "\r\nX-PLATFORM-KEY: " + c.key + "\r\n\r\n"
+func (c *corpus) resolving() question {
+	var path []byte
 	return question{
-		request: func(dst []byte, name int) []byte {
-			return append(c.appendHost(append(dst, "GET "+resolvePath...), name), tail...)
+		ask: func(r *fasthttp.Request, name int) {
+			path = c.appendHost(append(path[:0], resolvePath...), name)
+			r.SetRequestURIBytes(path)
+			r.Header.Set(keyField, c.key)
 		},
 		judge: func(a answer, name int) error {
 			if slug := c.slugs[name/c.perProject()]; a.status != 200 || !hasSlug(a.body, slug) {
@@ -180,13 +181,13 @@ func (c *corpus) resolving(addr string) question {
 
 // newest is the question of resolve, and the answer must not be torn, nor older than one that came before the request.
 // seen has the newest revision of each project in an answer so far.
-func (c *corpus) newest(addr string, seen []atomic.Int32) question {
-	q := c.resolving(addr)
+func (c *corpus) newest(seen []atomic.Int32) question {
+	q := c.resolving()
 	var least int32
 	return question{
-		request: func(dst []byte, name int) []byte {
+		ask: func(r *fasthttp.Request, name int) {
 			least = seen[name/c.perProject()].Load()
-			return q.request(dst, name)
+			q.ask(r, name)
 		},
 		judge: func(a answer, name int) error {
 			if err := q.judge(a, name); err != nil {

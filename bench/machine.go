@@ -5,9 +5,9 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 )
 
 // A machine describes what the figures depend on most, and how quiet it was at the start.
@@ -21,21 +21,16 @@ type machine struct {
 	Go         string  `json:"go"`
 	FileSystem string  `json:"fileSystem"` // of the work folder
 	Load       float64 `json:"load"`       // load average over a minute, at the start
-	Unsteady   float64 `json:"unsteady"`   // spread of equal pieces of work at the start, as a share of their median
 }
 
-// quietLoad is the load average up to which a machine counts as idle, steadyBound the largest spread of equal pieces of
-// work.
-const (
-	quietLoad   = 0.3
-	steadyBound = 0.1
-)
+// quietLoad is the load average up to which a machine counts as idle.
+const quietLoad = 0.3
 
 // lookAtMachine takes the fingerprint. work is the folder whose disk is used.
 func lookAtMachine(work string) machine {
 	m := machine{
 		CPU: "unknown CPU", Cores: runtime.NumCPU(), Usable: runtime.GOMAXPROCS(0), FileSystem: fileSystem(work),
-		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Unsteady: unsteadiness(),
+		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
 	}
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -44,8 +39,8 @@ func lookAtMachine(work string) machine {
 	if load, err := proc.LoadAvg(); err == nil {
 		m.Load = load.Load1
 	}
-	if name := cpuModel(proc); name != "" {
-		m.CPU = name
+	if cpus, err := proc.CPUInfo(); err == nil && len(cpus) > 0 && cpus[0].ModelName != "" {
+		m.CPU = cpus[0].ModelName
 	}
 	if mem, err := proc.Meminfo(); err == nil && mem.MemTotalBytes != nil {
 		m.MemoryMiB = int(*mem.MemTotalBytes >> 20)
@@ -78,27 +73,23 @@ func (m machine) warnings() (notes []string) {
 		notes = append(notes, fmt.Sprintf("The machine was busy before this began (load %.2f, bound %.2f): "+
 			"ratios are rough, and latencies mean little.", m.Load, quietLoad))
 	}
-	if m.Unsteady > steadyBound {
-		notes = append(notes, fmt.Sprintf("The machine was unsteady before this began: equal pieces of work took times "+
-			"that lie %.0f %% apart (bound: %.0f %%).", 100*m.Unsteady, 100*steadyBound))
-	}
 	return notes
 }
 
-// unsteadiness does the same piece of arithmetic 25 times, each long enough to be interrupted by other work on the
-// processor. It returns the distance between the fastest and the third slowest, as a share of the median.
-func unsteadiness() float64 {
-	const pieces, steps = 25, 10_000_000
-	var took latencies
-	var x uint64 = 1
-	for range pieces {
-		began := time.Now()
-		for range steps {
-			x = x*6364136223846793005 + 1442695040888963407
-		}
-		took = append(took, time.Since(began))
+// fileSystems names the usual file systems by their number in statfs.
+var fileSystems = map[int64]string{
+	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs",
+	unix.OVERLAYFS_SUPER_MAGIC: "overlayfs", unix.TMPFS_MAGIC: fsTmpfs,
+}
+
+// fileSystem returns the type of the file system that holds a folder.
+func fileSystem(dir string) string {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return "unknown"
 	}
-	runtime.KeepAlive(x) // keeps the compiler from removing the arithmetic
-	p := took.percentiles(0, 0.5, 1-2.0/pieces)
-	return float64(p[2]-p[0]) / float64(p[1])
+	if name, ok := fileSystems[int64(st.Type)]; ok {
+		return name
+	}
+	return fmt.Sprintf("%#x (statfs f_type)", st.Type)
 }

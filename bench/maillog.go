@@ -55,7 +55,7 @@ func (m *mailBench) readLog(ctx context.Context, rep *report) error {
 // fillLog sends until a project's log has at least the given number of entries, and returns how many it has.
 func (m *mailBench) fillLog(ctx context.Context, s mailServer, slug string, want int) (int, error) {
 	for {
-		cl := newMailClient(s.addr, s.key)
+		cl := s.client()
 		has, _, err := cl.readLog(slug, 1)
 		cl.close()
 		if err != nil || has >= want {
@@ -87,7 +87,7 @@ func (c *client) readLog(slug string, page int) (total, entries int, err error) 
 // readsLog is a side that reads one page of a log of total entries. Each answer must be a full page.
 func readsLog(s mailServer, slug string, page, total int) *side {
 	return &side{name: s.name, pid: s.pid, worker: func(int) worker {
-		cl := newMailClient(s.addr, s.key)
+		cl := s.client()
 		return worker{close: cl.close, do: func() error {
 			has, entries, err := cl.readLog(slug, page)
 			if err == nil && (has != total || entries != logPage) {

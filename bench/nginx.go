@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +52,7 @@ func (b *bench) nginx(ctx context.Context, c *corpus, size int) (*server, error)
 	s := &server{name: nginxName, addr: addr}
 	cmd := exec.Command(program, "-e", "stderr", "-p", dir, "-c", conf)
 	cmd.Dir = dir
-	return s, b.start(ctx, s, cmd, func() error { return answersHTTP(addr, "/", http.StatusUnauthorized) })
+	return s, b.start(ctx, s, cmd, func() error { return answersHTTP(addr, "/", 401) })
 }
 
 // nginxText is a configuration with the domains in one map and the key in another.

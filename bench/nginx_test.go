@@ -28,7 +28,7 @@ func TestNginx(t *testing.T) {
 	if mem, err := s.memory(); err != nil || mem.peak < 1 {
 		t.Errorf("memory %+v, %v", mem, err)
 	}
-	stranger := newClient(s.addr, c.key)
+	stranger := newClient(s.addr, keyField, c.key)
 	defer stranger.close()
 	if a, err := stranger.resolve([]byte("nobody.unknown.example")); err != nil || a.status != 404 {
 		t.Errorf("asked for a stranger: %d, %v", a.status, err)

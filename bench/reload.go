@@ -75,7 +75,7 @@ func (b *bench) timeSaves(ctx context.Context, s *server, c *corpus, rep *report
 // a pause of nil it asks once.
 func saves(s *server, c *corpus, how saver, pause func()) *side {
 	return &side{name: how.name, pid: s.pid, worker: func(int) worker {
-		cl, n := newClient(s.addr, c.key), 0
+		cl, n := newClient(s.addr, keyField, c.key), 0
 		return worker{close: cl.close, do: func() error {
 			n++
 			project := n * 97 % c.Projects
@@ -109,7 +109,7 @@ func (b *bench) rewriteUnderLoad(ctx context.Context, s *server, c *corpus, rep 
 		return err
 	}
 	schedule, seen := c.zipf(), make([]atomic.Int32, c.Projects)
-	asking := load{side: asks(s, schedule, func() question { return c.newest(s.addr, seen) }), workers: b.connections}
+	asking := load{side: asks(s, schedule, func() question { return c.newest(seen) }), workers: b.connections}
 	var err error
 	if asking.rate, err = b.halfRate(ctx, asking.side); err != nil {
 		return err

@@ -3,14 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 )
-
-// A contender is a server that resolve compares: fingerpost, the floor, nginx, in this order in every list.
-type contender struct {
-	*side
-	server *server
-}
 
 // sweep are the numbers of connections that are compared, sweepRounds bounds the rounds of each.
 var sweep = []int{1, 16, 256}
@@ -29,7 +22,7 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 	}
 	var turns []*turn
 	for _, one := range all {
-		turns = append(turns, b.fullSpeed(one.side))
+		turns = append(turns, b.fullSpeed(one))
 	}
 	before, err := s.metrics()
 	if err != nil {
@@ -58,7 +51,7 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 	if err := compareMemory(all, rep); err != nil {
 		return nil, err
 	}
-	if err := b.latencyAtHalf(ctx, all, turns, rep); err != nil {
+	if err := b.latencyAtHalf(ctx, all, ours.median(perSecond)/2, rep); err != nil {
 		return nil, err
 	}
 	if err := b.sweepConnections(ctx, all, rep); err != nil {
@@ -69,8 +62,9 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 	return rep, nil
 }
 
-// contenders starts everything that s is compared with, with answers of the same size. notes names what is left out.
-func (b *bench) contenders(ctx context.Context, s *server, c *corpus) (all []contender, notes []string, err error) {
+// contenders returns fingerpost, the floor and nginx, in this order, with answers of the same size. notes names what is
+// left out.
+func (b *bench) contenders(ctx context.Context, s *server, c *corpus) (all []*side, notes []string, err error) {
 	schedule := c.zipf()
 	size, err := answerSize(s, c, schedule[:200])
 	if err != nil {
@@ -91,19 +85,19 @@ func (b *bench) contenders(ctx context.Context, s *server, c *corpus) (all []con
 		b.say("%s", notes[0])
 	}
 	for _, one := range servers {
-		all = append(all, contender{resolves(one, c, schedule), one})
+		all = append(all, resolves(one, c, schedule))
 	}
 	return all, append(notes, fmt.Sprintf("A body has %d bytes.", size)), nil
 }
 
-func compareMemory(all []contender, rep *report) error {
-	ours, err := all[0].server.memory()
+func compareMemory(all []*side, rep *report) error {
+	ours, err := memoryOf(processes(all[0].pid)...)
 	if err != nil {
 		return err
 	}
 	rep.add(measured("resident memory", "MiB", ours.now))
 	for i, one := range all[1:] {
-		theirs, err := one.server.memory()
+		theirs, err := memoryOf(processes(one.pid)...)
 		if err != nil {
 			return err
 		}
@@ -117,18 +111,11 @@ func compareMemory(all []contender, rep *report) error {
 	return nil
 }
 
-// latencyAtHalf asks all at half of the rate that fingerpost reaches. A server that does not reach well over that rate
-// is left out.
-func (b *bench) latencyAtHalf(ctx context.Context, all []contender, full []*turn, rep *report) error {
-	rate := full[0].median(perSecond) / 2
+// latencyAtHalf asks all at half of the rate that fingerpost reaches.
+func (b *bench) latencyAtHalf(ctx context.Context, all []*side, rate float64, rep *report) error {
 	var turns []*turn
-	var slow []string
-	for i, one := range all {
-		if i > 0 && full[i].median(perSecond) < 1.3*rate {
-			slow = append(slow, one.name)
-			continue
-		}
-		turns = append(turns, b.turn(one.name, load{side: one.side, workers: b.connections, rate: rate}))
+	for _, one := range all {
+		turns = append(turns, b.turn(one.name, load{side: one, workers: b.connections, rate: rate}))
 	}
 	if err := b.alternate(ctx, turns...); err != nil {
 		return err
@@ -144,20 +131,17 @@ func (b *bench) latencyAtHalf(ctx context.Context, all []contender, full []*turn
 		rep.add(rows...)
 	}
 	rep.note("Latencies at %.0f requests a second at random moments, on %d connections.", rate, b.connections)
-	if len(slow) > 0 {
-		rep.note("Left out of these, since they do not reach 1.3 times that rate: %s.", strings.Join(slow, ", "))
-	}
 	return nil
 }
 
 // sweepConnections asks at full speed over few connections and over many.
-func (b *bench) sweepConnections(ctx context.Context, all []contender, rep *report) error {
+func (b *bench) sweepConnections(ctx context.Context, all []*side, rep *report) error {
 	for _, connections := range sweep {
 		at := *b
 		at.connections, at.rounds = connections, min(sweepRounds, b.rounds)
 		at.round /= 2
 		b.say("%d connections", connections)
-		ours, floor := at.fullSpeed(all[0].side), at.fullSpeed(all[1].side)
+		ours, floor := at.fullSpeed(all[0]), at.fullSpeed(all[1])
 		if err := at.alternate(ctx, ours, floor); err != nil {
 			return err
 		}
@@ -170,17 +154,13 @@ func (b *bench) sweepConnections(ctx context.Context, all []contender, rep *repo
 
 // answerSize returns the mean length of the bodies of names.
 func answerSize(s *server, c *corpus, names []uint32) (int, error) {
-	cl := newClient(s.addr, c.key)
+	cl := newClient(s.addr, keyField, c.key)
 	defer cl.close()
 	total := 0
 	for _, name := range names {
-		host := c.appendHost(nil, int(name))
-		a, err := cl.resolve(host)
+		a, err := cl.must("GET", resolvePath+string(c.appendHost(nil, int(name))), nil)
 		if err != nil {
 			return 0, err
-		}
-		if a.status != 200 {
-			return 0, fmt.Errorf("resolve %s: status %d: %s", host, a.status, a.body)
 		}
 		total += len(a.body)
 	}

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 )
 
 // A server is a process under measurement: fingerpost, a baseline or a peer.
@@ -44,7 +43,7 @@ func (b *bench) start(ctx context.Context, s *server, cmd *exec.Cmd, ready func(
 	}
 	defer logFile.Close()
 	cmd.Stdout, cmd.Stderr = logFile, logFile
-	endWithBench(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // it ends if bench is killed
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", s.name, err)
@@ -93,16 +92,13 @@ func freeAddress() (string, error) {
 
 // answersHTTP returns an error unless a GET of the path has the status.
 func answersHTTP(addr, path string, status int) error {
-	client := http.Client{Timeout: clientTimeout}
-	res, err := client.Get("http://" + addr + path)
-	if err != nil {
-		return err
+	c := newClient(addr)
+	defer c.close()
+	a, err := c.call("GET", path, nil)
+	if err == nil && a.status != status {
+		err = fmt.Errorf("GET %s: status %d, want %d", path, a.status, status)
 	}
-	defer res.Body.Close()
-	if res.StatusCode != status {
-		return fmt.Errorf("GET %s: %s, want %d", path, res.Status, status)
-	}
-	return nil
+	return err
 }
 
 // buildBinary builds fingerpost from this checkout into the work folder, unless a ready one was named.
@@ -149,7 +145,7 @@ func (b *bench) node(ctx context.Context, name, what string, flags ...string) (*
 		cmd = exec.Command("taskset", append([]string{"-c", cpu, b.binary}, args...)...)
 	}
 	cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD="+sinkPassword, "BENCH_JWT_SECRET="+tokenSecret)
-	if err := b.start(ctx, s, cmd, func() error { return answersHTTP(ops, "/readyz", http.StatusOK) }); err != nil {
+	if err := b.start(ctx, s, cmd, func() error { return answersHTTP(ops, "/readyz", 200) }); err != nil {
 		return nil, err
 	}
 	s.name = "fingerpost"
@@ -224,6 +220,17 @@ func processCPU(pid int) (total time.Duration, err error) {
 	return total, nil
 }
 
+// cpuClock returns the CPU time of a process so far, without its children, in nanoseconds. The number of the clock is
+// that of clock_getcpuclockid(3).
+func cpuClock(pid int) (time.Duration, error) {
+	const scheduled = 2
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|scheduled), &ts); err != nil {
+		return 0, fmt.Errorf("read the CPU clock of process %d: %w", pid, err)
+	}
+	return time.Duration(ts.Nano()), nil
+}
+
 // memory is resident memory in MiB.
 type memory struct{ now, peak float64 }
 
@@ -247,21 +254,21 @@ func mib[N int64 | uint64](bytes N) float64 { return float64(bytes) / (1 << 20) 
 
 // metrics reads the server's metrics: the value by everything that stands before it in a line.
 func (s *server) metrics() (map[string]float64, error) {
-	client := http.Client{Timeout: clientTimeout}
-	res, err := client.Get("http://" + s.ops + "/metrics")
+	c := newClient(s.ops)
+	defer c.close()
+	a, err := c.must("GET", "/metrics", nil)
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}
-	defer res.Body.Close()
 	metrics := map[string]float64{}
-	lines := bufio.NewScanner(res.Body)
-	for lines.Scan() {
-		at := strings.LastIndexByte(lines.Text(), ' ')
-		if v, err := strconv.ParseFloat(lines.Text()[at+1:], 64); at > 0 && err == nil {
-			metrics[lines.Text()[:at]] = v
+	for line := range strings.Lines(string(a.body)) {
+		line = strings.TrimSpace(line)
+		at := strings.LastIndexByte(line, ' ')
+		if v, err := strconv.ParseFloat(line[at+1:], 64); at > 0 && err == nil {
+			metrics[line[:at]] = v
 		}
 	}
-	return metrics, lines.Err()
+	return metrics, nil
 }
 
 // hitShare is the part of lookups between two readings of the metrics that the cache answered.

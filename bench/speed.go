@@ -116,13 +116,10 @@ type operation struct {
 func readsLists(one *build) *side {
 	pages := max(1, one.corpus.Projects/100)
 	return &side{name: "a page", pid: one.server.pid, worker: func(int) worker {
-		cl, n := newClient(one.server.addr, one.corpus.key), 0
+		cl, n := newClient(one.server.addr, keyField, one.corpus.key), 0
 		return worker{close: cl.close, do: func() error {
 			n++
-			a, err := cl.call("GET", fmt.Sprintf("/api/platform/projects?limit=100&page=%d", 1+n*7%pages), nil)
-			if err == nil && a.status != 200 {
-				err = fmt.Errorf("status %d: %s", a.status, a.body)
-			}
+			_, err := cl.must("GET", fmt.Sprintf("/api/platform/projects?limit=100&page=%d", 1+n*7%pages), nil)
 			return err
 		}}
 	}}

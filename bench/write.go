@@ -120,8 +120,7 @@ func writes(name string, pid int, c *corpus, own [][]int, open func() (write fun
 // served writes through the API. An answer other than 200 with the new value is an error.
 func served(s *server, c *corpus, own [][]int) *side {
 	return writes(s.name, s.pid, c, own, func() (func(project, revision int) error, func()) {
-		cl := newClient(s.addr, c.key)
-		_ = cl.connect() // now, so that it costs the first write nothing; an error comes again with it
+		cl := newClient(s.addr, keyField, c.key)
 		return func(project, revision int) error {
 			slug := c.slugs[project]
 			field := fmt.Appendf(nil, `"description":%q`, description(slug, revision))
