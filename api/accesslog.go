@@ -3,13 +3,11 @@ package api
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"runtime/debug"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
-	"fingerpost/api/events"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -41,15 +39,6 @@ func (l *accessLog) request(ctx *fasthttp.RequestCtx, method, pattern string, ke
 		}
 	}
 	l.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
-}
-
-// stream adds a stream of the change feed that has ended.
-func (l *accessLog) stream(keyID, id string, begun time.Time, why events.Ending, sent int64) {
-	l.LogAttrs(context.Background(), slog.LevelInfo, "request",
-		slog.String("method", http.MethodGet), slog.String("path", eventsPath), slog.Int("status", http.StatusOK),
-		slog.Float64("duration_ms", float64(time.Since(begun).Microseconds())/1000),
-		slog.String("request_id", id), slog.String("key", keyID),
-		slog.Int64("events", sent), slog.String("ended", string(why)))
 }
 
 // methodLabel returns the method, or "other": a client may invent methods, and metrics must stay few.

@@ -12,9 +12,9 @@
 // allocates nothing.
 //
 // A route's handler checks key, path, query and permission in this order, and reads the body last (package web).
-// web/write.go lists the steps of a write, mailapi/send.go those of a send, resolve.go those of a resolve. events.go hands
-// the connection of an event stream to package events. Package gateway answers gateways, on a listener of their own or
-// with a key on the main one; fastcheck.go answers their plain checks. Options.Docs answers what is below /docs/.
+// web/write.go lists the steps of a write, mailapi/send.go those of a send, resolve.go those of a resolve. Package
+// events answers for the change feed. Package gateway answers gateways, on a listener of their own or with a key on the
+// main one; fastcheck.go answers their plain checks. Options.Docs answers what is below /docs/.
 //
 // What it needs. A resolver to read from; Files, which takes the writes, an Explainer, which knows where values come
 // from, and a Mailer, by interfaces that it declares. Writes go to the config folder only, never to the store.

@@ -34,12 +34,11 @@ func (service Services) of(routes []web.Route) (table []route) {
 
 // routes lists every call. A GET route also serves HEAD, and every path answers OPTIONS.
 func (s *Server) routes() []route {
-	return append(s.rooms.routes(), Platform.of([]web.Route{
+	return append(s.rooms.routes(), Platform.of(append(s.streams.Routes(),
 		web.Call("GET", openAPIPath, 0, 0, s.describe),
 		web.Call("GET", resolvePath, resolvePermissions, 0, nil), // handle takes it before it asks the router
 		web.Call("POST", resolvePath, resolvePermissions, 0, s.resolveBatch),
-		web.Call("GET", eventsPath, resolvePermissions, 0, s.streamEvents),
-	})...)
+	))...)
 }
 
 // A routing finds the handler of a request.

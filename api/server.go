@@ -175,7 +175,7 @@ func New(o Options) (*Server, error) {
 	s.rooms = newRooms(&s.o, s.keys, s.cacheControl)
 	s.bodies = web.NewBodyBudget(s.o.Limits.Bodies, s.o.Limits.BodiesPerKey)
 	s.streams = events.New(events.Options{
-		Feed: o.Resolver.Events(), Renew: s.renewKey, Logger: o.Logger,
+		Live: o.Resolver, Logger: o.Logger,
 		Limit: s.o.Limits.Streams, PerKey: s.o.Limits.StreamsPerKey, Heartbeat: s.o.Limits.Heartbeat, Write: s.o.Limits.Write,
 	})
 	s.router = s.newRouting()

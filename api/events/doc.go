@@ -1,4 +1,5 @@
-// Package events serves open streams of the change feed as Server-Sent Events (HTML standard, section 9.2).
+// Package events answers GET /events: it serves open streams of the change feed as Server-Sent Events (HTML standard,
+// section 9.2).
 //
 // What it promises. A stream starts behind a revision and gets each later event that its key may see, in order, each
 // with an id that the client sends back as Last-Event-ID. A comment shows every Heartbeat that the connection lives. A
@@ -15,6 +16,6 @@
 // events are written from the feed's own bytes. A slow client costs no more than that: its stream falls behind in the
 // feed's history and gets a reset if the history no longer reaches back.
 //
-// What it needs. The caller has checked the request, has taken the connection from the HTTP library and passes the
-// response's head. Package events knows no HTTP library and writes no log but that of a panic.
+// What it needs. The connection of a request that is checked up to its key, and Live, which has the feed and the keys of
+// now. Package gate lends the connection without its framing.
 package events

@@ -1,12 +1,16 @@
 package events
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"time"
 
+	"fingerpost/api/web"
 	"fingerpost/resolver"
 )
 
@@ -26,71 +30,46 @@ var (
 	errInput   = errors.New("the client sends too much")
 )
 
-// A Conn is the connection of a stream. Deadlines may be set while a Read or Write runs.
-type Conn interface {
-	Read([]byte) (int, error)
-	Write([]byte) (int, error)
-	SetReadDeadline(time.Time) error
-	SetWriteDeadline(time.Time) error
-	// Close ends the connection in good order: what has been written arrives.
-	Close() error
-	// Abort cuts the connection and drops what is on its way. It may follow Close.
-	Abort()
-}
-
-// A Stream is what Start serves.
-type Stream struct {
-	Conn Conn
-	Key  *resolver.Key
-	// After is the revision behind which the client resumes, if Resumes is true. A new client starts at the newest.
-	After   uint64
-	Resumes bool
-	// Head is the response's head; Chunked is true if it announces a chunked body.
-	Head    []byte
-	Chunked bool
-	// RequestID is for the log.
-	RequestID string
-	// Ended is called once, when the connection is closed, with the number of events that were sent.
-	Ended func(why Ending, events int64)
-}
-
 // A stream is an open event stream. All but wake and hurry belongs to its goroutine.
 type stream struct {
-	Stream
-	streams *Streams
-	out     writer
-	cursor  resolver.Cursor
-	key     *resolver.Key // Key as it is declared now
-	comment time.Time     // when the next comment is due
-	input   int           // bytes that the client has sent
-	drop    [64]byte      // where they go
-	sent    int64         // events
+	streams   *Streams
+	conn      streamConn
+	requestID string
+	begun     time.Time // when the request came
+	out       writer
+	cursor    resolver.Cursor
+	key       *resolver.Key // as it is declared now
+	comment   time.Time     // when the next comment is due
+	input     int           // bytes that the client has sent
+	drop      [64]byte      // where they go
+	sent      int64         // events
 }
 
-func newStream(s *Streams, o Stream) *stream {
-	st := &stream{Stream: o, streams: s, key: o.Key}
-	st.out = newWriter(o.Head, o.Chunked, st.write)
-	st.Head = nil
+// newStream makes the stream of a request, which it does not hold. The client resumes behind the revision after, or
+// starts at the newest.
+func newStream(s *Streams, r *web.Request, after uint64, resumes bool) *stream {
+	st := &stream{streams: s, conn: streamConn{r.Conn}, requestID: web.RequestID(r.Ctx), begun: r.Ctx.Time(), key: r.Key}
+	st.out = newWriter(streamHead(r.Ctx), r.Ctx.Request.Header.IsHTTP11(), st.write)
 	// Clients that come back together after a restart must not get their comments together.
 	st.comment = time.Now().Add(s.Heartbeat/2 + rand.N(s.Heartbeat/2+1))
-	if o.Resumes {
-		st.cursor = s.Feed.After(o.After)
+	if resumes {
+		st.cursor = s.feed.After(after)
 		return st
 	}
 	var revision uint64
-	st.cursor, revision = s.Feed.Newest()
+	st.cursor, revision = s.feed.Newest()
 	// An id without data is not an event, but the client sends it back, even if nothing happens until then.
 	st.out.id(revision)
 	return st
 }
 
 // wake ends the stream's wait. Any goroutine may call it.
-func (s *stream) wake() { _ = s.Conn.SetReadDeadline(time.Unix(1, 0)) }
+func (s *stream) wake() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) }
 
 // hurry gives a write, also one that is under way, the time that is left once the server stops. Any goroutine may call
 // it.
 func (s *stream) hurry() {
-	_ = s.Conn.SetWriteDeadline(time.Now().Add(min(s.streams.Write, lastWrite)))
+	_ = s.conn.SetWriteDeadline(time.Now().Add(min(s.streams.Write, lastWrite)))
 }
 
 // serve runs the stream until it ends, and closes its connection.
@@ -98,17 +77,17 @@ func (s *stream) serve() {
 	why := EndFault
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.streams.Logger.Error("event stream panicked", "request_id", s.RequestID, "cause", cause, "stack",
+			s.streams.Logger.Error("event stream panicked", "request_id", s.requestID, "cause", cause, "stack",
 				string(debug.Stack()))
 		}
-		s.Conn.Abort()
-		s.Ended(why, s.sent)
+		s.conn.cut()
+		s.log(why)
 		s.streams.remove(s, why) // last: Wait waits for it
 	}()
 	err := s.run()
 	why = s.reason(err)
 	if (err == errKey || err == errStopped) && s.out.end() == nil {
-		_ = s.Conn.Close() // Abort alone could overtake the end of the stream
+		s.conn.end() // cut alone could overtake the end of the stream
 	}
 }
 
@@ -119,7 +98,7 @@ func (s *stream) run() error {
 	}
 	for {
 		// Set the deadline before reading the feed: a wake that comes from here on ends the wait below.
-		if err := s.Conn.SetReadDeadline(s.due()); err != nil {
+		if err := s.conn.SetReadDeadline(s.due()); err != nil {
 			return err
 		}
 		stopping := s.streams.stopping() // before reading the feed: events from before Stop are delivered
@@ -158,7 +137,7 @@ func (s *stream) due() time.Time {
 func (s *stream) wait() error {
 	s.out.text = nil // idle streams hold no buffer
 	for s.input < maxInput {
-		n, err := s.Conn.Read(s.drop[:])
+		n, err := s.conn.Read(s.drop[:])
 		s.input += n
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -204,8 +183,8 @@ func (s *stream) sendEvents() error {
 // renewKey replaces the key with the one that is declared now. same reports whether that one reaches the same projects.
 func (s *stream) renewKey() (same bool, err error) {
 	was := s.key
-	now := s.streams.Renew(was)
-	if now == nil {
+	now := s.streams.Live.Keys().Lookup([]byte(was.ID))
+	if now == nil || now.Hash != was.Hash || now.Allow&mayRead == 0 {
 		return false, errKey
 	}
 	s.key = now
@@ -214,14 +193,23 @@ func (s *stream) renewKey() (same bool, err error) {
 
 // write writes all of b in the time that the client has for it.
 func (s *stream) write(b []byte) error {
-	if err := s.Conn.SetWriteDeadline(time.Now().Add(s.streams.Write)); err != nil {
+	if err := s.conn.SetWriteDeadline(time.Now().Add(s.streams.Write)); err != nil {
 		return err
 	}
 	if s.streams.stopping() { // Stop's own call of hurry may have come before the line above
 		s.hurry()
 	}
-	_, err := s.Conn.Write(b)
+	_, err := s.conn.Write(b)
 	return err
+}
+
+// log writes the line of the access log for a stream that has ended.
+func (s *stream) log(why Ending) {
+	s.streams.Logger.LogAttrs(context.Background(), slog.LevelInfo, "request",
+		slog.String("method", http.MethodGet), slog.String("path", path), slog.Int("status", http.StatusOK),
+		slog.Float64("duration_ms", float64(time.Since(s.begun).Microseconds())/1000),
+		slog.String("request_id", s.requestID), slog.String("key", s.key.ID),
+		slog.Int64("events", s.sent), slog.String("ended", string(why)))
 }
 
 // reason is the ending that an error of run stands for.

@@ -30,12 +30,17 @@ const (
 	EndFault    Ending = "fault"    // a bug
 )
 
+// Live has the feed, and the keys as they are declared now; *resolver.Resolver implements it.
+type Live interface {
+	Events() *resolver.Feed
+	Keys() *resolver.KeySet
+	Position() catalog.Position
+}
+
 // Options say what Streams serves. All fields are required.
 type Options struct {
-	Feed *resolver.Feed
-	// Renew returns a key as it is declared now, nil if it may no longer read events.
-	Renew func(*resolver.Key) *resolver.Key
-	// Logger takes the panics.
+	Live Live
+	// Logger takes a line for each stream that has ended, and the panics.
 	Logger *slog.Logger
 	// Limit is how many streams may be open, PerKey how many of one key.
 	Limit, PerKey int
@@ -55,32 +60,34 @@ const (
 // Streams are the open event streams of a server. Safe for concurrent use.
 type Streams struct {
 	Options
+	feed    *resolver.Feed
 	stopped chan struct{} // closed by Stop
 	drained chan struct{} // closed when Stop has been called and no stream is open
 
-	mu     sync.Mutex // guards what follows
-	open   map[*stream]struct{}
-	keys   map[string]int // number of open streams by key id
-	ended  map[Ending]uint64
-	waking bool // the goroutine of wakeAll runs
+	mu      sync.Mutex           // guards what follows
+	streams map[*stream]struct{} // the open ones
+	keys    map[string]int       // number of open streams by key id
+	ended   map[Ending]uint64
+	waking  bool // the goroutine of wakeAll runs
 }
 
 // New makes Streams with none open.
 func New(o Options) *Streams {
 	return &Streams{
-		Options: o, open: map[*stream]struct{}{}, keys: map[string]int{}, ended: map[Ending]uint64{},
+		Options: o, feed: o.Live.Events(),
+		streams: map[*stream]struct{}{}, keys: map[string]int{}, ended: map[Ending]uint64{},
 		stopped: make(chan struct{}), drained: make(chan struct{}),
 	}
 }
 
-// Room returns a *catalog.Error if the key must not open another stream now.
-func (s *Streams) Room(keyID string) error {
+// room returns a *catalog.Error if the key must not open another stream now.
+func (s *Streams) room(keyID string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.stopping():
 		return refuseStopping
-	case len(s.open) >= s.Limit:
+	case len(s.streams) >= s.Limit:
 		return refuseFull
 	case s.keys[keyID] >= s.PerKey:
 		return refuseKeyFull
@@ -92,7 +99,7 @@ func (s *Streams) Room(keyID string) error {
 func (s *Streams) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.open)
+	return len(s.streams)
 }
 
 // EachEnding yields for each reason how many streams have ended for it.
@@ -104,14 +111,13 @@ func (s *Streams) EachEnding(yield func(reason string, count uint64)) {
 	}
 }
 
-// Start serves a stream in a goroutine of its own, and owns its connection. A stream that starts after Stop ends at
+// start serves a stream in a goroutine of its own, and owns its connection. A stream that starts after Stop ends at
 // once.
-func (s *Streams) Start(o Stream) {
-	st := newStream(s, o)
+func (s *Streams) start(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open[st] = struct{}{}
-	s.keys[o.Key.ID]++
+	s.streams[st] = struct{}{}
+	s.keys[st.key.ID]++
 	if !s.waking && !s.stopping() {
 		s.waking = true
 		go s.wakeAll()
@@ -123,9 +129,9 @@ func (s *Streams) remove(st *stream, why Ending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended[why]++
-	delete(s.open, st)
-	if s.keys[st.Key.ID]--; s.keys[st.Key.ID] == 0 {
-		delete(s.keys, st.Key.ID)
+	delete(s.streams, st)
+	if s.keys[st.key.ID]--; s.keys[st.key.ID] == 0 {
+		delete(s.keys, st.key.ID)
 	}
 	s.checkDrained()
 }
@@ -136,7 +142,7 @@ func (s *Streams) wakeAll() {
 	defer pause.Stop()
 	var all []*stream
 	for {
-		changed := s.Feed.Changed()
+		changed := s.feed.Changed()
 		all = s.appendOpen(all[:0])
 		for i, st := range all {
 			st.wake()
@@ -160,7 +166,7 @@ func (s *Streams) wakeAll() {
 func (s *Streams) appendOpen(dst []*stream) []*stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for st := range s.open {
+	for st := range s.streams {
 		dst = append(dst, st)
 	}
 	return dst
@@ -174,7 +180,7 @@ func (s *Streams) Stop() {
 		return
 	}
 	close(s.stopped)
-	for st := range s.open {
+	for st := range s.streams {
 		st.hurry()
 		st.wake()
 	}
@@ -192,7 +198,7 @@ func (s *Streams) stopping() bool {
 
 // checkDrained closes drained once it holds. The caller holds mu.
 func (s *Streams) checkDrained() {
-	if len(s.open) > 0 || !s.stopping() {
+	if len(s.streams) > 0 || !s.stopping() {
 		return
 	}
 	select {

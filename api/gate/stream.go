@@ -27,10 +27,10 @@ func (c *Conn) Linger() { c.lingers.Store(true) }
 // Abort cuts the socket. The goroutine that uses the connection then closes it.
 func (c *Conn) Abort() { c.raw.Close() }
 
-// BeginStream prepares a connection that carries no more messages. It drops the messages' memory, limits the system's
+// BeginStream prepares a connection that carries no more messages. It drops the messages' memory and the State, limits the system's
 // send buffer to sendBuffer bytes, and disconnects a peer that has not acknowledged sent data for unacked.
 func (c *Conn) BeginStream(sendBuffer int, unacked time.Duration) {
-	c.head, c.in = nil, reading{}
+	c.head, c.in, c.State = nil, reading{}, nil
 	if b, ok := c.raw.(interface{ SetWriteBuffer(int) error }); ok {
 		_ = b.SetWriteBuffer(sendBuffer) // if it fails, a client that does not read costs more
 	}
@@ -42,6 +42,3 @@ func (c *Conn) ReadStream(p []byte) (int, error) { return c.Conn.Read(p) }
 
 // WriteStream is described at ReadStream.
 func (c *Conn) WriteStream(p []byte) (int, error) { return c.Conn.Write(p) }
-
-// Wake makes a waiting ReadStream return an error.
-func (c *Conn) Wake() { _ = c.raw.SetReadDeadline(time.Now()) }

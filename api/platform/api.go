@@ -1,6 +1,6 @@
 // Package platform answers the calls of /api/platform: projects, domains, settings, search, the audit trail, commits,
-// proposals. Keys are in package keys, and resolve and the change feed in package api. api/openapi.yaml describes all of
-// them to clients.
+// proposals. Keys are in package keys, the change feed is in package events, and resolve in package api.
+// api/openapi.yaml describes all of them to clients.
 //
 // What it promises. A key sees the projects that it covers, and no more in lists, searches, plans and errors than in
 // single reads. A write works on what the file says when it is made, and its preconditions are checked there. A list of

@@ -1,4 +1,4 @@
-package api
+package events
 
 import (
 	"errors"
@@ -9,21 +9,26 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"fingerpost/api/events"
+	"fingerpost/api/gate"
 	"fingerpost/api/web"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
 const (
-	eventsPath        = "/api/platform/events"
-	contentEvents     = "text/event-stream" // UTF-8 by definition
+	path              = "/api/platform/events"
+	contentType       = "text/event-stream" // UTF-8 by definition
 	headerLastEventID = "Last-Event-ID"
+
+	mayRead = catalog.MayResolve | catalog.MayRead
 )
 
-// streamEvents answers GET /events with Server-Sent Events. It takes the connection out of the HTTP library's hands and
-// gives it to package events.
-func (s *Server) streamEvents(r *web.Request) error {
+// Routes lists the one call.
+func (s *Streams) Routes() []web.Route {
+	return []web.Route{web.Call("GET", path, mayRead, 0, s.open)}
+}
+
+// open answers GET /events with Server-Sent Events. It takes the connection out of the HTTP library's hands.
+func (s *Streams) open(r *web.Request) error {
 	after, resumes, err := s.lastEventID(&r.Ctx.Request.Header)
 	if err != nil {
 		return err
@@ -31,27 +36,21 @@ func (s *Server) streamEvents(r *web.Request) error {
 	if err := r.Permit(); err != nil {
 		return err
 	}
-	if err := s.streams.Room(r.Key.ID); err != nil {
+	if err := s.room(r.Key.ID); err != nil {
 		return err
 	}
 	h := &r.Ctx.Response.Header
-	h.SetContentType(contentEvents)
+	h.SetContentType(contentType)
 	h.Set("X-Accel-Buffering", "no") // otherwise nginx holds events until it has 4 KiB of them
 	if r.Ctx.IsHead() {
 		web.HeadChunked(r.Ctx)
 		return nil
 	}
-	c, keyID, id, begun := connOf(r.Ctx), r.Key.ID, web.RequestID(r.Ctx), r.Ctx.Time() // Ended must not hold the request
-	stream := events.Stream{
-		Conn: streamConn{c}, Key: r.Key, After: after, Resumes: resumes, RequestID: id,
-		Head: streamHead(r.Ctx), Chunked: r.Ctx.Request.Header.IsHTTP11(),
-		Ended: func(why events.Ending, sent int64) { s.access.stream(keyID, id, begun, why, sent) },
-	}
+	st := newStream(s, r, after, resumes)
 	r.Ctx.HijackSetNoResponse(true)
 	r.Ctx.Hijack(func(net.Conn) {
-		c.body = nil // there are no more requests
-		c.BeginStream(streamSendBuffer, max(3*s.o.Limits.Heartbeat, leastUnacked))
-		s.streams.Start(stream)
+		st.conn.BeginStream(streamSendBuffer, max(3*s.Heartbeat, leastUnacked))
+		s.start(st)
 	})
 	return nil
 }
@@ -81,31 +80,23 @@ const (
 	leastUnacked = 30 * time.Second
 )
 
-// A streamConn is a conn without the gate's framing and without the deadlines of requests.
-type streamConn struct{ *conn }
+// A streamConn is a connection without the gate's framing and without the deadlines of requests.
+type streamConn struct{ *gate.Conn }
 
 func (c streamConn) Read(b []byte) (int, error)  { return c.ReadStream(b) }
 func (c streamConn) Write(b []byte) (int, error) { return c.WriteStream(b) }
 
-// Close reads what the client still sends for a moment: a reset could overtake the end of the stream.
-func (c streamConn) Close() error {
+// end ends the connection in good order: what has been written arrives. It reads what the client still sends for a
+// moment, since a reset could overtake the end of the stream.
+func (c streamConn) end() {
 	c.Linger()
-	return c.conn.Close()
+	_ = c.Close()
 }
 
-// Abort implements events.Conn.
-func (c streamConn) Abort() {
-	c.conn.Abort()
-	_ = c.conn.Close()
-}
-
-// renewKey returns the key as it is declared now, nil if it was revoked or replaced or may no longer read events.
-func (s *Server) renewKey(was *resolver.Key) *resolver.Key {
-	now := s.resolver.Keys().Lookup([]byte(was.ID))
-	if now == nil || now.Hash != was.Hash || now.Allow&resolvePermissions == 0 {
-		return nil
-	}
-	return now
+// cut drops what is on its way. It may follow end.
+func (c streamConn) cut() {
+	c.Abort()
+	_ = c.Close()
 }
 
 // maxEventIDDigits is the length of the largest revision.
@@ -113,7 +104,7 @@ const maxEventIDDigits = 20
 
 // lastEventID reads the header with which a client resumes: a revision, or a position of this epoch. A number that is
 // too large and another epoch stand for a revision that the feed does not know, so the client gets a reset.
-func (s *Server) lastEventID(h *fasthttp.RequestHeader) (after uint64, given bool, err error) {
+func (s *Streams) lastEventID(h *fasthttp.RequestHeader) (after uint64, given bool, err error) {
 	values := h.PeekAll(headerLastEventID)
 	if len(values) > 1 {
 		return 0, false, web.InvalidField(headerLastEventID, "must be given once")
@@ -122,7 +113,7 @@ func (s *Server) lastEventID(h *fasthttp.RequestHeader) (after uint64, given boo
 		return 0, false, nil
 	}
 	if p, err := catalog.ParsePosition(string(values[0])); err == nil {
-		if p.Epoch != s.resolver.Position().Epoch {
+		if p.Epoch != s.Live.Position().Epoch {
 			p.Generation = math.MaxUint64
 		}
 		return p.Generation, true, nil
