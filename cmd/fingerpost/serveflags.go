@@ -95,11 +95,12 @@ func (f *serveFlags) addConsole(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Listen.Console, "console-listen", "", "address of the console alone (default that of --listen)")
 }
 
-// differs reports whether a flag has another value than its default: a file of variables may name every flag.
+// differs reports whether a flag is on the command line, or a variable gives it another value than its default: a file
+// of variables may name every flag.
 func differs(cmd *cobra.Command) func(flag string) bool {
 	return func(flag string) bool {
 		f := cmd.Flags().Lookup(flag)
-		return f.Changed && f.Value.String() != f.DefValue
+		return given(cmd, flag) || f.Changed && f.Value.String() != f.DefValue
 	}
 }
 

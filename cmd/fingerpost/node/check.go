@@ -72,8 +72,7 @@ func (o *Options) CheckGit() []string {
 // clusterNames is what the name of a cluster may be: it is a part of a bucket's name and of NATS subjects.
 var clusterNames = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// CheckCluster returns everything that is wrong with Cluster. set reports whether a flag has another value than its
-// default.
+// CheckCluster returns everything that is wrong with Cluster. set reports whether a flag was given.
 func (o *Options) CheckCluster(set func(flag string) bool) []string {
 	var bad []string
 	say := func(wrong bool, format string, args ...any) {
