@@ -61,8 +61,7 @@ var described = sync.OnceValues(func() (*description, error) {
 	return &description{doc: doc.(map[string]any), compiler: c, schemas: map[string]*jsonschema.Schema{}}, nil
 })
 
-// allowNull gives each schema that is nullable the type null, too. As in OpenAPI 3.0.3, "nullable" means something only next
-// to a type: with allOf or oneOf alone, a null is refused.
+// allowNull gives each schema that is nullable the type null, too. The linters allow "nullable" only next to a type.
 func allowNull(node any) {
 	switch v := node.(type) {
 	case []any:
@@ -72,7 +71,6 @@ func allowNull(node any) {
 	case map[string]any:
 		if typ, ok := v["type"].(string); ok && v["nullable"] == true {
 			v["type"] = []any{typ, "null"}
-			delete(v, "nullable")
 		}
 		for _, item := range v {
 			allowNull(item)
@@ -232,7 +230,7 @@ func (d *description) conform(a *asked) error {
 	item, op, vars := d.operation(a.method, path)
 	response, err := d.responseTo(a, path, item, op)
 	if err == nil {
-		err = a.conformResponse(response)
+		err = errors.Join(a.conformResponse(response), a.conformWords(path))
 	}
 	if a.status < 300 && op.value != nil {
 		err = errors.Join(err, a.conformRequest(item, op, vars, query))
@@ -338,6 +336,45 @@ func (a *asked) conformResponse(r docNode) (err error) {
 		err = errors.Join(err, fmt.Errorf("Content-Type %q is not as the document says", a.answer.Get("Content-Type")))
 	}
 	return errors.Join(err, schema.validateJSON(a.answerBody))
+}
+
+// conformWords checks what the document says in words only: which fields come with which code. In schemas it would be a choice
+// between objects of the same fields, of which generators make nothing.
+func (a *asked) conformWords(path string) error {
+	var answer struct {
+		Error struct {
+			Code    string
+			Details []any
+		}
+		Data json.RawMessage
+	}
+	_ = json.Unmarshal(a.answerBody, &answer) // what is no JSON has no code; conformResponse says so
+	code := answer.Error.Code
+	switch {
+	case code == "DOMAIN_NOT_ALLOWED" || code == "CONFLICT" && strings.HasPrefix(path, "/api/platform/"):
+		if len(answer.Error.Details) == 0 {
+			return fmt.Errorf("%s comes without details", code)
+		}
+	case strings.HasSuffix(path, "/smtp-config/test") && a.status == http.StatusBadRequest:
+		if (code == "VALIDATION_ERROR") != (answer.Data == nil) {
+			return fmt.Errorf("%s has the data %s", code, answer.Data)
+		}
+	case a.method == http.MethodPost && strings.HasSuffix(path, "/resolve") && a.status == http.StatusOK:
+		var entries []struct {
+			Status int
+			Code   *string
+			Result map[string]any
+		}
+		if err := json.Unmarshal(answer.Data, &entries); err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if (e.Status == http.StatusOK) != (e.Code == nil) || (e.Status == http.StatusOK) != (e.Result != nil) {
+				return fmt.Errorf("an entry has status %d, code %v and result %v", e.Status, e.Code, e.Result)
+			}
+		}
+	}
+	return nil
 }
 
 // conformRequest validates a request that was accepted.
