@@ -4,67 +4,51 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
-	"strconv"
 
 	"fingerpost/resolver/catalog"
 )
 
 // AppendAudit appends an entry of the audit trail as JSON. What an entry does not have is null.
 func AppendAudit(dst []byte, e *catalog.AuditEntry) []byte {
-	dst = appendObject(dst,
+	changes := make([]raw, len(e.Changes))
+	for i := range e.Changes {
+		changes[i] = changed(&e.Changes[i])
+	}
+	return appendObject(dst,
 		"id", e.ID,
 		"time", e.Time,
 		"generation", int64(e.Generation),
 		"action", e.Action,
 		"projectId", nullIf(e.ProjectID == 0, e.ProjectID),
-		"object", nullIf(e.Object == "", e.Object))
-	dst = append(dst[:len(dst)-1], `,"changes":[`...)
-	for i := range e.Changes {
-		dst = appendChange(appendComma(dst, i), &e.Changes[i])
-	}
-	dst = append(dst, `],`...)
-	at := len(dst)
-	dst = appendObject(dst,
+		"object", nullIf(e.Object == "", e.Object),
+		"changes", changes,
 		"door", string(e.Door),
 		"actor", nullIf(e.Actor == "", e.Actor),
 		"key", nullIf(e.Key == "", e.Key),
 		"requestId", nullIf(e.RequestID == "", e.RequestID),
 		"commit", nullIf(e.Commit == "", e.Commit),
 		"hash", hex.EncodeToString(e.Hash[:]))
-	return append(dst[:at], dst[at+1:]...) // without its opening brace
 }
 
-func appendChange(dst []byte, c *catalog.FieldChange) []byte {
-	dst = AppendString(append(dst, `{"field":`...), c.Field)
+func changed(c *catalog.FieldChange) raw {
+	fields := []any{"field", c.Field}
 	if c.Secret {
-		dst = append(dst, `,"secret":true`...)
+		fields = append(fields, "secret", true)
 	}
-	dst = appendChanged(append(dst, `,"before":`...), c.Before)
-	dst = appendChanged(append(dst, `,"after":`...), c.After)
-	return append(dst, '}')
+	return object(append(fields, "before", told(c.Before), "after", told(c.After))...)
 }
 
-// appendChanged appends a value of a FieldChange.
-func appendChanged(dst []byte, value any) []byte {
+// told returns a value of a FieldChange for an object. A type that no field has is null.
+func told(value any) any {
 	switch v := value.(type) {
-	case bool:
-		return strconv.AppendBool(dst, v)
-	case int64:
-		return strconv.AppendInt(dst, v, 10)
-	case string:
-		return AppendString(dst, v)
-	case []string:
-		dst = append(dst, '[')
-		for i, s := range v {
-			dst = AppendString(appendComma(dst, i), s)
-		}
-		return append(dst, ']')
+	case bool, int64, string, []string:
+		return v
 	case map[string]string:
-		dst = append(dst, '{')
-		for i, name := range slices.Sorted(maps.Keys(v)) {
-			dst = AppendString(append(appendName(dst, i, name), ':'), v[name])
+		labels := make([]catalog.Label, 0, len(v))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			labels = append(labels, catalog.Label{Name: name, Value: v[name]})
 		}
-		return append(dst, '}')
+		return labels
 	}
-	return append(dst, "null"...)
+	return nil
 }

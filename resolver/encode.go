@@ -18,53 +18,72 @@ type millis time.Time
 func appendObject(dst []byte, fields ...any) []byte {
 	dst = append(dst, '{')
 	for i := 0; i < len(fields); i += 2 {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '"')
+		dst = append(appendComma(dst, i), '"')
 		dst = append(dst, fields[i].(string)...)
-		dst = append(dst, '"', ':')
-		switch v := fields[i+1].(type) {
-		case nil:
-			dst = append(dst, "null"...)
-		case bool:
-			dst = strconv.AppendBool(dst, v)
-		case int:
-			dst = strconv.AppendInt(dst, int64(v), 10)
-		case int64:
-			dst = strconv.AppendInt(dst, v, 10)
-		case string:
-			dst = AppendString(dst, v)
-		case *string:
-			if v == nil {
-				dst = append(dst, "null"...)
-			} else {
-				dst = AppendString(dst, *v)
-			}
-		case []string:
-			dst = appendStrings(dst, v)
-		case catalog.UUID:
-			dst = AppendString(dst, v.String())
-		case time.Time:
-			dst = v.UTC().AppendFormat(dst, `"2006-01-02T15:04:05.000000"`)
-		case millis:
-			dst = time.Time(v).UTC().AppendFormat(dst, `"2006-01-02T15:04:05.000Z"`)
-		default:
-			panic("resolver: a value of a type that no case handles: impossible while the callers and this switch agree")
-		}
+		dst = appendValue(append(dst, '"', ':'), fields[i+1])
 	}
 	return append(dst, '}')
 }
 
+func appendValue(dst []byte, value any) []byte {
+	switch v := value.(type) {
+	case nil:
+		return append(dst, "null"...)
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case int:
+		return strconv.AppendInt(dst, int64(v), 10)
+	case int64:
+		return strconv.AppendInt(dst, v, 10)
+	case string:
+		return AppendString(dst, v)
+	case *string:
+		if v == nil {
+			return append(dst, "null"...)
+		}
+		return AppendString(dst, *v)
+	case []string:
+		return appendStrings(dst, v)
+	case []catalog.Label:
+		return AppendLabels(dst, v)
+	case catalog.UUID:
+		return AppendString(dst, v.String())
+	case time.Time:
+		return v.UTC().AppendFormat(dst, `"2006-01-02T15:04:05.000000"`)
+	case millis:
+		return time.Time(v).UTC().AppendFormat(dst, `"2006-01-02T15:04:05.000Z"`)
+	case raw:
+		return append(dst, v...)
+	case []raw:
+		dst = append(dst, '[')
+		for i, o := range v {
+			dst = append(appendComma(dst, i), o...)
+		}
+		return append(dst, ']')
+	}
+	panic("resolver: a value of a type that no case handles: impossible while the callers and this switch agree")
+}
+
+// A raw is JSON already: an object in another one. An appendObject that called itself would move the buffer of a resolve
+// answer from the stack to the heap.
+type raw []byte
+
+func object(fields ...any) raw { return appendObject(nil, fields...) }
+
 func appendStrings(dst []byte, list []string) []byte {
 	dst = append(dst, '[')
 	for i, s := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = AppendString(dst, s)
+		dst = AppendString(appendComma(dst, i), s)
 	}
 	return append(dst, ']')
+}
+
+// appendComma appends a comma before all members of a list or an object but the first.
+func appendComma(dst []byte, i int) []byte {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	return dst
 }
 
 // nullIf returns v, or null.

@@ -67,14 +67,8 @@ func newEvent(revision uint64, kind EventKind, project int64, slug string, domai
 	b = strconv.AppendInt(b, project, 10)
 	b = append(b, `,"slug":`...)
 	b = AppendString(b, slug)
-	b = append(b, `,"domains":[`...)
-	for i, name := range slices.Compact(domains) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = AppendString(b, name)
-	}
-	return &Event{Revision: revision, Kind: kind, Slug: strings.Clone(slug), Project: project, Data: append(b, "]}"...)}
+	b = appendStrings(append(b, `,"domains":`...), slices.Compact(domains))
+	return &Event{Revision: revision, Kind: kind, Slug: strings.Clone(slug), Project: project, Data: append(b, '}')}
 }
 
 // The limits for the events of one change. Beyond them one Reset is sent: a client that caches answers would drop a

@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"slices"
-	"strconv"
 
 	"fingerpost/resolver/catalog"
 )
@@ -12,7 +11,17 @@ import (
 func AppendExplained(dst []byte, x *catalog.Explained) []byte {
 	c := &x.Config
 	p := &c.Project
-	dst = appendObject(dst,
+	domains := make([]raw, len(c.Domains))
+	for i := range c.Domains {
+		domains[i] = fullDomain(&c.Domains[i])
+	}
+	var smtp any
+	if c.SMTP != nil {
+		shown := *c.SMTP
+		shown.Port = c.SMTP.EffectivePort()
+		smtp = record(p.ID, shown.ID, shown.Fields())
+	}
+	return appendObject(dst,
 		"id", p.ID,
 		"uuid", p.UUID,
 		"name", p.Name,
@@ -20,33 +29,20 @@ func AppendExplained(dst []byte, x *catalog.Explained) []byte {
 		"description", p.Description,
 		"status", p.Status,
 		"createdAt", nullIf(p.CreatedAt.IsZero(), p.CreatedAt),
-		"updatedAt", nullIf(p.UpdatedAt.IsZero(), p.UpdatedAt))
-	dst = AppendLabels(append(dst[:len(dst)-1], `,"labels":`...), p.Labels)
-	dst = append(dst, `,"domains":[`...)
-	for i := range c.Domains {
-		dst = appendFullDomain(appendComma(dst, i), &c.Domains[i])
-	}
-	dst = append(dst, `],"serviceSettings":`...)
-	dst = appendFields(dst, p.ID, c.Service.ID, c.Service.Fields())
-	dst = append(dst, `,"authSettings":`...)
-	dst = appendFields(dst, p.ID, c.Auth.ID, c.Auth.Fields())
-	dst = append(dst, `,"smtpConfig":`...)
-	if smtp := c.SMTP; smtp == nil {
-		dst = append(dst, "null"...)
-	} else {
-		shown := *smtp
-		shown.Port = smtp.EffectivePort()
-		dst = appendFields(dst, p.ID, shown.ID, shown.Fields())
-	}
-	dst = appendOrigins(append(dst, `,"origin":`...), x)
-	return append(dst, '}')
+		"updatedAt", nullIf(p.UpdatedAt.IsZero(), p.UpdatedAt),
+		"labels", p.Labels,
+		"domains", domains,
+		"serviceSettings", record(p.ID, c.Service.ID, c.Service.Fields()),
+		"authSettings", record(p.ID, c.Auth.ID, c.Auth.Fields()),
+		"smtpConfig", smtp,
+		"origin", origins(x))
 }
 
 // ExplainedETag returns the ETag of what AppendExplained has made.
 func ExplainedETag(text []byte) string { return etag(withoutTimes(append([]byte(nil), text...))) }
 
-func appendFullDomain(dst []byte, d *catalog.Domain) []byte {
-	return appendObject(dst,
+func fullDomain(d *catalog.Domain) raw {
+	return object(
 		"id", d.ID,
 		"projectId", d.ProjectID,
 		"domain", d.Name,
@@ -57,49 +53,42 @@ func appendFullDomain(dst []byte, d *catalog.Domain) []byte {
 		"updatedAt", nullIf(d.UpdatedAt.IsZero(), d.UpdatedAt))
 }
 
-// appendFields appends a record of a project with all its fields but the secrets. An inherited record has no id.
-func appendFields(dst []byte, project, id int64, fields []catalog.Field) []byte {
-	values := []any{"id", nullIf(id == 0, id), "projectId", project}
+// record is a record of a project with all its fields but the secrets. An inherited record has no id.
+func record(project, id int64, fields []catalog.Field) raw {
+	o := []any{"id", nullIf(id == 0, id), "projectId", project}
 	for _, f := range fields {
 		switch v := f.Value.(type) {
 		case *bool:
-			values = append(values, f.Name, *v)
+			o = append(o, f.Name, *v)
 		case *int:
-			values = append(values, f.Name, *v)
+			o = append(o, f.Name, *v)
 		case *string:
-			values = append(values, f.Name, *v)
+			o = append(o, f.Name, *v)
 		case **string:
-			values = append(values, f.Name, *v)
+			o = append(o, f.Name, *v)
 		}
 	}
-	return appendObject(dst, values...)
+	return object(o...)
 }
 
-// appendOrigins appends the origins in the shape of the values. A value of the defaults block is "defaults"; the last
-// member says where in the files it is.
-func appendOrigins(dst []byte, x *catalog.Explained) []byte {
+// origins returns the origins in the shape of the values. A value of the defaults block is "defaults"; the last member
+// says where in the files it is.
+func origins(x *catalog.Explained) raw {
 	c := &x.Config
-	dst = append(dst, '{')
-	for i, name := range namesOf(c.Project.Fields(), "id", "uuid", "slug", "labels") {
-		dst = appendOrigin(append(appendName(dst, i, name), ':'), x.Project[name])
-	}
-	dst = append(dst, `,"domains":[`...)
+	service, auth, smtp := c.Service.Fields(), c.Auth.Fields(), new(catalog.SMTPConfig).Fields()
+	domains := make([]raw, len(x.Domains))
 	for i, o := range x.Domains {
-		dst = append(appendComma(dst, i), '{')
-		for k, name := range namesOf(c.Domains[i].Fields(), "id", "domain", "certificates") {
-			dst = appendOrigin(append(appendName(dst, k, name), ':'), o[name])
-		}
-		dst = append(dst, '}')
+		domains[i] = object(originsOf(o, namesOf(c.Domains[i].Fields(), "id", "domain", "certificates"))...)
 	}
-	dst = append(dst, `],"serviceSettings":`...)
-	dst = appendPart(dst, c.Service.Fields(), x.Service, false)
-	dst = appendPart(append(dst, `,"authSettings":`...), c.Auth.Fields(), x.Auth, false)
-	dst = appendPart(append(dst, `,"smtpConfig":`...), new(catalog.SMTPConfig).Fields(), x.SMTP, false)
-	dst = append(dst, `,"defaults":{"serviceSettings":`...)
-	dst = appendPart(dst, c.Service.Fields(), x.Service, true)
-	dst = appendPart(append(dst, `,"authSettings":`...), c.Auth.Fields(), x.Auth, true)
-	dst = appendPart(append(dst, `,"smtpConfig":`...), new(catalog.SMTPConfig).Fields(), x.SMTP, true)
-	return append(dst, "}}"...)
+	return object(append(originsOf(x.Project, namesOf(c.Project.Fields(), "id", "uuid", "slug", "labels")),
+		"domains", domains,
+		"serviceSettings", part(x.Service, service, originsOf),
+		"authSettings", part(x.Auth, auth, originsOf),
+		"smtpConfig", part(x.SMTP, smtp, originsOf),
+		"defaults", object(
+			"serviceSettings", part(x.Service, service, placesOf),
+			"authSettings", part(x.Auth, auth, placesOf),
+			"smtpConfig", part(x.SMTP, smtp, placesOf)))...)
 }
 
 // namesOf returns names and those of the fields, each once.
@@ -112,47 +101,39 @@ func namesOf(fields []catalog.Field, names ...string) []string {
 	return names
 }
 
-// appendPart appends the origins of one record, or the places of those in the defaults block. Nil origins are null.
-func appendPart(dst []byte, fields []catalog.Field, origins catalog.Origins, inDefaults bool) []byte {
-	if origins == nil {
-		return append(dst, "null"...)
+// part is what of makes of one record's origins, null if there are none.
+func part(from catalog.Origins, fields []catalog.Field, of func(catalog.Origins, []string) []any) any {
+	if from == nil {
+		return nil
 	}
-	dst = append(dst, '{')
-	n := 0
-	for _, f := range fields {
-		o := origins[f.Name]
-		if inDefaults {
-			if !o.Defaults {
-				continue
-			}
-			o.Defaults = false
-		}
-		dst = appendOrigin(append(appendName(dst, n, f.Name), ':'), o)
-		n++
-	}
-	return append(dst, '}')
+	return object(of(from, namesOf(fields))...)
 }
 
-func appendOrigin(dst []byte, o catalog.Origin) []byte {
+// originsOf returns the members of an object of origins.
+func originsOf(from catalog.Origins, names []string) (members []any) {
+	for _, name := range names {
+		members = append(members, name, originOf(from[name]))
+	}
+	return members
+}
+
+// placesOf is originsOf for the places of the values that the defaults block has.
+func placesOf(from catalog.Origins, names []string) (members []any) {
+	for _, name := range names {
+		if place := from[name]; place.Defaults {
+			place.Defaults = false
+			members = append(members, name, originOf(place))
+		}
+	}
+	return members
+}
+
+func originOf(o catalog.Origin) any {
 	switch {
 	case o.Defaults:
-		return append(dst, `"defaults"`...)
+		return "defaults"
 	case o.File == "":
-		return append(dst, `"built-in"`...)
+		return "built-in"
 	}
-	dst = AppendString(append(dst, `{"file":`...), o.File)
-	dst = strconv.AppendInt(append(dst, `,"line":`...), int64(o.Line), 10)
-	return append(dst, '}')
-}
-
-// appendName appends the name of an object's member i.
-func appendName(dst []byte, i int, name string) []byte {
-	return AppendString(appendComma(dst, i), name)
-}
-
-func appendComma(dst []byte, i int) []byte {
-	if i > 0 {
-		dst = append(dst, ',')
-	}
-	return dst
+	return object("file", o.File, "line", o.Line)
 }

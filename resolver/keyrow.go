@@ -42,23 +42,21 @@ func AppendKey(dst []byte, row *KeyRow) []byte {
 	if row.Text != "" {
 		fields = append(fields, "key", row.Text)
 	}
-	dst = appendObject(dst, fields...)
 	if old := row.Replaced; old != nil {
-		dst = append(dst[:len(dst)-1], `,"replaced":`...)
-		dst = appendObject(dst, "name", old.Name, "id", old.ID, "expiresAt", old.ExpiresAt)
-		dst = append(dst, '}')
+		fields = append(fields, "replaced", replaced(old))
 	}
-	return dst
+	return appendObject(dst, fields...)
+}
+
+func replaced(k *catalog.Key) raw {
+	return object("name", k.Name, "id", k.ID, "expiresAt", k.ExpiresAt)
 }
 
 // AppendStillGood appends the end of an object to dst: "stillGood", a list of old keys that are good until they expire.
 func AppendStillGood(dst []byte, keys []*catalog.Key) []byte {
-	dst = append(dst, `"stillGood":[`...)
+	list := make([]raw, len(keys))
 	for i, k := range keys {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendObject(dst, "name", k.Name, "id", k.ID, "expiresAt", k.ExpiresAt)
+		list[i] = replaced(k)
 	}
-	return append(dst, "]}"...)
+	return append(appendValue(append(dst, `"stillGood":`...), list), '}')
 }

@@ -36,7 +36,7 @@ func ProjectETag(p *catalog.Project) string {
 func AppendLabels(dst []byte, labels []catalog.Label) []byte {
 	dst = append(dst, '{')
 	for i, l := range labels {
-		dst = AppendString(append(appendName(dst, i, l.Name), ':'), l.Value)
+		dst = AppendString(append(AppendString(appendComma(dst, i), l.Name), ':'), l.Value)
 	}
 	return append(dst, '}')
 }
