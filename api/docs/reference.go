@@ -105,6 +105,7 @@ func referencePages(openAPI []byte) ([]*page, error) {
 		p.body = template.HTML(made)
 		pages = append(pages, p)
 	}
+	start.headings = append(start.headings, heading{Level: 2, ID: "rules", Text: "What holds for all calls"})
 	return pages, nil
 }
 
