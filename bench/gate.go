@@ -75,46 +75,33 @@ func runGate(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	schedule := c.zipf()
-	size, err := answerSize(s, c, schedule[:200])
-	if err != nil {
-		return nil, err
-	}
-	if err := b.fill(ctx, s, c, c.names()); err != nil {
-		return nil, err
-	}
-	floor, err := b.floor(ctx, c, size)
+	sides, _, err := b.withFloor(ctx, s, c)
 	if err != nil {
 		return nil, err
 	}
 	gate := *s
 	gate.addr = addr
 	check := func(tokens []string) *side {
-		return asks(&gate, schedule, func() question { return c.checking(tokens) })
+		return asks(&gate, c.zipf(), func() question { return c.checking(tokens) })
 	}
 	var turns []*turn
-	for _, one := range []struct {
-		name string
-		of   *side
-	}{
-		{"resolve hits", resolves(s, c, schedule)}, {floorCommand, resolves(floor, c, schedule)},
-		{"checks", check(nil)}, {"checks with a token", check(tokensOf(c))},
-	} {
-		one.of.name = one.name
-		turns = append(turns, b.fullSpeed(one.of))
+	names := []string{"resolve hits", floorCommand, "checks", "checks with a token"}
+	for i, one := range append(sides, check(nil), check(tokensOf(c))) {
+		one.name = names[i]
+		turns = append(turns, b.fullSpeed(one))
 	}
 	if err := b.alternate(ctx, turns...); err != nil {
 		return nil, err
 	}
-	hits, base, checks, tokens := turns[0], turns[1], turns[2], turns[3]
+	resolved, base, checks, tokens := turns[0], turns[1], turns[2], turns[3]
 	var beyond []float64
 	for i, v := range tokens.figures[cpuEach] {
 		beyond = append(beyond, v-checks.figures[cpuEach][i])
 	}
 	rep := &report{Parameters: b.parameters(c, nil)}
 	rep.add(
-		checks.against(hits, cpuEach, "server CPU of a check", "µs/request").ratioAtMost(1.15),
-		checks.against(hits, perSecond, "checks", "requests/s"),
+		checks.against(resolved, cpuEach, "server CPU of a check", "µs/request").ratioAtMost(1.15),
+		checks.against(resolved, perSecond, "checks", "requests/s"),
 		checks.against(base, cpuEach, "server CPU of a check, against the floor", "µs/request"),
 		checks.against(base, perSecond, "checks, against the floor", "requests/s"),
 		measured("CPU of a token beyond a check", "µs", beyond...).atMost(25),

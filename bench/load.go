@@ -18,6 +18,7 @@ type side struct {
 	name   string
 	pid    int // whose CPU time is counted
 	worker func(i int) worker
+	ops    string // where the cache's counters are read; "": it has none
 	// waits for what the work has left to do, which counts as its time; nil: nothing
 	settle func(ctx context.Context) error
 }
@@ -142,7 +143,7 @@ type question struct {
 // asks is a side whose workers ask a server about the names of a schedule, in its order, again and again.
 func asks(s *server, schedule []uint32, newQuestion func() question) *side {
 	var next atomic.Int64
-	return &side{name: s.name, pid: s.pid, worker: func(int) worker {
+	return &side{name: s.name, pid: s.pid, ops: s.ops, worker: func(int) worker {
 		c, q := newClient(s.addr), newQuestion()
 		return worker{close: c.close, do: func() error {
 			name := int(schedule[int(next.Add(1)-1)%len(schedule)])

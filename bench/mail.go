@@ -324,11 +324,11 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 	if err := errors.Join(servers[0].signal(syscall.SIGCONT), servers[1].signal(syscall.SIGCONT)); err != nil {
 		return err
 	}
-	metrics, err := servers[1].metrics()
+	waiting, err := metrics(servers[1].ops)
 	if err != nil {
 		return err
 	}
-	if depth := metrics["fingerpost_mail_queue_depth"]; int(depth) != m.mail.waiting {
+	if depth := waiting["fingerpost_mail_queue_depth"]; int(depth) != m.mail.waiting {
 		return fmt.Errorf("%v mails wait, of %d", depth, m.mail.waiting)
 	}
 	without, err1 := servers[0].memory()

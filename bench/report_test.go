@@ -79,10 +79,9 @@ func TestHitShare(t *testing.T) {
 	s := standIn(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "# TYPE %[1]s counter\n%[1]s{result=\"hit\"} %s\n%[1]s{result=\"miss\"} 10\nother_total 5\n", name, hits)
 	})
-	s.ops = s.addr
-	first, err1 := s.metrics()
+	first, err1 := metrics(s.addr)
 	hits = "1.00009e+06"
-	second, err2 := s.metrics()
+	second, err2 := metrics(s.addr)
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}

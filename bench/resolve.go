@@ -24,15 +24,7 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 	for _, one := range all {
 		turns = append(turns, b.fullSpeed(one))
 	}
-	before, err := s.metrics()
-	if err != nil {
-		return nil, err
-	}
 	if err := b.alternate(ctx, turns...); err != nil {
-		return nil, err
-	}
-	after, err := s.metrics()
-	if err != nil {
 		return nil, err
 	}
 	ours, floor := turns[0], turns[1]
@@ -40,7 +32,7 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 	rep.add(
 		ours.against(floor, perSecond, "resolve", "requests/s").ratioAtLeast(0.92),
 		ours.against(floor, cpuEach, "server CPU", "µs/request").ratioAtMost(1.15),
-		measured("answered by the cache", "part of all", hitShare(before, after)),
+		measured("answered by the cache", "part of all", ours.figures[hits]...),
 	)
 	for _, t := range turns[2:] {
 		rep.add(
@@ -65,29 +57,33 @@ func runResolve(ctx context.Context, b *bench) (*report, error) {
 // contenders returns fingerpost, the floor and nginx, in this order, with answers of the same size. notes names what is
 // left out.
 func (b *bench) contenders(ctx context.Context, s *server, c *corpus) (all []*side, notes []string, err error) {
-	schedule := c.zipf()
-	size, err := answerSize(s, c, schedule[:200])
+	all, size, err := b.withFloor(ctx, s, c)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := b.fill(ctx, s, c, c.names()); err != nil {
-		return nil, nil, err
-	}
-	floor, err := b.floor(ctx, c, size)
-	if err != nil {
-		return nil, nil, err
-	}
-	servers := []*server{s, floor}
 	if peer, err := b.nginx(ctx, c, size); err == nil {
-		servers = append(servers, peer)
+		all = append(all, resolves(peer, c, c.zipf()))
 	} else {
 		notes = append(notes, fmt.Sprintf("nginx is left out: %v. To have it here: %s.", err, getNginx))
 		b.say("%s", notes[0])
 	}
-	for _, one := range servers {
-		all = append(all, resolves(one, c, schedule))
-	}
 	return all, append(notes, fmt.Sprintf("A body has %d bytes.", size)), nil
+}
+
+// withFloor returns fingerpost, with the corpus in its cache, and the floor with answers of the same size.
+func (b *bench) withFloor(ctx context.Context, s *server, c *corpus) (both []*side, size int, err error) {
+	schedule := c.zipf()
+	if size, err = answerSize(s, c, schedule[:200]); err != nil {
+		return nil, 0, err
+	}
+	if err := b.fill(ctx, s, c, c.names()); err != nil {
+		return nil, 0, err
+	}
+	floor, err := b.floor(ctx, c, size)
+	if err != nil {
+		return nil, 0, err
+	}
+	return []*side{resolves(s, c, schedule), resolves(floor, c, schedule)}, size, nil
 }
 
 func compareMemory(all []*side, rep *report) error {

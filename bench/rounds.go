@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -20,7 +21,8 @@ type turn struct {
 // The names of figures that most turns have. Latencies have those of tailNames.
 const (
 	perSecond = "rate"
-	cpuEach   = "cpu" // µs of CPU time of the side for each operation
+	cpuEach   = "cpu"  // µs of CPU time of the side for each operation
+	hits      = "hits" // the part of lookups that the cache answered
 )
 
 func newTurn(name string, measure func(ctx context.Context, t *turn) error) *turn {
@@ -92,6 +94,10 @@ func (b *bench) turn(name string, l load) *turn {
 		if _, err := l.run(ctx); err != nil {
 			return err
 		}
+		counters, err := metrics(l.ops)
+		if err != nil {
+			return err
+		}
 		before, err := processCPU(l.pid)
 		if err != nil {
 			return err
@@ -101,14 +107,16 @@ func (b *bench) turn(name string, l load) *turn {
 		if err != nil {
 			return err
 		}
-		after, err := processCPU(l.pid)
+		after, err1 := processCPU(l.pid)
+		grown, err2 := metrics(l.ops)
 		if len(out.latencies) == 0 {
 			return fmt.Errorf("%s has done nothing within %v", name, out.elapsed)
 		}
 		t.add(perSecond, out.perSecond())
 		t.add(cpuEach, float64(after-before)/1e3/float64(len(out.latencies)))
+		t.add(hits, hitShare(counters, grown))
 		t.addTails(out.latencies)
-		return err
+		return errors.Join(err1, err2)
 	})
 }
 

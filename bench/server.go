@@ -252,23 +252,27 @@ func memoryOf(pids ...int) (total memory, err error) {
 
 func mib[N int64 | uint64](bytes N) float64 { return float64(bytes) / (1 << 20) }
 
-// metrics reads the server's metrics: the value by everything that stands before it in a line.
-func (s *server) metrics() (map[string]float64, error) {
-	c := newClient(s.ops)
+// metrics reads the metrics of an ops listener: the value by everything that stands before it in a line. There are none
+// without an address.
+func metrics(ops string) (map[string]float64, error) {
+	if ops == "" {
+		return nil, nil
+	}
+	c := newClient(ops)
 	defer c.close()
 	a, err := c.must("GET", "/metrics", nil)
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}
-	metrics := map[string]float64{}
+	values := map[string]float64{}
 	for line := range strings.Lines(string(a.body)) {
 		line = strings.TrimSpace(line)
 		at := strings.LastIndexByte(line, ' ')
 		if v, err := strconv.ParseFloat(line[at+1:], 64); at > 0 && err == nil {
-			metrics[line[:at]] = v
+			values[line[:at]] = v
 		}
 	}
-	return metrics, nil
+	return values, nil
 }
 
 // hitShare is the part of lookups between two readings of the metrics that the cache answered.

@@ -79,11 +79,11 @@ func (b *bench) writeWithGit(ctx context.Context, plain *server, c *corpus, rep 
 // allCommitted waits until no write lacks its commit.
 func (s *server) allCommitted(ctx context.Context) error {
 	for {
-		metrics, err := s.metrics()
+		values, err := metrics(s.ops)
 		if err != nil {
 			return err
 		}
-		if n, found := metrics["fingerpost_git_pending_writes"]; n == 0 && found {
+		if n, found := values["fingerpost_git_pending_writes"]; n == 0 && found {
 			return nil
 		}
 		select {
