@@ -111,7 +111,7 @@ func TestPostinstAdvice(t *testing.T) {
 			"FINGERPOST_DATA="+filepath.Join(r.dir, "data"), "FINGERPOST_LISTEN=127.0.0.1:0", "FINGERPOST_OPS_LISTEN=127.0.0.1:0")
 		r.put("../env", strings.Join(lines, "\n")+"\n")
 		cmd := exec.CommandContext(t.Context(), "sh", "-euc", "advise() {\n"+advise+"\n}\nadvise env")
-		cmd.Dir, cmd.Env = r.dir, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+		cmd.Dir, cmd.Env = r.dir, []string{"PATH=" + bin + ":" + os.Getenv("PATH")}
 		out, err := cmd.CombinedOutput()
 		must(t, err)
 		return string(out)

@@ -24,7 +24,7 @@ func doctorSays(t *testing.T, cmd *exec.Cmd) (rs []doctor.Result, code int) {
 	if err := json.Unmarshal(out, &rs); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if took := time.Since(begun); took > 20*time.Second && !testrig.IsThorough() {
+	if took := time.Since(begun); took > testrig.Patience {
 		t.Errorf("it took %v", took)
 	}
 	bad := false

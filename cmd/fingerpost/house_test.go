@@ -126,8 +126,8 @@ var plan = map[string][]string{
 		"fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/platform", "fingerpost/api",
 		"github.com/coreos/go-systemd/v22/daemon"},
 	"fingerpost/cmd/fingerpost/progress": {},
-	// pebblefs: who has the lock, and the modes of what is private
-	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
+	// pebblefs: who has the lock, and the modes of what is private; resolver: the formats of store and ledger
+	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/pebblefs",
 		"fingerpost/configsrc", "fingerpost/configsrc/folder", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo", "fingerpost/mailer/smtp",
 		"fingerpost/cmd/fingerpost/node"},

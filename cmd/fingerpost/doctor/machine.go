@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fingerpost/cmd/fingerpost/node"
+	"fingerpost/resolver"
 )
 
 // store checks that no other process has the data folder, or says what the running server does.
@@ -18,14 +19,16 @@ func (p *patient) store(context.Context) []Result {
 		return []Result{failure("make room on the disk, or repair it; the server recovers by itself",
 			"the server serves from memory: %s", p.running.Store.Reason)}
 	case p.running != nil:
-		return []Result{ok("the running server has %s", p.Files.Data)}
+		return []Result{ok("the running server has %s, with store format %d and ledger format %d", p.Files.Data,
+			p.running.Formats.Store, p.running.Formats.Ledger)}
 	case p.lockErr != nil:
 		return []Result{failure("let this user read the data folder, or run this as the service's user",
 			"whether a process has the store is not known: %v", p.lockErr)}
 	case p.holder != nil:
 		return []Result{failure(free, "%v", p.holder)}
 	}
-	return []Result{ok("no process has %s", p.Files.Data)}
+	return []Result{ok("no process has %s; this release has store format %d and ledger format %d", p.Files.Data,
+		resolver.StoreFormat, resolver.LedgerFormat)}
 }
 
 // disk compares the free space with what serve keeps free.

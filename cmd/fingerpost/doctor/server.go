@@ -19,7 +19,11 @@ import (
 type server struct {
 	Version string `json:"version"`
 	Ready   bool   `json:"ready"`
-	Store   struct {
+	Formats struct {
+		Store  uint64 `json:"store"`
+		Ledger uint64 `json:"ledger"`
+	} `json:"formats"`
+	Store struct {
 		Degraded bool   `json:"degraded"`
 		Reason   string `json:"reason"`
 	} `json:"store"`

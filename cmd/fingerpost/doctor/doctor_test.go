@@ -1,0 +1,103 @@
+package doctor
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCertificate: one that is valid, ends soon, has ended, or begins later.
+func TestCertificate(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, c := range map[string]struct {
+		from, to time.Duration
+		state    State
+		says     string
+	}{
+		"valid":  {-day, 90 * day, OK, "is valid until"},
+		"soon":   {-day, 3 * day, Warning, "is valid until"},
+		"ended":  {-90 * day, -day, Failure, "was valid until"},
+		"future": {day, 90 * day, Failure, "is valid from"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := new(patient)
+			p.Listen.TLSCert, p.Listen.TLSKey = newCertificate(t, time.Now().Add(c.from), time.Now().Add(c.to))
+			rs := p.certificate(t.Context())
+			if len(rs) != 1 || rs[0].State != c.state || !strings.Contains(rs[0].Message, c.says) {
+				t.Errorf("%+v, want %s with %q", rs, c.state, c.says)
+			}
+			p.Listen.TLSKey = p.Listen.TLSCert
+			if rs := p.certificate(t.Context()); rs[0].State != Failure {
+				t.Errorf("without its key: %+v", rs)
+			}
+		})
+	}
+}
+
+func newCertificate(t *testing.T, from, to time.Time) (cert, key string) {
+	t.Helper()
+	pair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: to, DNSNames: []string{"a.example"}}
+	der, err1 := x509.CreateCertificate(rand.Reader, template, template, &pair.PublicKey, pair)
+	private, err2 := x509.MarshalPKCS8PrivateKey(pair)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	write := func(name, kind string, der []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", private)
+}
+
+// TestClock: a program of the future means that the clock is behind.
+func TestClock(t *testing.T) {
+	p := &patient{Options: Options{Built: time.Now().Add(time.Hour)}}
+	p.Files.Data = t.TempDir()
+	if rs := p.clock(t.Context()); len(rs) != 1 || rs[0].State != Failure || !strings.Contains(rs[0].Message, "this program is of") {
+		t.Errorf("%+v", rs)
+	}
+	p.Built = time.Time{}
+	if rs := p.clock(t.Context()); len(rs) != 1 || rs[0].State != OK {
+		t.Errorf("%+v", rs)
+	}
+}
+
+// TestAskServer: what is no fingerpost is not taken for one, and an address for all addresses is asked on this machine.
+func TestAskServer(t *testing.T) {
+	for addr, want := range map[string]string{":9090": "127.0.0.1:9090", "0.0.0.0:9090": "127.0.0.1:9090",
+		"[::]:9090": "[::1]:9090", "10.0.0.1:9090": "10.0.0.1:9090"} {
+		if got := reachable(addr); got != want {
+			t.Errorf("%s is asked at %s, want %s", addr, got, want)
+		}
+	}
+	for _, addr := range []string{"", "9090", "unix:", "unix:/nowhere", "127.0.0.1:0", "a b:1"} {
+		if s := askServer(t.Context(), addr); s != nil {
+			t.Errorf("%s answers %+v", addr, s)
+		}
+	}
+}
+
+// TestPlain: what another machine says is one printable line.
+func TestPlain(t *testing.T) {
+	for in, want := range map[string]string{"a\nb\t c": "a b c", "\x1b[31mred\u202e": "[31mred", "\xff": "\uFFFD",
+		strings.Repeat("ä", 600): strings.Repeat("ä", 500) + "…"} {
+		if got := plain(in); got != want {
+			t.Errorf("%q becomes %q, want %q", in, got, want)
+		}
+	}
+}
