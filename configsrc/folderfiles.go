@@ -32,6 +32,10 @@ func (s *Source) patient(ctx context.Context, write func(context.Context) error)
 
 // swap implements workspace.
 func (s *Source) swap(t contents, path string) (f *fileSwap, src []byte, err error) {
+	root, err := s.realDir()
+	if err != nil {
+		return nil, nil, writeFault("open the config folder", err)
+	}
 	target, err := atomicfile.Target(s.folder.Dir, path)
 	if err != nil {
 		return nil, nil, writeFault("edit "+path, err)
@@ -44,8 +48,12 @@ func (s *Source) swap(t contents, path string) (f *fileSwap, src []byte, err err
 	if err != nil {
 		return nil, nil, writeFault("edit "+path, err)
 	}
-	return &fileSwap{stamp: stamp, had: src, Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target,
-		Like: info, Old: stamp.Hash}}, src, nil
+	f = &fileSwap{path: path, stamp: stamp, had: src, Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target,
+		Like: info, Old: stamp.Hash}}
+	if rel, err := filepath.Rel(root, target); err == nil {
+		f.path = filepath.ToSlash(rel)
+	}
+	return f, src, nil
 }
 
 // create implements workspace.
@@ -58,7 +66,7 @@ func (s *Source) create(path string) (*fileSwap, error) {
 	if err != nil {
 		return nil, writeFault("open the config folder", err)
 	}
-	return &fileSwap{Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: filepath.Join(root, name),
+	return &fileSwap{path: path, Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: filepath.Join(root, name),
 		Creates: true}}, nil
 }
 

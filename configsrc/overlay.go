@@ -140,7 +140,7 @@ func (o *Overlay) swap(t contents, path string) (f *fileSwap, src []byte, err er
 	case err != nil:
 		return nil, nil, err
 	}
-	return &fileSwap{stamp: stamp, had: src, Swap: atomicfile.Swap{Name: path, Old: stamp.Hash}}, src, nil
+	return &fileSwap{path: path, stamp: stamp, had: src, Swap: atomicfile.Swap{Name: path, Old: stamp.Hash}}, src, nil
 }
 
 func (o *Overlay) create(path string) (*fileSwap, error) {
@@ -151,7 +151,7 @@ func (o *Overlay) create(path string) (*fileSwap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fileSwap{Swap: atomicfile.Swap{Name: path, Creates: true}}, nil
+	return &fileSwap{path: path, Swap: atomicfile.Swap{Name: path, Creates: true}}, nil
 }
 
 func (o *Overlay) makeFolder(string) error { return nil }
@@ -168,9 +168,6 @@ func (o *Overlay) submit(_ context.Context, update *update) (id int64, err error
 	}
 	if err := o.admit(u); err != nil {
 		return 0, err
-	}
-	for _, f := range u.files {
-		f.path = f.Name
 	}
 	o.writes = append(o.writes, u.fileWrite())
 	for _, f := range u.files {

@@ -68,9 +68,6 @@ func (s *Source) submit(ctx context.Context, update *update) (id int64, err erro
 			f.Discard()
 		}
 	}()
-	if err := s.resolveLinks(u.files); err != nil {
-		return 0, err
-	}
 	noted := s.note(u)
 	defer s.dropNote(u, noted)
 	for _, f := range u.files {
@@ -95,21 +92,6 @@ func (s *Source) submit(ctx context.Context, update *update) (id int64, err erro
 		id = u.journaled.ID
 	}
 	return id, err
-}
-
-// resolveLinks fills in the paths of the targets.
-func (s *Source) resolveLinks(files []*fileSwap) error {
-	root, err := s.realDir()
-	if err != nil {
-		return writeFault("open the config folder", err)
-	}
-	for _, f := range files {
-		f.path = f.Name
-		if rel, err := filepath.Rel(root, f.Target); err == nil {
-			f.path = filepath.ToSlash(rel)
-		}
-	}
-	return nil
 }
 
 // newSubmission fills in what is to be judged.

@@ -35,9 +35,15 @@ type Weight struct {
 
 // A weighed is a config file of a Difference, or one that takes a text from a file of it.
 type weighed struct {
-	catalog.FileEdit
-	was, is         *hclfile.Result
-	wasRead, isRead func(path string) ([]byte, error)
+	path    string
+	was, is side
+}
+
+// A side is one state of a config file.
+type side struct {
+	*hclfile.Result
+	src  []byte                            // nil: there is no such file
+	read func(path string) ([]byte, error) // reads the files of the same state
 }
 
 // Weigh compares the models of both states: which projects differ in anything that they declare, bodies by file()
@@ -102,9 +108,7 @@ func (w *Weight) read(d *Difference, usersOf func(path string) []string) (texts 
 		if !folder.IsConfigPath(e.Path) {
 			continue
 		}
-		f := weighed{FileEdit: e, wasRead: readerOf(d.Before), isRead: readerOf(d.After)}
-		f.was, f.is = w.decode(e.Path, e.Before, f.wasRead), w.decode(e.Path, e.After, f.isRead)
-		w.files = append(w.files, f)
+		w.files = append(w.files, weighed{e.Path, w.decode(e.Path, e.Before, d.Before), w.decode(e.Path, e.After, d.After)})
 	}
 	return texts
 }
@@ -127,16 +131,17 @@ func (w *Weight) fail(err error) {
 }
 
 // decode decodes a file, nil for none.
-func (w *Weight) decode(p string, src []byte, read func(string) ([]byte, error)) *hclfile.Result {
+func (w *Weight) decode(p string, src []byte, read func(string) ([]byte, error)) side {
 	if src == nil {
-		return &hclfile.Result{Declared: new(catalog.Declared)}
+		return side{Result: &hclfile.Result{Declared: new(catalog.Declared)}}
 	}
+	read = readerOf(read)
 	r, diags := hclfile.Decode(p, src, hclfile.Options{ReadFile: read})
 	if diags.HasErrors() {
 		i := slices.IndexFunc(diags, func(d hclfile.Diagnostic) bool { return d.Severity == hclfile.Error })
 		w.fail(fmt.Errorf("%s: %s", p, diags[i].Summary))
 	}
-	return r
+	return side{r, src, read}
 }
 
 // A touching finds out what differs.
@@ -223,7 +228,7 @@ func sameList[T any](a, b []T, name func(*T) string) bool {
 // otherwise counts a file that differs, but in nothing that was found to differ, as touching all that it declares: a
 // comment, or a block that has moved to another file.
 func (t *touching) otherwise(f *weighed, differs map[int64]bool) {
-	if bytes.Equal(f.Before, f.After) && (f.Before == nil) == (f.After == nil) ||
+	if bytes.Equal(f.was.src, f.is.src) && (f.was.src == nil) == (f.is.src == nil) ||
 		!sameRest(f.was.Declared, f.is.Declared) {
 		return
 	}
@@ -256,20 +261,13 @@ func (t *touching) text(p string) {
 	named, body := false, true
 	for i := range t.w.files {
 		f := &t.w.files[i]
-		for _, side := range []struct {
-			src  []byte
-			r    *hclfile.Result
-			read func(string) ([]byte, error)
-		}{{f.Before, f.was, f.wasRead}, {f.After, f.is, f.isRead}} {
-			if side.src == nil {
-				continue
-			}
-			for j := range side.r.Declared.Projects {
-				if namesFile(&side.r.Declared.Projects[j], p) {
-					t.projects[side.r.Declared.Projects[j].Project.ID], named, body = true, true, false
+		for _, side := range []side{f.was, f.is} {
+			for j := range side.Declared.Projects {
+				if namesFile(&side.Declared.Projects[j], p) {
+					t.projects[side.Declared.Projects[j].Project.ID], named, body = true, true, false
 				}
 			}
-			if slices.Contains(side.r.Deps, p) && t.bodies(f.Path, side.src, p, side.read) {
+			if slices.Contains(side.Deps, p) && t.bodies(f.path, side, p) {
 				named = true
 			}
 		}
@@ -289,13 +287,13 @@ func namesFile(project *catalog.ProjectConfig, p string) bool {
 }
 
 // bodies finds the templates of a file whose bodies are in the file p: they change with its content.
-func (t *touching) bodies(name string, src []byte, p string, read func(string) ([]byte, error)) (named bool) {
+func (t *touching) bodies(name string, in side, p string) (named bool) {
 	with := func(text string) *catalog.Declared {
-		r, _ := hclfile.Decode(name, src, hclfile.Options{ReadFile: func(q string) ([]byte, error) {
+		r, _ := hclfile.Decode(name, in.src, hclfile.Options{ReadFile: func(q string) ([]byte, error) {
 			if q == p {
 				return []byte(text), nil
 			}
-			return read(q)
+			return in.read(q)
 		}})
 		return r.Declared
 	}
