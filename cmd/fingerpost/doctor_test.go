@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -178,6 +179,23 @@ func TestDoctorNATS(t *testing.T) {
 	wantLine(t, rs, "nats", doctor.OK, "authority of cluster default")
 }
 
+// everything lists the files and folders below a folder, with what shows a change.
+func everything(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := os.Lstat(path)
+		if err == nil {
+			fmt.Fprintln(&b, path, info.Mode(), info.Size(), info.ModTime().UnixNano())
+		}
+		return err
+	}))
+	return b.String()
+}
+
 // TestDoctorGit: a folder without a repository, a remote that answers, is not there, or hangs.
 func TestDoctorGit(t *testing.T) {
 	testrig.Slow(t)
@@ -198,8 +216,14 @@ func TestDoctorGit(t *testing.T) {
 	testrig.Git(t, r.dir, "init", "-q", "--bare", "-b", "main", bare)
 	testrig.Git(t, r.dir, "remote", "add", "origin", bare)
 	testrig.Git(t, r.dir, "push", "-q", "-u", "origin", "main")
-	rs, _ = doctorSays(t, r.doctor("--git", "--git-push"))
+	r.start() // makes a store
+	r.halt()
+	before := everything(t, r.dir)
+	rs, _ = doctorSays(t, r.doctor("--git", "--git-push", "--listen", "unix:"+filepath.Join(r.dir, "socket")))
 	wantLine(t, rs, "git", doctor.OK, "remote origin answers for branch main")
+	if after := everything(t, r.dir); after != before {
+		t.Errorf("it has changed the disk: before\n%s\nafter\n%s", before, after)
+	}
 	for url, says := range map[string]string{
 		bare + "x": "does not appear to be a git repository",
 		"http://somebody:hunter2@" + closed(t) + "/x.git": "remote origin cannot be asked",
