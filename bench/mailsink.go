@@ -168,7 +168,7 @@ func (s *sink) check() error {
 }
 
 // newCertificate makes a certificate for 127.0.0.1 that is its own CA. Its key is on P-256, whose handshakes are the
-// cheapest, so that no figure gains from an expensive handshake.
+// cheapest: a dear handshake would make the reuse of connections look better.
 func newCertificate() (config *tls.Config, ca []byte, err error) {
 	key, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	text := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
@@ -182,8 +182,8 @@ func newCertificate() (config *tls.Config, ca []byte, err error) {
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
 
-// deadAddress returns an address that refuses connections, of a loopback address of its own, so that no other process
-// gets its port.
+// deadAddress returns an address that refuses connections. Its host is not 127.0.0.1, where another process could be
+// given the port.
 func deadAddress(number int) (string, error) {
 	ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", 100+number))
 	if err != nil {

@@ -56,7 +56,7 @@ func (t *turn) tails(base *turn, name string) (rows []row) {
 }
 
 // alternate measures all turns in each round, after one round that does not count, in which caches fill. The order is
-// random, so that no turn always follows the same one, which may still be busy after its own part.
+// random, because a turn may still be busy after its own part, which the next one pays for.
 func (b *bench) alternate(ctx context.Context, turns ...*turn) error {
 	for i := range b.rounds + 1 {
 		var line strings.Builder

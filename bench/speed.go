@@ -12,7 +12,7 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// speedCommand compares two builds. It is no part of all, because it needs a second binary.
+// speedCommand compares two builds. All leaves it out, because it needs a second binary.
 const speedCommand = "speed"
 
 var speed = command{speedCommand,
