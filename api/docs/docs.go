@@ -110,7 +110,7 @@ func build(o *Options) (*site, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.files[p.name] = newFile(kindHTML, body)
+		s.files[p.name], p.body = newFile(kindHTML, body), ""
 	}
 	return s, nil
 }

@@ -16,6 +16,7 @@ const apiPage = "openapi"
 type reference struct {
 	root *yaml.Node
 	text *markdown
+	made map[string]template.HTML // descriptions
 }
 
 // A tag is a group of calls.
@@ -61,7 +62,8 @@ type answer struct {
 
 // referencePages makes the page of the API and those of its tags.
 func referencePages(openAPI []byte) ([]*page, error) {
-	r := &reference{root: new(yaml.Node), text: newMarkdown(func(string) bool { return false })}
+	r := &reference{root: new(yaml.Node), text: newMarkdown(func(string) bool { return false }),
+		made: map[string]template.HTML{}}
 	if err := yaml.Unmarshal(openAPI, r.root); err != nil {
 		return nil, fmt.Errorf("read openapi.yaml: %w", err)
 	}

@@ -50,9 +50,15 @@ func (r *reference) at(n *yaml.Node, keys ...string) *yaml.Node {
 
 func (r *reference) str(n *yaml.Node, key string) string { return r.at(n, key).Value }
 
-// prose returns the description of a node.
+// prose returns the description of a node. Most of them stand in many calls.
 func (r *reference) prose(n *yaml.Node) template.HTML {
-	return r.text.fragment(r.str(n, "description"))
+	said := r.str(n, "description")
+	made, known := r.made[said]
+	if !known {
+		made = r.text.fragment(said)
+		r.made[said] = made
+	}
+	return made
 }
 
 // pairs returns the keys and values of a mapping in the document's order.
