@@ -1,15 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/tail"
 )
 
 // auditFlags are the flags of audit.
@@ -56,55 +53,15 @@ func audit(ctx context.Context, t terminal, f auditFlags) error {
 		return err
 	}
 	o.NoMail = true
-	tail := client.AuditTail{Client: client.New(o), Projects: []int64{0},
+	found := client.AuditTail{Client: client.New(o), Projects: []int64{0},
 		Query: client.AuditQuery{Actor: f.actor, Action: f.action, From: f.from()}}
 	if f.projects != nil {
-		tail.Projects = nil
-		err = f.find(ctx, tail.Client, func(id int64, _ string) { tail.Projects = append(tail.Projects, id) })
+		found.Projects = nil
+		err = f.find(ctx, found.Client, func(id int64, _ string) { found.Projects = append(found.Projects, id) })
 		if err != nil {
 			return err
 		}
 	}
-	tr := trail[client.AuditEntry]{tail.Newest, tail.News, auditLine}
-	return tr.show(ctx, t, &f.trailFlags)
-}
-
-// maxShown is how much of a value a line shows, in bytes.
-const maxShown = 60
-
-// auditLine returns the entry for people.
-func auditLine(e *client.AuditEntry) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-26s  %-18s", e.Time, e.Action)
-	if object := orEmpty(e.Object); object != "" {
-		fmt.Fprintf(&b, "  %s", object)
-	}
-	by := orEmpty(e.Actor)
-	if key := orEmpty(e.Key); key != "" && key != by {
-		by += " with " + key
-	}
-	fmt.Fprintf(&b, "  by %s", cmp.Or(by, e.Door))
-	for i, c := range e.Changes {
-		sep := ", "
-		if i == 0 {
-			sep = "  "
-		}
-		b.WriteString(sep + c.Field)
-		if !c.Secret {
-			fmt.Fprintf(&b, " %s → %s", shorten(c.Before), shorten(c.After))
-		}
-	}
-	if commit := orEmpty(e.Commit); commit != "" {
-		fmt.Fprintf(&b, "  commit %.12s", commit)
-	}
-	fmt.Fprintf(&b, "  #%d", e.ID)
-	return b.String()
-}
-
-func shorten(value json.RawMessage) string {
-	text := string(value)
-	if len(text) <= maxShown {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxShown], "") + "…"
+	log := tail.Log[client.AuditEntry]{Newest: found.Newest, News: found.News, Line: tail.AuditLine, Passes: passing}
+	return log.Show(ctx, t.out, t.err, f.printing())
 }

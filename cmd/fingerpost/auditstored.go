@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/tail"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -22,7 +23,8 @@ func storedAudit(ctx context.Context, t terminal, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	tr := trail[client.AuditEntry]{line: auditLine, newest: func(_ context.Context, n int) ([]client.AuditEntry, error) {
+	log := tail.Log[client.AuditEntry]{Line: tail.AuditLine}
+	log.Newest = func(_ context.Context, n int) ([]client.AuditEntry, error) {
 		var entries []client.AuditEntry
 		for _, id := range projects {
 			rows, err := storedEntries(f, id, max(n, 1))
@@ -32,8 +34,8 @@ func storedAudit(ctx context.Context, t terminal, f auditFlags) error {
 			entries = append(entries, rows...)
 		}
 		return client.SortAudit(entries), nil
-	}}
-	return tr.show(ctx, t, &f.trailFlags)
+	}
+	return log.Show(ctx, t.out, t.err, f.printing())
 }
 
 // storedEntries reads the newest entries of a project, as the API has them.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/tail"
 )
 
 // An auditReplay knows which writes were answered, by request id, and replays the audit trail.
@@ -55,7 +56,7 @@ func (s *siege) checkTrail() error {
 		fresh := list.Data[min(w.replayed%100, len(list.Data)):]
 		for i := range fresh {
 			if err := w.replay(&fresh[i]); err != nil {
-				return fmt.Errorf("entry %d, %s: %w", fresh[i].ID, auditLine(&fresh[i]), err)
+				return fmt.Errorf("entry %d, %s: %w", fresh[i].ID, tail.AuditLine(&fresh[i]), err)
 			}
 			w.replayed++
 		}
@@ -120,4 +121,11 @@ func (s *siege) chainsHold(data string) {
 		s.t.Errorf("audit verify exits with %d: %s", code, printed)
 	}
 	s.t.Logf("%d entries in the audit trail", s.trail.replayed)
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }

@@ -126,6 +126,7 @@ var plan = map[string][]string{
 		"fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/platform", "fingerpost/api",
 		"github.com/coreos/go-systemd/v22/daemon"},
 	"fingerpost/cmd/fingerpost/progress": {},
+	"fingerpost/cmd/fingerpost/tail":     {"fingerpost/resolver/catalog", "fingerpost/api/client"},
 	// pebblefs: who has the lock, and the modes of what is private; resolver: the formats of store and ledger
 	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/pebblefs",
 		"fingerpost/configsrc", "fingerpost/configsrc/folder", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
@@ -135,9 +136,10 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd",
-		"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/mailer", "fingerpost/api/client", "fingerpost/api/transfer", "fingerpost/api/gateway", "fingerpost/api",
-		"fingerpost/api/console", "fingerpost/api/docs",
-		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/progress", "fingerpost/cmd/fingerpost/doctor",
+		"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/mailer", "fingerpost/api/client",
+		"fingerpost/api/transfer", "fingerpost/api/gateway", "fingerpost/api", "fingerpost/api/console", "fingerpost/api/docs",
+		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/progress", "fingerpost/cmd/fingerpost/tail",
+		"fingerpost/cmd/fingerpost/doctor",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests
 	"fingerpost/cmd/testrig":         {"github.com/emersion/go-sasl", "github.com/emersion/go-smtp"},

@@ -93,7 +93,7 @@ func readServer(ctx context.Context, t terminal, dir string, f importFlags) (*tr
 	var defaults *catalog.Defaults // projects need not repeat its values
 	checked, err := t.check(dir, nil)
 	if err == nil {
-		defaults = treeOf(checked).Defaults
+		defaults = transfer.NewTree(checked.Declarations()).Defaults
 	} else if !errors.Is(err, fs.ErrNotExist) { // the folder may be new
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func newKeysCreate(t terminal) *cobra.Command {
 	cmd.Flags().StringVar(&expires, "expires", "", "time after which the key ends, such as 90d or 12h (default never)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	completeFlag(cmd, "allow", fixed(catalog.Permissions...))
-	completeFlag(cmd, "projects", projectSlugs)
+	completeFlag(cmd, "projects", (*offline.Checked).Slugs)
 	return cmd
 }
 
@@ -174,7 +174,7 @@ func warnUnknown(t terminal, checked *offline.Checked, slugs []string) {
 	for _, slug := range slugs {
 		broken := func(f offline.BrokenFile) bool { return f.Mentions("project", slug) }
 		if _, project := checked.Project(slug); project == nil && !slices.ContainsFunc(checked.Broken, broken) {
-			hint := cmp.Or(suggestion("`%s`", hclfile.Nearest(slug, projectSlugs(checked))),
+			hint := cmp.Or(suggestion("`%s`", hclfile.Nearest(slug, checked.Slugs())),
 				": the key is for whichever project takes it")
 			fmt.Fprintf(t.err, "warning: no project has the slug %q%s\n", slug, hint)
 		}

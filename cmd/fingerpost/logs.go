@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/tail"
 	"fingerpost/resolver/catalog"
 )
 
@@ -67,38 +67,38 @@ func logs(ctx context.Context, t terminal, f logsFlags) error {
 	if err != nil {
 		return err
 	}
-	tail := client.MailTail{Client: server, SkipGone: f.projects == nil,
+	mails := client.MailTail{Client: server, SkipGone: f.projects == nil,
 		Query: client.LogQuery{Template: f.template, To: f.to, From: f.from()}}
 	if !f.follow { // --follow looks at mails in all states
-		tail.Query.Status = f.status
+		mails.Query.Status = f.status
 	}
-	if err := f.findLogs(ctx, &tail); err != nil {
+	if err := f.findLogs(ctx, &mails); err != nil {
 		return err
 	}
 	found := time.Now()
-	tr := trail[client.LoggedMail]{line: logLine}
-	tr.newest = func(ctx context.Context, n int) ([]client.LoggedMail, error) { return f.only(tail.Newest(ctx, n)) }
-	tr.news = func(ctx context.Context) ([]client.LoggedMail, error) {
-		news, err := f.only(tail.News(ctx))
+	log := tail.Log[client.LoggedMail]{Line: tail.MailLine, Passes: passing}
+	log.Newest = func(ctx context.Context, n int) ([]client.LoggedMail, error) { return f.only(mails.Newest(ctx, n)) }
+	log.News = func(ctx context.Context) ([]client.LoggedMail, error) {
+		news, err := f.only(mails.News(ctx))
 		if err == nil && f.projects == nil && time.Since(found) > findEvery {
-			err, found = f.findLogs(ctx, &tail), time.Now()
+			err, found = f.findLogs(ctx, &mails), time.Now()
 		}
 		return news, err
 	}
-	return tr.show(ctx, t, &f.trailFlags)
+	return log.Show(ctx, t.out, t.err, f.printing())
 }
 
 // findEvery is how often --follow looks for new projects.
 const findEvery = 30 * time.Second
 
 // findLogs adds the requested projects.
-func (f *logsFlags) findLogs(ctx context.Context, tail *client.MailTail) error {
+func (f *logsFlags) findLogs(ctx context.Context, mails *client.MailTail) error {
 	if f.projects != nil {
-		return f.find(ctx, tail.Client, tail.Add)
+		return f.find(ctx, mails.Client, mails.Add)
 	}
-	all, err := tail.Client.Projects(ctx)
+	all, err := mails.Client.Projects(ctx)
 	for i := range all {
-		tail.Add(all[i].ID, all[i].Slug)
+		mails.Add(all[i].ID, all[i].Slug)
 	}
 	return err
 }
@@ -110,30 +110,4 @@ func (f *logsFlags) only(entries []client.LoggedMail, err error) ([]client.Logge
 	}
 	other := func(e client.LoggedMail) bool { return f.status != "" && e.Status != f.status }
 	return slices.DeleteFunc(entries, other), err
-}
-
-// logLine returns the entry for people.
-func logLine(e *client.LoggedMail) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-26s  %-8s  %s  to %s", e.CreatedAt, e.Status, e.Project, e.ToEmail)
-	if code := orEmpty(e.TemplateCode); code != "" {
-		fmt.Fprintf(&b, "  %s", code)
-	}
-	fmt.Fprintf(&b, "  %q  #%d", e.Subject, e.ID)
-	if e.Attempts > 1 {
-		fmt.Fprintf(&b, "  attempt %d", e.Attempts)
-	}
-	if e.Uncertain {
-		b.WriteString("  uncertain")
-	}
-	if code := orEmpty(e.ErrorCode); code != "" && e.Status != string(catalog.MailSent) {
-		fmt.Fprintf(&b, "  %s: %s", code, orEmpty(e.ErrorMessage))
-	}
-	if next := orEmpty(e.NextAttemptAt); next != "" {
-		fmt.Fprintf(&b, "  next %s", next)
-	}
-	if what := orEmpty(e.WaitingFor); what != "" {
-		fmt.Fprintf(&b, "  waits for %s", what)
-	}
-	return b.String()
 }

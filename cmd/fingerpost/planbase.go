@@ -11,7 +11,6 @@ import (
 	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/offline"
-	"fingerpost/resolver/catalog"
 )
 
 // planBase compares the files with a revision of them, and checks them as a server would that runs on that revision.
@@ -36,24 +35,17 @@ func planBase(ctx context.Context, t terminal, dir string, f planFlags) error {
 	}
 	against := fmt.Sprintf("%s (%.12s)", f.base, commit)
 	p := planned{transfer.NewDocument(against)}
-	checked, err := checkTree(t, dir, revisionRows{was}, f.asJSON, &p, &p.Diagnostics)
+	checked, err := checkTree(t, dir, was.AsKnown(), f.asJSON, &p, &p.Diagnostics)
 	if err != nil {
 		return err
 	}
-	p.Document = transfer.PlanFiles(declarationsOf(was), declarationsOf(checked), nil)
+	p.Document = transfer.PlanFiles(was.Declarations(), checked.Declarations(), nil)
 	p.Against = against
 	if broken := brokenFiles(was.Problems, tmp); len(broken) > 0 {
 		p.NotCompared = append(p.NotCompared, fmt.Sprintf("files that have errors in %s: %s", f.base, strings.Join(broken,
 			", ")))
 	}
 	return p.print(t, f)
-}
-
-func declarationsOf(c *offline.Checked) (all []*catalog.Declared) {
-	for i := range c.Files {
-		all = append(all, c.Files[i].Declared)
-	}
-	return all
 }
 
 // brokenFiles lists the files with errors, relative to the folder.
@@ -67,28 +59,4 @@ func brokenFiles(problems hclfile.Diagnostics, dir string) (names []string) {
 		}
 	}
 	return names
-}
-
-// revisionRows is the file table of a server that runs on a revision.
-type revisionRows struct{ of *offline.Checked }
-
-// Files implements configsrc.Known.
-func (r revisionRows) Files(yield func(path string, row *catalog.FileRow) bool) error {
-	for i := range r.of.Files {
-		f := &r.of.Files[i]
-		if !yield(f.Path, &catalog.FileRow{Refs: f.Declared.Refs()}) {
-			break
-		}
-	}
-	return nil
-}
-
-// File implements configsrc.Known.
-func (r revisionRows) File(path string) (*catalog.FileRow, error) {
-	for i := range r.of.Files {
-		if f := &r.of.Files[i]; f.Path == path {
-			return &catalog.FileRow{Refs: f.Declared.Refs()}, nil
-		}
-	}
-	return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such file"}
 }

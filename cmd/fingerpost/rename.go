@@ -14,6 +14,7 @@ import (
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/catalog"
 )
 
@@ -26,7 +27,7 @@ uuid line, so the project keeps its ids; comments and formatting stay. A running
 
 Prints the files that it has changed. Exit code 1 where there is no project OLD, NEW is taken or the files have errors.`,
 		Args:              wantsNamed("OLD", "NEW"),
-		ValidArgsFunction: completeArgs(projectSlugs, fixed()),
+		ValidArgsFunction: completeArgs((*offline.Checked).Slugs, fixed()),
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			from, to := args[0], args[1]
 			if msg := catalog.CheckSlug(to); msg != "" {
@@ -47,7 +48,7 @@ func renameProject(ctx context.Context, t terminal, dir, from, to string) error 
 	}
 	file, project := checked.Project(from)
 	if project == nil {
-		return no("no project has the slug %q%s", from, suggestion("`%s`", hclfile.Nearest(from, projectSlugs(checked))))
+		return no("no project has the slug %q%s", from, suggestion("`%s`", hclfile.Nearest(from, checked.Slugs())))
 	}
 	if there, taken := checked.Project(to); taken != nil {
 		return no("the slug %q is taken by the project in %s:%d", to, there.Display,

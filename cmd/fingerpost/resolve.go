@@ -61,7 +61,7 @@ func newResolve(t terminal) *cobra.Command {
 
 // domainNames leaves wildcards out: no client asks for one.
 func domainNames(checked *offline.Checked) (names []string) {
-	for _, p := range projectsOf(checked) {
+	for _, p := range checked.Projects() {
 		for _, d := range p.Domains {
 			if !d.Wildcard() {
 				names = append(names, d.Name)
@@ -134,7 +134,7 @@ func fromFiles(checked *offline.Checked) func(string) (resolution, error) {
 		domain  *catalog.Domain
 	}
 	places := map[string]place{}
-	for f, p := range projectsOf(checked) {
+	for f, p := range checked.Projects() {
 		for i := range p.Domains {
 			places[p.Domains[i].Name] = place{f, p, &p.Domains[i]}
 		}

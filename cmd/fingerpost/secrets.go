@@ -39,7 +39,7 @@ func newSecrets(t terminal) *cobra.Command {
 			}
 			return wantsNamed("PROJECT", "FIELD")(cmd, args)
 		},
-		ValidArgsFunction: completeArgs(projectSlugs, fixed("jwt_secret", "password"), fixed()),
+		ValidArgsFunction: completeArgs((*offline.Checked).Slugs, fixed("jwt_secret", "password"), fixed()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if ofDefaults {
 				return sealRelay(t, configDir(cmd), args[0])

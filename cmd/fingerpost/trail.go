@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/tail"
+	"fingerpost/configsrc/offline"
 )
 
 // trailFlags are the flags of the commands that read what has happened, the mail log and the audit trail.
@@ -38,7 +39,7 @@ func (f *trailFlags) add(cmd *cobra.Command, c *connectFlags, what, all string) 
 	fl.BoolVar(&f.follow, "follow", false, "print what comes after that, until the command is ended")
 	fl.DurationVar(&f.every, "every", time.Second, "interval between two questions of --follow")
 	fl.BoolVar(&f.json, "json", false, "print JSON on stdout")
-	completeFlag(cmd, "project", projectSlugs)
+	completeFlag(cmd, "project", (*offline.Checked).Slugs)
 }
 
 // maxTrailRows bounds --limit.
@@ -98,79 +99,9 @@ func (f *trailFlags) find(ctx context.Context, server *client.Client, add func(i
 	return nil
 }
 
-// A trail is what a command reads of what has happened.
-type trail[Entry any] struct {
-	newest func(ctx context.Context, n int) ([]Entry, error) // at most n, the latest one last
-	news   func(ctx context.Context) ([]Entry, error)        // that came since; also with an error
-	line   func(*Entry) string
-}
-
-// show prints the newest entries, and with --follow what comes, until ctx ends.
-func (tr *trail[Entry]) show(ctx context.Context, t terminal, f *trailFlags) error {
-	n := f.limit
-	if f.follow {
-		n = max(n, 1) // to know where to go on
-	}
-	newest, err := tr.newest(ctx, n)
-	if ctx.Err() != nil {
-		return errors.New("interrupted")
-	}
-	if err != nil {
-		return err
-	}
-	newest = newest[max(0, len(newest)-f.limit):]
-	if f.json && !f.follow {
-		return printJSON(t.out, append([]Entry{}, newest...)) // [], not null
-	}
-	if err := tr.print(t, f, newest); err != nil || !f.follow {
-		return err
-	}
-	return tr.poll(ctx, t, f)
-}
-
-// poll prints the news every f.every, until ctx ends. It says once that the server fails, until it works again.
-func (tr *trail[Entry]) poll(ctx context.Context, t terminal, f *trailFlags) error {
-	failing := false
-	tick := time.NewTicker(f.every)
-	defer tick.Stop()
-	for {
-		news, err := tr.news(ctx)
-		switch {
-		case err == nil:
-			failing = false
-		case ctx.Err() != nil:
-		case !passing(err):
-			return err
-		case !failing:
-			failing = true
-			fmt.Fprintf(t.err, "fingerpost: %s; asking on\n", err)
-		}
-		if err := tr.print(t, f, news); err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// print prints a line for each entry.
-func (tr *trail[Entry]) print(t terminal, f *trailFlags, entries []Entry) (err error) {
-	line := json.NewEncoder(t.out)
-	line.SetEscapeHTML(false)
-	for i := range entries {
-		if f.json {
-			err = line.Encode(entries[i])
-		} else {
-			_, err = fmt.Fprintln(t.out, client.Printable(tr.line(&entries[i]))) // text of others is harmless for terminals
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// printing says what is printed.
+func (f *trailFlags) printing() tail.Options {
+	return tail.Options{Limit: f.limit, Follow: f.follow, JSON: f.json, Every: f.every}
 }
 
 // passing reports whether a retry may help: the server is unreachable, or reports that it is not ready.
@@ -181,11 +112,4 @@ func passing(err error) bool {
 	}
 	var exit *exitError
 	return !errors.As(err, &exit)
-}
-
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -2,13 +2,11 @@ package main
 
 import (
 	"cmp"
-	"iter"
 
 	"fingerpost/api/transfer"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/offline"
-	"fingerpost/resolver/catalog"
 )
 
 // loadTree reads the config folder. If the files have errors it prints them, and the exit code is 1. With asJSON it
@@ -19,7 +17,7 @@ func loadTree(t terminal, dir string, asJSON bool, document any, diagnostics *hc
 	if err != nil {
 		return nil, err
 	}
-	return treeOf(checked), nil
+	return transfer.NewTree(checked.Declarations()), nil
 }
 
 // checkTree is loadTree for the files one by one, checked as by a server that knows others; nil: none.
@@ -41,10 +39,6 @@ func checkTree(t terminal, dir string, known configsrc.Known, asJSON bool, docum
 		no(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`))
 }
 
-func treeOf(checked *offline.Checked) *transfer.Tree {
-	return transfer.NewTree(declarationsOf(checked))
-}
-
 // checkSound loads the files for a command that has to see all of what it looks for.
 func checkSound(dir, what string) (*offline.Checked, error) {
 	checked, err := offline.Check(dir)
@@ -55,25 +49,4 @@ func checkSound(dir, what string) (*offline.Checked, error) {
 		return nil, no(`%s has errors, and %s might be missed: run "fingerpost validate" first`, dir, what)
 	}
 	return checked, nil
-}
-
-// projectsOf yields all projects, each with its file.
-func projectsOf(checked *offline.Checked) iter.Seq2[*offline.File, *catalog.ProjectConfig] {
-	return func(yield func(*offline.File, *catalog.ProjectConfig) bool) {
-		for i := range checked.Files {
-			f := &checked.Files[i]
-			for j := range f.Declared.Projects {
-				if !yield(f, &f.Declared.Projects[j]) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func projectSlugs(checked *offline.Checked) (slugs []string) {
-	for _, p := range projectsOf(checked) {
-		slugs = append(slugs, p.Project.Slug)
-	}
-	return slugs
 }
