@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,7 +13,8 @@ import (
 )
 
 // The files that init --ci writes at the top of the repository, each named by its word. In their content, {sh} is the
-// config folder as a word of a shell, and {path} as a text in YAML, both relative to that top.
+// config folder as a word of a shell, and {path} as a text in YAML, both relative to that top; {install} is the shell of
+// ci/install, which leaves the program in the folder $bin.
 //
 //go:embed ci
 var ciContents embed.FS
@@ -23,9 +25,13 @@ var ciFiles = []struct {
 }{
 	{"hook", ".githooks/pre-commit", "git config core.hooksPath .githooks"},
 	{"github", ".github/workflows/fingerpost.yml",
-		"install the binary in .github/workflows/fingerpost.yml, where it says so"},
-	{"gitlab", ".gitlab-ci.fingerpost.yml", "include .gitlab-ci.fingerpost.yml in .gitlab-ci.yml"},
+		"set FINGERPOST_ARCHIVE or FINGERPOST_SOURCE in .github/workflows/fingerpost.yml"},
+	{"gitlab", ".gitlab-ci.fingerpost.yml",
+		"set FINGERPOST_ARCHIVE or FINGERPOST_SOURCE in .gitlab-ci.fingerpost.yml, and include it in .gitlab-ci.yml"},
 }
+
+// installLine is a line of its own for {install}, whose indentation the whole step gets.
+var installLine = regexp.MustCompile(`(?m)^ *\{install\}$`)
 
 // ciWords are what --ci takes.
 func ciWords() (words []string) {
@@ -92,6 +98,10 @@ func initCI(t terminal, dir string, words []string) error {
 	if below == "." {
 		under = ""
 	}
+	install, err := ciContents.ReadFile("ci/install")
+	if err != nil {
+		return err
+	}
 	fill := strings.NewReplacer("{sh}", shellWord(below), "{path}/", under)
 	for _, f := range ciFiles {
 		if !slices.Contains(words, f.word) {
@@ -103,7 +113,11 @@ func initCI(t terminal, dir string, words []string) error {
 		if err != nil {
 			return err
 		}
-		if err := writeNew(t, filepath.Dir(path), filepath.Base(path), []byte(fill.Replace(string(content)))); err != nil {
+		text := installLine.ReplaceAllStringFunc(fill.Replace(string(content)), func(line string) string {
+			indent := strings.TrimSuffix(line, "{install}")
+			return indent + strings.ReplaceAll(strings.TrimSpace(string(install)), "\n", "\n"+indent)
+		})
+		if err := writeNew(t, filepath.Dir(path), filepath.Base(path), []byte(text)); err != nil {
 			return err
 		}
 		if f.word == "hook" && os.IsNotExist(missing) {
