@@ -41,9 +41,7 @@ var pipelines = []struct {
 // TestPipelines: the steps that init --ci writes install fingerpost from an archive of a release, or from a clone of the
 // source, and check the files of a branch with it.
 func TestPipelines(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the program from a clone, which -short leaves out")
-	}
+	testrig.Thorough(t) // it builds the program from a clone
 	tree, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)

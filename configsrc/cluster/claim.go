@@ -54,7 +54,7 @@ func (a *Authority) claim(ctx context.Context) error {
 		}
 		a.note(err)
 		a.fresh = true
-		if err := pause(ctx, a.o.TTL/(4*renewals)); err != nil {
+		if err := pause(ctx, min(a.o.TTL/(4*renewals), time.Second)); err != nil {
 			return err
 		}
 	}
