@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/console"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -22,22 +23,41 @@ type accessLog struct {
 // request adds a finished request. pattern is the route's path, "" if no route matched: the request's own path is text
 // of the client, and belongs neither here nor in the metrics.
 func (l *accessLog) request(ctx *fasthttp.RequestCtx, method, pattern string, key *resolver.Key, took time.Duration) {
-	if status := ctx.Response.StatusCode(); key == nil && status >= 400 && status < 500 && !l.anonymous.allow(time.Now()) {
+	var more []slog.Attr
+	if key != nil {
+		more = append(more, slog.String("key", key.ID))
+		if web.IsMailPath(pattern) { // the key was good, so the name is well formed
+			more = append(more, slog.String("service", web.ServiceName(ctx)))
+		}
+	}
+	l.add(ctx, method, pattern, took, more)
+}
+
+// visit adds a finished request of the console: the pattern of the page, and who has asked for it.
+func (l *accessLog) visit(ctx *fasthttp.RequestCtx, method string, v *console.Visit, took time.Duration) {
+	var more []slog.Attr
+	if v.Key.ID != "" {
+		more = append(more, slog.String("key", v.Key.ID), slog.String("key_name", v.Key.Name))
+		if v.Person != "" {
+			more = append(more, slog.String("person", v.Person))
+		}
+	}
+	l.add(ctx, method, v.Page, took, more)
+}
+
+// add writes a line, unless it is one of many about requests without a good key. more begins with the key, if there is
+// one.
+func (l *accessLog) add(ctx *fasthttp.RequestCtx, method, pattern string, took time.Duration, more []slog.Attr) {
+	if status := ctx.Response.StatusCode(); more == nil && status >= 400 && status < 500 && !l.anonymous.allow(time.Now()) {
 		return
 	}
-	attrs := []slog.Attr{
+	attrs := append([]slog.Attr{
 		slog.String("method", method),
 		slog.String("path", pattern),
 		slog.Int("status", ctx.Response.StatusCode()),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000), // text and JSON alike
 		slog.String("request_id", web.RequestID(ctx)),
-	}
-	if key != nil {
-		attrs = append(attrs, slog.String("key", key.ID))
-		if web.IsMailPath(pattern) { // the key was good, so the name is well formed
-			attrs = append(attrs, slog.String("service", web.ServiceName(ctx)))
-		}
-	}
+	}, more...)
 	l.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
 }
 

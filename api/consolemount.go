@@ -25,9 +25,8 @@ import (
 // over a Pipe, with the key of the person who looks at them, like any other client.
 type consoleMount struct {
 	*console.Console
-	pipe         *Pipe
-	serve        sync.Once // begins to serve the pipe
-	clear, inTLS fasthttp.RequestHandler
+	pipe  *Pipe
+	serve sync.Once // begins to serve the pipe
 }
 
 // newConsole makes the console. Calls of the API that it makes wait until the Server serves its Pipe.
@@ -44,12 +43,19 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 	if m.Console, err = console.New(o); err != nil {
 		return nil, err
 	}
-	m.clear = fasthttpadaptor.NewFastHTTPHandler(m.Console)
-	m.inTLS = fasthttpadaptor.NewFastHTTPHandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.TLS = new(tls.ConnectionState) // for the console it only matters that there is one
-		m.Console.ServeHTTP(w, r)
-	})
 	return m, nil
+}
+
+// answer lets the console answer, and returns who has asked for which page.
+func (m *consoleMount) answer(ctx *fasthttp.RequestCtx, secure bool) *console.Visit {
+	v := new(console.Visit)
+	fasthttpadaptor.NewFastHTTPHandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if secure {
+			r.TLS = new(tls.ConnectionState) // for the console it only matters that there is one
+		}
+		m.Serve(w, r, v)
+	})(ctx)
+	return v
 }
 
 var consolePath = []byte("/console")
@@ -75,7 +81,7 @@ func (s *Server) leadToConsole(ctx *fasthttp.RequestCtx) {
 	ctx.Response.Header.SetCanonical(web.HeaderVary, []byte(fasthttp.HeaderAccept))
 	ctx.Response.Header.SetNoDefaultContentType(true)
 	ctx.Response.SetStatusCode(http.StatusFound)
-	s.finish(ctx, "", nil, nil)
+	s.finish(ctx, "/", nil, nil)
 }
 
 // answerConsole reads the body, which is small for somebody who is not signed in, and lets the console answer.
@@ -98,12 +104,10 @@ func (s *Server) answerConsole(ctx *fasthttp.RequestCtx, c *conn) {
 		}
 		ctx.Request.SetBody(body)
 	}
-	serve := s.console.clear
-	if c.Secure() {
-		serve = s.console.inTLS
-	}
-	serve(ctx)
-	s.finish(ctx, console.Prefix, nil, nil)
+	visit, took := s.console.answer(ctx, c.Secure()), time.Since(ctx.Time())
+	method := methodLabel(ctx.Method())
+	s.metrics.observe(console.Prefix, method, ctx.Response.StatusCode(), took) // one series for all pages
+	s.access.visit(ctx, method, visit, took)
 }
 
 var refuseSignInBody = &catalog.Error{Code: web.CodeTooLarge,

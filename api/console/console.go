@@ -227,8 +227,24 @@ var noPage = &failure{Status: http.StatusNotFound, Message: "There is no such pa
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+// A Visit is what an access log says of a request. It is filled in before the answer begins.
+type Visit struct {
+	Page   string // the pattern of the page's path, such as /console/projects/{id}; "" if there is no such page
+	Key    Key    // of the session; zero: none
+	Person string // "Name <address>", or ""
+}
+
+// visitKey is the context key of a request's *Visit.
+type visitKey struct{}
+
+// visit returns the Visit of a request.
+func visit(r *http.Request) *Visit { return r.Context().Value(visitKey{}).(*Visit) }
+
 // ServeHTTP implements http.Handler.
-func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.Serve(w, r, new(Visit)) }
+
+// Serve answers a request, and tells v who has asked for which page.
+func (c *Console) Serve(w http.ResponseWriter, r *http.Request, v *Visit) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -246,7 +262,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	// Not the server's context: it ends when a shutdown begins, and a save that has begun is made and answered then, too.
-	r = r.WithContext(context.Background())
+	r = r.WithContext(context.WithValue(context.Background(), visitKey{}, v))
+	_, pattern := c.mux.Handler(r)
+	_, v.Page, _ = strings.Cut(strings.TrimSuffix(pattern, "{$}"), " ")
 	if r.URL.Path+"/" == Prefix {
 		http.Redirect(w, r, Prefix, http.StatusMovedPermanently)
 		return
@@ -295,6 +313,7 @@ func (c *Console) signedIn(h handler) http.Handler {
 			}
 			return seeOther(w, r, to)
 		}
+		visit(r).Key, visit(r).Person = s.Key(), s.actor
 		if err := mayPost(r, s); err != nil {
 			return err
 		}
