@@ -54,7 +54,7 @@ func (a *API) loggedProject(r *web.Request, others ...catalog.Problem) (int64, e
 	if err == nil {
 		return project.ID, nil
 	}
-	if !web.IsNotFound(err) || !r.Key.EveryProject() {
+	if !catalog.IsNotFound(err) || !r.Key.EveryProject() {
 		return 0, err
 	}
 	id, _ := r.ID("projectId")

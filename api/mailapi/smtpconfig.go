@@ -28,7 +28,7 @@ func (a *API) saveSMTPConfig(r *web.Request, project *catalog.Project) error {
 		return err
 	}
 	now, err := a.Config.SMTPConfig(project.ID) // nil if there is none
-	if err != nil && !web.IsNotFound(err) {
+	if err != nil && !catalog.IsNotFound(err) {
 		return err
 	}
 	if _, err := f.smtpConfig(now, project.UUID); err != nil {

@@ -42,7 +42,7 @@ func (a *API) saveTemplate(r *web.Request, project *catalog.Project) error {
 	}
 	code, _ := f.Body.Values["code"].(string)
 	now, err := a.Config.OwnTemplate(project.ID, code[:min(len(code), maxTemplateCode)])
-	if err != nil && !web.IsNotFound(err) {
+	if err != nil && !catalog.IsNotFound(err) {
 		return err
 	}
 	if _, err := f.template(now); err != nil {

@@ -118,7 +118,7 @@ func (a *API) slugFree(slug string) error {
 		e := &catalog.Error{Code: catalog.CodeConflict, Message: "there is a project with this slug already"}
 		e.Problems.Addf("slug", "is taken by another project")
 		return e
-	case web.IsNotFound(err):
+	case catalog.IsNotFound(err):
 		return nil
 	}
 	return err

@@ -76,7 +76,7 @@ func (p *listStream) fill() error {
 			p.buf = append(p.buf, ',')
 		}
 		buf, err := p.appendRow(p.buf, p.from, row)
-		if web.IsNotFound(err) {
+		if catalog.IsNotFound(err) {
 			p.buf = p.buf[:before] // deleted since the rows were listed
 			continue
 		}

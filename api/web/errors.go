@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 
@@ -69,10 +68,4 @@ func Invalid(problems ...catalog.Problem) *catalog.Error {
 // InvalidField returns a 400 on one field.
 func InvalidField(field, message string) *catalog.Error {
 	return Invalid(catalog.Problem{Path: field, Message: message})
-}
-
-// IsNotFound reports whether an error for a client is NOT_FOUND.
-func IsNotFound(err error) bool {
-	var e *catalog.Error
-	return errors.As(err, &e) && e.Code == catalog.CodeNotFound
 }

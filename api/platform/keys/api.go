@@ -211,7 +211,7 @@ func (a *API) revoke(r *web.Request) error {
 			return nil
 		})
 		err := a.Writer.Write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: name, Permit: permit}})
-		if err != nil && !(all && web.IsNotFound(err)) {
+		if err != nil && !(all && catalog.IsNotFound(err)) {
 			return err
 		}
 	}

@@ -101,7 +101,7 @@ func (a *API) readSlugs(f *web.Form) ([]string, error) {
 		}
 		switch _, err := a.Live.ProjectBySlug(slug); {
 		case err == nil:
-		case !web.IsNotFound(err):
+		case !catalog.IsNotFound(err):
 			return nil, err
 		default:
 			hint := ""
