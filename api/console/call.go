@@ -19,9 +19,12 @@ const callTime = 30 * time.Second
 
 // api returns a client of the API with the session's key, which acts in the name of its person. It sees projects as
 // the proposal has them that the person works in.
-func (c *Console) api(s *session) *client.Client {
+func (c *Console) api(s *session) *client.Client { return c.client(s, s.Proposal()) }
+
+// client is like api for one proposal, or with "" for what is live.
+func (c *Console) client(s *session, proposal string) *client.Client {
 	return client.New(client.Options{URL: "http://console", Key: s.text, Timeout: callTime, Transport: c.o.API,
-		Service: "console", Actor: s.actor, Proposal: s.Proposal(), Once: true})
+		Service: "console", Actor: s.actor, Proposal: proposal, Once: true})
 }
 
 // A failure is an answer of the API that is no success, or the console's own refusal. Its Message is for people.

@@ -19,7 +19,7 @@ type projectView struct {
 	Templates []catalog.Template
 	SMTP      bool          // there is a config in force
 	Block     *client.Block // nil: cannot be read
-	Changes   []client.AuditEntry
+	Changes   []told
 	Mail      client.Page[client.MailEntry] // of the last 24 hours
 	MailNote  string                        // why there is none
 	Unsent    string                        // why no mail of the project is sent, "" if nothing is known
@@ -43,7 +43,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 		v.Block = &block
 	}
 	if page, err := api.AuditPage(ctx, query("projectId", id, "limit", "10")); err == nil {
-		v.Changes = page.Rows
+		v.Changes = c.tell(ctx, s, page.Rows)
 	}
 	if v.Mail, err = api.MailPage(ctx, id, query("limit", "10", "from",
 		time.Now().UTC().Add(-24*time.Hour).Format("2006-01-02T15:04:05"))); err != nil {

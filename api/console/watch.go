@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -70,107 +69,6 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) er
 		return seeOther(w, r, Prefix+"problems")
 	}
 	return c.render(w, r, s, http.StatusConflict, "problems", "Problems", v)
-}
-
-// A changesView is a page of the audit trail, and the open proposals.
-type changesView struct {
-	ProjectID, Actor, Action, RequestID, From, Until string
-	Page                                             int
-	Found                                            client.Page[client.AuditEntry]
-	Link, Problem                                    string
-	Proposals                                        []proposalRow
-	Actions                                          []string
-}
-
-func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) error {
-	q := r.URL.Query()
-	v := changesView{ProjectID: q.Get("project"), Actor: q.Get("actor"), Action: q.Get("action"),
-		RequestID: q.Get("request"), From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1)}
-	var err error
-	if v.Found, err = c.api(s).AuditPage(r.Context(), query("projectId", v.ProjectID, "actor", v.Actor, "action",
-		v.Action, "requestId", v.RequestID, "from", v.From, "to", v.Until, "page", itoa(v.Page), "limit",
-		itoa(pageRows))); err != nil {
-		v.Problem = reason(err)
-	}
-	if c.o.Git {
-		if list, err := c.api(s).Proposals(r.Context()); err == nil {
-			v.Proposals = c.proposalRows(s, list)
-		}
-	}
-	v.Link = pages("changes", "project", v.ProjectID, "actor", v.Actor, "action", v.Action, "request", v.RequestID,
-		"from", v.From, "until", v.Until)
-	return c.render(w, r, s, http.StatusOK, "changes", "Changes", v)
-}
-
-// proposal applies a proposal, drops it, or has the person work in it.
-func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) error {
-	name := r.PathValue("name")
-	if !proposalName.MatchString(name) {
-		return &failure{Status: http.StatusNotFound, Message: "There is no such proposal."}
-	}
-	switch r.PostFormValue("do") {
-	case "leave":
-		s.workIn("")
-		s.say("You have left the proposal. What is shown is live.")
-		return seeOther(w, r, Prefix+"changes")
-	case "enter":
-		list, err := c.api(s).Proposals(r.Context())
-		if err == nil && !slices.ContainsFunc(list, func(p client.Proposal) bool { return p.Name == name }) {
-			err = &failure{Status: http.StatusNotFound, Message: "There is no such proposal."}
-		}
-		if err != nil {
-			return err
-		}
-		s.workIn(name)
-		return seeOther(w, r, Prefix+"projects")
-	}
-	var err error
-	done := "The proposal " + name + " is applied, and live."
-	if r.PostFormValue("do") == "drop" {
-		done = "The proposal " + name + " was dropped."
-		err = c.api(s).DropProposal(r.Context(), name)
-	} else {
-		_, err = c.api(s).ApplyProposal(r.Context(), name)
-	}
-	if err != nil {
-		return err
-	}
-	if s.Proposal() == name {
-		s.workIn("")
-	}
-	s.say(done)
-	return seeOther(w, r, Prefix+"changes")
-}
-
-// A keysView lists the keys.
-type keysView struct {
-	Rows    []keyRow
-	Refused *failure
-}
-
-func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) error {
-	v := keysView{}
-	if keys, err := c.api(s).Keys(r.Context()); err != nil {
-		v.Refused = failureOf(err)
-	} else {
-		v.Rows = keyRows(keys, s.Key(), time.Now())
-	}
-	return c.render(w, r, s, http.StatusOK, "keys", "Keys", v)
-}
-
-// keyAction prepares the rotation or the end of a key: both are drafts, like every change.
-func (c *Console) keyAction(w http.ResponseWriter, r *http.Request, s *session) error {
-	name := r.PathValue("name")
-	d := &draft{kind: "key", Back: Prefix + "keys", Title: "Revoke key " + visible(name)}
-	d.edit = client.Edit{Object: client.Object{Kind: catalog.KindKey, Key: strings.Clone(name)}, Verb: client.Delete}
-	if r.PostFormValue("do") == "rotate" {
-		d.Title = "Rotate key " + visible(name) + " (the old one stays good for 24 hours)"
-		d.edit.Verb = client.Rotate
-	}
-	if err := c.prepare(r.Context(), s, d); err != nil {
-		return err
-	}
-	return seeOther(w, r, d.page())
 }
 
 // A liveView is the state of this node at a moment.

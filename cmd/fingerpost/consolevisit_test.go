@@ -480,7 +480,7 @@ func TestConsoleProblems(t *testing.T) {
 	b.press("Apply the reload")
 	b.sees("The reload was applied.")
 	b.open("/console/changes?action=brake.confirm")
-	b.sees("Ada Lovelace <ada@example.com> · key admin")
+	b.sees("Ada Lovelace let a reload through that was held back, with")
 	if got := v.get("/api/platform/projects/by-slug/many-0"); got.status != http.StatusNotFound {
 		t.Errorf("after the confirmation: %d", got.status)
 	}

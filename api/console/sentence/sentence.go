@@ -1,0 +1,184 @@
+// Package sentence says what an entry of the audit trail tells in a sentence for people: "Ada Lovelace renamed Acme to
+// Acme Shop". The entry's codes (action, field names, key, request) are for the page to show behind it.
+//
+// Of returns the sentence in parts, so that a page can make links of projects and domains; String joins them. The time is
+// left to the page. Every action that catalog.AuditObjects and catalog.AuditOthers list has a sentence of its own, and
+// an action of a newer node has a general one. Fields are called by their labels in package catalog.
+//
+// A sentence has nothing that the entry does not have. Of secrets it says that they were changed. It is text, not HTML,
+// and has the characters that people gave to names: the page escapes it and makes invisible characters visible. Long
+// values are left out: a sentence has a value of at most 48 characters, and three fields by name.
+package sentence
+
+import (
+	"net/mail"
+	"strings"
+
+	"fingerpost/api/client"
+	"fingerpost/resolver/catalog"
+)
+
+// A Part is a stretch of a sentence.
+type Part struct {
+	Text    string
+	Project int64 // Text is the name of this project; 0: it is not
+	Domain  bool  // Text is a domain
+	Strong  bool  // Text is the name of something that has no page
+}
+
+// A Sentence is what happened, without a full stop.
+type Sentence []Part
+
+// String returns the sentence as text.
+func (s Sentence) String() string {
+	var b strings.Builder
+	for _, p := range s {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// Of returns the sentence of an entry. name returns what a project is called now, "" if there is no such project; nil:
+// nothing is known of projects, and they are called by their slugs where the entry has them.
+func Of(e *client.AuditEntry, name func(project int64) string) Sentence {
+	w := writer{e: e, name: name, gone: strings.HasSuffix(e.Action, ".delete")}
+	noun, verb, _ := strings.Cut(e.Action, ".")
+	if other := others[e.Action]; other != nil {
+		other(&w)
+	} else if n, known := nouns[noun]; known && n.create != "" {
+		w.who()
+		switch verb {
+		case "create":
+			w.say(" " + n.create)
+		case "delete":
+			w.say(" " + n.remove)
+		default:
+			w.update(&n)
+		}
+	} else {
+		w.who()
+		w.text(" made the change " + e.Action)
+	}
+	return w.out
+}
+
+// A noun is how changes of an object of the audit trail are told. In each text, %p is the project and %o the object.
+type noun struct {
+	create, remove string
+	of             string // the object, after "of"
+	fields         []catalog.Field
+	special        func(*writer) bool // says an update that has a verb of its own, else nothing; nil: none has
+}
+
+var nouns = map[string]noun{
+	"project": {"created the project %p", "deleted the project %p", "%p",
+		catalog.NewFields(catalog.KindProject), (*writer).project},
+	"domain": {"added the domain %o to %p", "removed the domain %o from %p", "the domain %o of %p",
+		catalog.NewFields(catalog.KindDomain), (*writer).domain},
+	"service-settings": {"set the service settings of %p", "removed the service settings of %p",
+		"the service settings of %p", catalog.NewFields(catalog.KindServiceSettings), nil},
+	"auth-settings": {"set the auth settings of %p", "removed the auth settings of %p",
+		"the auth settings of %p", catalog.NewFields(catalog.KindAuthSettings), nil},
+	"smtp-config": {"set up the mail server of %p", "removed the mail server of %p",
+		"the mail server of %p", catalog.NewFields(catalog.KindSMTPConfig), nil},
+	"template": {"added the mail template %o to %p", "removed the mail template %o from %p",
+		"the mail template %o of %p", catalog.NewFields(catalog.KindTemplate), nil},
+	"default-template": {"added the default mail template %o", "removed the default mail template %o",
+		"the default mail template %o", catalog.NewFields(catalog.KindTemplate), nil},
+	"key": {"created the key %o", "revoked the key %o", "the key %o", new(catalog.Key).AuditFields(), (*writer).key},
+	"edge": {"let the edge %o join", "removed the edge %o", "the edge %o",
+		[]catalog.Field{{Name: "publicKey", Label: "Public key"}}, nil},
+	"defaults": {of: "the defaults of every project"},
+	"sealing": {of: "the sealing of secrets", fields: []catalog.Field{{Name: "recipients", Label: "Recipients"},
+		{Name: "require", Label: "Secrets must be sealed"}}},
+}
+
+// others are the actions that are not the creation, update or deletion of one object.
+var others = map[string]func(*writer){
+	"key.rotate":      func(w *writer) { w.who(); w.say(" rotated the key %o") },
+	"defaults.update": func(w *writer) { n := nouns["defaults"]; n.fields = defaultsFields(); w.who(); w.update(&n) },
+	"sealing.update":  func(w *writer) { n := nouns["sealing"]; w.who(); w.update(&n) },
+	catalog.AuditLoad: func(w *writer) {
+		w.say("All files were loaded: " + w.count("projects", "project") + " and " + w.count("domains", "domain"))
+	},
+	catalog.AuditConfirm: func(w *writer) {
+		w.who()
+		w.say(" let a reload through that was held back, with " + w.count("projects", "removed project") + " and " +
+			w.count("domains", "removed domain"))
+	},
+	catalog.AuditRestore: func(w *writer) { w.who(); w.say(" restored the backup of "); w.strong(w.after("backup")) },
+	catalog.AuditApply:   func(w *writer) { w.who(); w.say(" applied the proposal "); w.strong(w.after("proposal")) },
+	catalog.AuditDrop: func(w *writer) {
+		w.who()
+		w.say(" dropped the proposal ")
+		w.strong(w.after("proposal"))
+		if why := w.after("reason"); why != "" {
+			w.say(": ")
+			w.text(why)
+		}
+	},
+	catalog.AuditOverruled: func(w *writer) {
+		w.say("A commit by ")
+		w.strong(person(w.after("author")))
+		w.say(" set aside what ")
+		w.strong(person(word(w.e.Actor)))
+		w.say(" had saved; the branch ")
+		w.strong(w.after("branch"))
+		w.say(" keeps it")
+	},
+}
+
+// defaultsFields lists the fields that the defaults block may have, under their names in the audit trail.
+func defaultsFields() []catalog.Field {
+	smtp := new(catalog.SMTPConfig)
+	service, auth := catalog.ServiceSettings{Said: ^catalog.FieldSet(0)}, catalog.AuthSettings{Said: ^catalog.FieldSet(0)}
+	return (&catalog.Defaults{Service: &service, Auth: &auth, SMTP: smtp}).AuditFields()
+}
+
+// doors say who acted where no person and no key is named.
+var doors = map[string]string{
+	string(catalog.DoorAPI):     "A caller of the API",
+	string(catalog.DoorFile):    "The files",
+	string(catalog.DoorGit):     "The service",
+	string(catalog.DoorCluster): "The authority",
+	string(catalog.DoorCLI):     "A command",
+}
+
+// who says who has made the change.
+func (w *writer) who() {
+	actor, key := word(w.e.Actor), word(w.e.Key)
+	switch {
+	case actor != "" && actor != key:
+		w.strong(person(actor))
+	case key != "":
+		w.say("The key ")
+		w.strong(key)
+	default:
+		if door := doors[w.e.Door]; door != "" {
+			w.say(door)
+		} else {
+			w.say("Somebody")
+		}
+	}
+}
+
+// person returns the name of a person who is given as "Name <address>".
+func person(actor string) string {
+	if a, err := mail.ParseAddress(actor); err == nil {
+		if a.Name != "" {
+			return a.Name
+		}
+		return a.Address
+	}
+	if actor == "" {
+		return "somebody"
+	}
+	return short(actor)
+}
+
+func word(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
