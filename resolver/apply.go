@@ -17,6 +17,9 @@ func (r *Resolver) Apply(c *catalog.Change) (generation uint64, err error) {
 		return 0, err
 	}
 	r.tell(effect)
+	if r.options.OnGeneration != nil {
+		r.options.OnGeneration(generationOf(effect, c))
+	}
 	return effect.Generation, nil
 }
 

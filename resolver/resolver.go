@@ -39,6 +39,9 @@ type Options struct {
 	// then. The goroutine that watches the disk calls it, one call at a time, and again after an error; ctx ends with
 	// Close. If nil, only later changes fill the store.
 	Rebuild func(ctx context.Context) error
+	// OnGeneration is called with each generation that Apply has committed, in order, once it is what is answered. It must
+	// return at once. Nil: it is not called.
+	OnGeneration func(Generation)
 	// Logger gets one line when the store fails, and one when it is back. Nil means slog.Default.
 	Logger *slog.Logger
 	// Now is the clock of createdAt and updatedAt, and of the age of secrets from files; nil means time.Now.
