@@ -36,7 +36,7 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return m.pipe.Dial(ctx) },
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: s.o.Limits.Idle / 2, DisableCompression: true,
 	}
-	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.o.Logger, s.consoleFigures, s.resolver.Cached
+	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.o.Logger, s.ConsoleFigures, s.resolver.Cached
 	o.Loading, o.WatchTest = s.ready.loading.Load, s.rooms.mail.Waits.Watch
 	o.Git, o.Cluster, o.Edge = s.o.Config.Proposals != nil, s.o.Edges != nil, s.o.Edge != nil
 	var err error
@@ -132,7 +132,8 @@ func (k consoleKeys) Fail(peer netip.Addr) time.Duration {
 	return k.s.keys.throttle.fail(peer)
 }
 
-func (s *Server) consoleFigures() console.Figures {
+// ConsoleFigures are the figures that the console shows.
+func (s *Server) ConsoleFigures() console.Figures {
 	m := s.resolver.Metrics()
 	f := console.Figures{Hits: m.Hits + m.NegativeHits, Misses: m.Misses, CacheBytes: m.CacheBytes,
 		CacheLimit:  m.CacheLimit,

@@ -1,7 +1,8 @@
 // Package ops serves the operations listener (serve --ops-listen): probes, metrics, the status, profiles, and the
 // commands that reload the config files and write a backup.
 //
-// What it promises. Every figure is read when it is asked for; nothing is counted here. /livez, /readyz and /metrics
+// What it promises. Every figure is read when it is asked for; nothing is counted here (package history keeps the last
+// hour for /status and the console). /livez, /readyz and /metrics
 // answer anyone. /status answers requests whose Host is a name or address of this machine, so that no web page reads it
 // by DNS rebinding. Commands and profiles answer only this machine and the networks of Options.Allow, and never a web
 // page of another origin. A Unix socket has file permissions instead. There is no key: keep the listener private.

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"fingerpost/api/ops/history"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/mailer"
@@ -75,6 +77,8 @@ type Options struct {
 	Mail Mail
 	// Cluster reports on the cluster. Nil: the node belongs to none.
 	Cluster Cluster
+	// History is what the node did in the last hour. Nil: it keeps none.
+	History *history.Recorder
 }
 
 // A Server serves probes, metrics, profiles, the status and the reload commands. It asks for no key: a guard decides
@@ -231,7 +235,20 @@ func (o *Server) status(w http.ResponseWriter, _ *http.Request) {
 	}
 	status.Audit = o.auditStatus()
 	status.Secrets = o.secretStatus()
-	writeJSON(w, http.StatusOK, status)
+	if o.History == nil {
+		writeJSON(w, http.StatusOK, status)
+		return
+	}
+	// Last, and with a line for each list: people read this document.
+	document, err := json.MarshalIndent(status, "", "  ")
+	if err != nil {
+		o.Logger.Error("status", "error", err)
+		writeJSON(w, http.StatusInternalServerError, map[string]string{"error": "the log says more"})
+		return
+	}
+	document = append(bytes.TrimSuffix(document, []byte("\n}")), ",\n  \"history\": "...)
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	_, _ = w.Write(append(o.History.View().AppendJSON(document), "\n}\n"...))
 }
 
 func (o *Server) secretStatus() []secretStatus {

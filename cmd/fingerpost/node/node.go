@@ -13,6 +13,7 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/api/ops"
+	"fingerpost/api/ops/history"
 	"fingerpost/api/transfer"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
@@ -24,6 +25,7 @@ import (
 // A service is a serving node with its parts.
 type service struct {
 	o           Options
+	history     *history.Recorder
 	source      *configsrc.Source
 	repo        *gitrepo.Repo  // nil: none
 	proposals   *proposals.Set // nil: none
@@ -47,7 +49,7 @@ type boundListener struct {
 
 // Run serves until ctx ends, a signal ends the process, or a part fails. SIGHUP reads all files again.
 func Run(ctx context.Context, o Options) error {
-	n := &service{o: o, failed: make(chan error, 8), end: make(chan os.Signal, 2)}
+	n := &service{o: o, history: history.New(), failed: make(chan error, 8), end: make(chan os.Signal, 2)}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	// Registered first: a signal during a long first load must end the process in order, too.
@@ -66,6 +68,8 @@ func Run(ctx context.Context, o Options) error {
 	}
 	n.start()
 	n.run(func() error { n.keepTold(ctx); return nil })
+	recording := n.run(func() error { n.history.Run(ctx, n.sample); return nil })
+	defer func() { stop(); <-recording }() // before the parts that it reads are closed
 	if done, err := n.load(ctx); done || err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (o *opening) readKeys(context.Context) (err error) {
 func (o *opening) openStore(context.Context) (err error) {
 	o.resolver, err = resolver.Open(resolver.Options{
 		DataDir: o.o.Files.Data, CacheBytes: o.o.Limits.CacheBytes, StoreCacheBytes: o.o.Limits.StoreCacheBytes,
-		Logger: o.o.Logger, OpenSecret: o.secrets.Open,
+		Logger: o.o.Logger, OpenSecret: o.secrets.Open, OnGeneration: o.noteGeneration,
 		Rebuild: func(ctx context.Context) error {
 			<-o.made // a store that fails early has to wait for it
 			if err := o.source.Rebuild(ctx); err != nil || !o.cluster.isEdge() {
@@ -164,7 +164,7 @@ func (o *opening) opsOptions() ops.Options {
 	}
 	options := ops.Options{Logger: o.o.Logger, Version: o.o.Build.Version, Commit: o.o.Build.Commit,
 		Listen: []string{listen.Ops, address.String()},
-		Allow:  listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer}
+		Allow:  listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer, History: o.history}
 	if o.repo != nil {
 		options.Git = o.repo.Status
 		if o.o.Git.Pull > 0 || o.o.Git.Push {
