@@ -42,6 +42,10 @@ func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	c := p.SMTP
 	d.server = smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled,
 		TLS: c.TLSEnabled}
+	d.from = c.FromEmail
+	if m.options.Keep {
+		return d, nil // no server is asked, so no secret is needed
+	}
 	if c.Password.Source != catalog.SecretNone {
 		if d.server.Password, err = m.options.OpenSecret(c.Password, c.SecretContext(p.Project.UUID,
 			"password")); err != nil {
@@ -55,7 +59,6 @@ func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 		}
 	}
 	m.unopened.Delete(p.Project.ID)
-	d.from = c.FromEmail
 	return d, nil
 }
 

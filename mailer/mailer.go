@@ -26,7 +26,8 @@ type Send struct {
 type Receipt struct {
 	LogID     int64
 	MessageID string
-	Sent      bool           // the server has accepted it
+	Sent      bool           // the server has accepted it, or it was kept
+	Kept      bool           // it was kept instead of being sent
 	Queued    bool           // attempts go on in the background
 	Failed    *catalog.Error // refused for good: SMTP_…; nil otherwise
 	Replayed  bool           // the answer to an earlier send with the same IdempotencyKey

@@ -27,6 +27,7 @@ type Mailer struct {
 	unopened  sync.Map // why the last attempt to open a secret of a project failed, by project id
 	counters  counters
 	waiting   waiting
+	kept      keptMails
 	inflight  *inflight
 
 	// mu guards what follows. Lock order: Mailer.mu, outbox.mu, then the locks of slots, inflight and caches.
@@ -39,8 +40,8 @@ type Mailer struct {
 
 // counters are the figures behind Counts.
 type counters struct {
-	attempts                                   atomic.Int64
-	sent, failed, expired, retrying, uncertain atomic.Uint64
+	attempts                                         atomic.Int64
+	sent, kept, failed, expired, retrying, uncertain atomic.Uint64
 }
 
 // How often tick and prune run.
@@ -76,6 +77,7 @@ func Open(o Options) (*Mailer, error) {
 		firstID:  o.Ledger.NewMailID(),
 		slots:    slots{most: o.Retries},
 		waiting:  waiting{byProject: map[int64]load{}},
+		kept:     keptMails{mails: map[int64]*catalog.QueuedMail{}},
 		inflight: newInflight(),
 		outboxes: map[int64]*outbox{}, running: map[runningKey][32]byte{},
 	}
@@ -191,9 +193,9 @@ func (m *Mailer) Counts() Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return Counts{
-		Waiting: int64(w.all.mails), LowDisk: w.lowDisk, Attempts: c.attempts.Load(),
+		Waiting: int64(w.all.mails), LowDisk: w.lowDisk, Attempts: c.attempts.Load(), Keeps: m.options.Keep,
 		Sends: []SendCount{
-			{"sent", c.sent.Load()}, {"failed", c.failed.Load()}, {"expired", c.expired.Load()},
+			{"sent", c.sent.Load()}, {"kept", c.kept.Load()}, {"failed", c.failed.Load()}, {"expired", c.expired.Load()},
 			{"retrying", c.retrying.Load()}, {"uncertain", c.uncertain.Load()},
 		},
 	}

@@ -50,6 +50,9 @@ type Options struct {
 	// Nil: no secret can be opened.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
 
+	// Keep keeps every mail instead of sending it, also mail that an earlier process has queued. No secret is opened, and
+	// no server is contacted. The entries of such mail are SENT by the provider SINK.
+	Keep bool
 	// Held keeps mail that an earlier process queued until Release is called. Until the files are read, Projects may be
 	// out of date and mail would go to the wrong server.
 	Held bool
@@ -106,11 +109,12 @@ type Counts struct {
 	Waiting  int64  // mails that are accepted and have not reached their end
 	LowDisk  string // why Options.LowDisk refused the last send; "" once there is room again
 	Attempts int64  // running ones, from a mail's turn until its outcome is stored
+	Keeps    bool   // Options.Keep
 	Sends    []SendCount
 }
 
 // A SendCount is how often an attempt, or the wait for one, had a result since Open.
 type SendCount struct {
-	Result string // sent, failed, expired, retrying, uncertain
+	Result string // sent, kept, failed, expired, retrying, uncertain
 	N      uint64
 }

@@ -115,7 +115,7 @@ func (m *Mailer) replay(there *catalog.Idempotency, request [32]byte) (r Receipt
 	r = Receipt{LogID: log.ID, MessageID: log.MessageID, Replayed: true}
 	switch log.Status {
 	case catalog.MailSent:
-		r.Sent = true
+		r.Sent, r.Kept = true, log.ProviderType == catalog.ProviderSink
 	case catalog.MailFailed, catalog.MailExpired:
 		r.Failed = &catalog.Error{
 			Code:    cmp.Or(log.ErrorCode, "SMTP_TEMPORARY"),

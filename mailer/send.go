@@ -246,7 +246,7 @@ type sending struct {
 // try makes an attempt that the ledger has recorded as running, and stores the outcome. leave releases the place in the
 // outbox; try calls it as soon as the server has answered.
 func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave func()) {
-	o := m.options.Carrier.Send(m.inflight.attempts, d.server, smtp.Envelope{From: mail.From, To: mail.To}, mail.Message)
+	o := m.carry(d, mail)
 	cut := m.inflight.attempts.Err() != nil && o.Class == smtp.Temporary
 	bad := false // the current config
 	if o.Class == smtp.BadConfig || configLevel(&o) {
@@ -295,7 +295,12 @@ func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 	case o.Class == smtp.Accepted:
 		log.Status, log.SentAt = catalog.MailSent, now
 		log.ErrorCode, log.ErrorMessage = "", ""
-		m.counters.sent.Add(1)
+		if m.options.Keep {
+			log.ProviderType = catalog.ProviderSink
+			m.counters.kept.Add(1)
+		} else {
+			m.counters.sent.Add(1)
+		}
 	case o.Class == smtp.Permanent || o.Class == smtp.BadConfig && s.done != nil:
 		log.Status = catalog.MailFailed
 		s.failed = &catalog.Error{Code: o.Code, Message: log.ErrorMessage, Problems: o.Problems}
@@ -345,6 +350,7 @@ func (m *Mailer) receipt(s *sending) Receipt {
 	return Receipt{
 		LogID: s.log.ID, MessageID: s.log.MessageID,
 		Sent:   s.log.Status == catalog.MailSent,
+		Kept:   s.log.ProviderType == catalog.ProviderSink,
 		Failed: s.failed,
 		Queued: !s.log.Status.Ended(),
 	}

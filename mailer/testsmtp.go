@@ -18,6 +18,9 @@ const (
 	testTime   = testAnswer - time.Second
 )
 
+var errKeeps = &catalog.Error{Code: catalog.CodeUnavailable,
+	Message: "this server keeps all mail and sends none (--mail-sink), so it tests no SMTP settings"}
+
 // TestSMTP connects with the settings and sends one mail. A problem of the settings is a *catalog.Error SMTP_…, and the
 // report shows how far the test got; a bad request is VALIDATION_ERROR. A test that passes closes the breaker of the
 // same settings.
@@ -27,6 +30,9 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 		return report, errDraining
 	}
 	defer m.end()
+	if m.options.Keep {
+		return report, errKeeps
+	}
 	c := t.Config
 	c.Password, c.CAFile = catalog.Secret{}, ""
 	if t.Password != "" {

@@ -27,13 +27,18 @@ func (c *Client) Preview(ctx context.Context, project int64, parts *Parts) (p Pr
 	return p, err
 }
 
-// SendTest sends the mail of a template to one address. sent is false if it is queued and tried again.
-func (c *Client) SendTest(ctx context.Context, project int64, code, to string, variables map[string]string) (sent bool,
+// A Sent is what became of a send.
+type Sent struct {
+	Sent bool // else it is queued, and tried again
+	Kept bool // the server has kept the mail instead of sending it
+}
+
+// SendTest sends the mail of a template to one address.
+func (c *Client) SendTest(ctx context.Context, project int64, code, to string, variables map[string]string) (answer Sent,
 	err error) {
-	var answer struct{ Sent bool }
 	_, err = c.mail.call(ctx, http.MethodPost, "/api/mail/send/test-template", map[string]any{"projectId": project,
 		"toEmail": to, "templateCode": code, "variables": variables}, &answer)
-	return answer.Sent, err
+	return answer, err
 }
 
 // An SMTPStep is a step of a test of SMTP settings that has ended.

@@ -103,6 +103,7 @@ func (a *API) Routes() []web.Route {
 		web.Call("POST", templatesPath+"/preview", read, 0, on(a.previewTemplate)),
 		web.Call("GET", logsPath, read, web.ByAuthority, a.listMailLogs),
 		web.Call("GET", logsPath+"/{logId}", read, web.ByAuthority, a.getMailLog),
+		web.Call("GET", logsPath+"/{logId}/message", read, web.ByAuthority, a.getKept),
 	}
 }
 

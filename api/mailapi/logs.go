@@ -85,21 +85,27 @@ func parseMailFilter(raw []byte) (f catalog.MailQuery, _ catalog.Problems) {
 
 // getMailLog answers GET /projects/{projectId}/logs/{logId}.
 func (a *API) getMailLog(r *web.Request) error {
-	id, problems := r.ID("logId")
-	project, err := a.loggedProject(r, problems...)
+	entry, err := a.logged(r)
 	if err != nil {
 		return err
 	}
-	entry, found, err := a.Log.MailLog(project, id)
-	switch {
-	case err != nil:
-		return err
-	case !found:
-		return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such log entry"}
-	}
-	withWait(&entry, a.mailWaitsFor(project))
+	withWait(&entry, a.mailWaitsFor(entry.ProjectID))
 	r.SucceedTagged("mail log entry found", resolver.AppendMailLog(nil, &entry), resolver.MailLogETag(&entry))
 	return nil
+}
+
+// logged returns the log entry that a request names.
+func (a *API) logged(r *web.Request) (catalog.MailLog, error) {
+	id, problems := r.ID("logId")
+	project, err := a.loggedProject(r, problems...)
+	if err != nil {
+		return catalog.MailLog{}, err
+	}
+	entry, found, err := a.Log.MailLog(project, id)
+	if err == nil && !found {
+		err = &catalog.Error{Code: catalog.CodeNotFound, Message: "no such log entry"}
+	}
+	return entry, err
 }
 
 // mailWaitsFor says what the queued mail of a project waits for, "" if only for its next attempt.

@@ -22,6 +22,7 @@ type Mailer interface {
 	TestSMTP(ctx context.Context, t mailer.TestRequest) (mailer.TestReport, error)
 	WaitingFor(project int64) string
 	SecretProblem(project int64) *mailer.SecretProblem
+	Kept(entry *catalog.MailLog) (mailer.Kept, bool)
 }
 
 var (
@@ -143,7 +144,11 @@ func (a *API) answerSend(r *web.Request, project int64, receipt *mailer.Receipt)
 	case receipt.Sent:
 		data := fmt.Appendf(nil, `{"sent":true,"logId":%d,"messageId":`, receipt.LogID)
 		data = resolver.AppendString(data, receipt.MessageID)
-		r.Succeed("mail sent", append(data, '}'))
+		if receipt.Kept {
+			r.Succeed("mail kept by --mail-sink, not sent", append(data, `,"kept":true}`...))
+		} else {
+			r.Succeed("mail sent", append(data, '}'))
+		}
 	default:
 		r.Succeed("mail queued", fmt.Appendf(nil, `{"sent":false,"queued":true,"logId":%d}`, receipt.LogID))
 		r.Ctx.Response.SetStatusCode(http.StatusAccepted)

@@ -11,7 +11,8 @@ import (
 
 // mailStatus is the part of /status about the mail service.
 type mailStatus struct {
-	Queued int64 `json:"queued"` // mails that are accepted and have not reached their end
+	Queued int64 `json:"queued"`         // mails that are accepted and have not reached their end
+	Sink   bool  `json:"sink,omitempty"` // every mail is kept instead of being sent
 	// what the disk of the mail store lacks; sends are refused while it does
 	LowDisk  string             `json:"lowDisk,omitempty"`
 	Attempts int64              `json:"attempts"` // that run now
@@ -34,8 +35,8 @@ const maxStopped = 100
 
 func (o *Server) mailStatus() *mailStatus {
 	c, stopped := o.Mail.Counts(), o.Mail.Stopped()
-	s := &mailStatus{Queued: c.Waiting, LowDisk: c.LowDisk, Attempts: c.Attempts, Sends: make(map[string]uint64,
-		len(c.Sends)), Stopped: []stoppedStatus{}}
+	s := &mailStatus{Queued: c.Waiting, Sink: c.Keeps, LowDisk: c.LowDisk, Attempts: c.Attempts,
+		Sends: make(map[string]uint64, len(c.Sends)), Stopped: []stoppedStatus{}}
 	for _, send := range c.Sends {
 		s.Sends[send.Result] = send.N
 	}
@@ -56,7 +57,7 @@ func (o *Server) mailMetrics(gauge func(name, help string,
 	return []prometheus.Collector{
 		counters{
 			desc: prometheus.NewDesc("fingerpost_mail_sends_total",
-				"What came of attempts to send a mail, and of the wait for one.", []string{"result"}, nil),
+				"What came of attempts to send a mail, and of the wait for one; kept: by --mail-sink.", []string{"result"}, nil),
 			read: func(yield func(result string, count uint64)) {
 				for _, send := range o.Mail.Counts().Sends {
 					yield(send.Result, send.N)

@@ -233,3 +233,21 @@ func (r *reading) add(media string, body []byte) {
 		r.Text += "a part of type " + media
 	}
 }
+
+// Bodies finds what was composed.
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	drafts, messages := composed(t, 6, 300)
+	for i, d := range drafts {
+		want := reads(d)
+		html, text, err := message.Bodies(messages[i])
+		if lf := strings.NewReplacer("\r\n", "\n"); err != nil || html != lf.Replace(want.HTML) || text != lf.Replace(want.Text) {
+			t.Errorf("draft %d: %+q and %+q, %v\nwant %+q and %+q", i, html, text, err, want.HTML, want.Text)
+		}
+	}
+	for _, bad := range []string{"", "x", "Content-Type: \r\n\r\n"} {
+		if html, text, err := message.Bodies([]byte(bad)); err == nil {
+			t.Errorf("%q is read as %q and %q", bad, html, text)
+		}
+	}
+}

@@ -24,8 +24,11 @@ var MailStatuses = []string{
 // Ended reports whether the status is final.
 func (s MailStatus) Ended() bool { return s == MailSent || s == MailFailed || s == MailExpired }
 
-// ProviderSMTP is MailLog.ProviderType of all mail; there is no other provider yet.
-const ProviderSMTP = "SMTP"
+// The values of MailLog.ProviderType: what has taken the mail, or will.
+const (
+	ProviderSMTP = "SMTP" // the SMTP server of the project
+	ProviderSink = "SINK" // nothing: the mail was kept instead of being sent
+)
 
 // A MailLog is the log entry of one mail. It contains no body, and no variable values except in the subject.
 type MailLog struct {
