@@ -199,6 +199,7 @@ func (c *Console) routes() {
 		"POST /console/confirm":            c.confirm,
 		"GET /console/mail":                c.mail,
 		"GET /console/mail/{project}/{id}": c.mailEntry,
+		"GET /console/kept/{project}/{id}": c.keptMail,
 		"GET /console/smtp-test":           c.smtpTestPage,
 		"POST /console/smtp-test":          c.smtpTest,
 		"GET /console/smtp-test/{id}":      writes(c.smtpTestSteps),

@@ -456,7 +456,9 @@ func (c *Console) sendTest(w http.ResponseWriter, r *http.Request, s *session) e
 	sent, err := c.api(s).SendTest(r.Context(), v.Project.ID, v.Template.Code, v.To, values)
 	if err != nil {
 		v.Failed = failureOf(err)
-	} else if sent {
+	} else if sent.Kept {
+		v.Sent = "The mail is kept, and was not sent: the service runs with --mail-sink."
+	} else if sent.Sent {
 		v.Sent = "The server took the mail after " + time.Since(began).Round(time.Millisecond).String() + "."
 	} else {
 		v.Sent = "The mail is queued, and is tried again."

@@ -29,8 +29,8 @@ type visit struct {
 	trapped                  atomic.Int64
 }
 
-// newVisit skips the test unless a browser is wanted: the pages take it minutes.
-func newVisit(t *testing.T) *visit {
+// newVisit starts a server with more flags. It skips the test unless a browser is wanted: the pages take it minutes.
+func newVisit(t *testing.T, flags ...string) *visit {
 	t.Helper()
 	t.Parallel()
 	testrig.Slow(t)
@@ -44,7 +44,7 @@ func newVisit(t *testing.T) *visit {
 	files, v.admin, v.shopOnly = consoleFiles(v.post.Port())
 	files["worst.hcl"] = strings.ReplaceAll(files["worst.hcl"], "http://TRAP", v.trap.URL)
 	v.rig = idleRig(t, t.TempDir(), files)
-	v.flags = []string{"--smtp-allow", "127.0.0.0/8"}
+	v.flags = append([]string{"--smtp-allow", "127.0.0.0/8"}, flags...)
 	v.start()
 	v.acme, v.worst = v.projectID("acme"), v.projectID(strings.Repeat("a", 63))
 	return v

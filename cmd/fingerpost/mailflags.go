@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,9 @@ func (f *serveFlags) addMail(fl *pflag.FlagSet) {
 	fl.IntVar(&f.Mail.QueuePerProject, "mail-queue-per-project", mailer.DefaultQueuePerProject,
 		"number of mails of one project that may wait")
 	fl.StringVar(&f.mailRetention, "mail-retention", "90d", "time that entries of the mail log are kept")
+	fl.StringVar(&f.mailSink, "mail-sink", "false", "keep every mail instead of sending it, to be read in the console; "+
+		"--mail-sink=public also where other machines reach the service")
+	fl.Lookup("mail-sink").NoOptDefVal = "true"
 }
 
 // maxBudget keeps a send's answer within the time that clients and proxies wait for it.
@@ -46,7 +50,24 @@ func (f *serveFlags) parseMail() error {
 	case f.Mail.Retention < 24*time.Hour:
 		bad = append(bad, "--mail-retention must be a day or more: idempotency keys and retries live as long")
 	}
-	return usageAll(bad)
+	return usageAll(append(bad, f.parseMailSink()...))
+}
+
+// parseMailSink parses --mail-sink. Other machines that reach the service may be in use by people who wait for their
+// mail, so the flag has to say that it means them, too.
+func (f *serveFlags) parseMailSink() (bad []string) {
+	const public = "public"
+	var err error
+	if f.mailSink == public {
+		f.Mail.Keep = true
+	} else if f.Mail.Keep, err = strconv.ParseBool(f.mailSink); err != nil {
+		return []string{fmt.Sprintf("--mail-sink=%s: it takes true, false, or public", f.mailSink)}
+	}
+	if reached := f.MailReached(); f.Mail.Keep && f.mailSink != public && reached != "" {
+		bad = append(bad, fmt.Sprintf("--mail-sink keeps every mail and sends none, and other machines can reach %s: "+
+			"give --mail-sink=public if it is meant for them, too, or listen on 127.0.0.1", reached))
+	}
+	return bad
 }
 
 // parseNetworks parses the networks of a flag, and reports the problem of each.

@@ -26,7 +26,7 @@ type serveFlags struct {
 	node.Options
 	opsAllow, gateAllow, smtpAllow   []string
 	cacheSize, storeCache, maxDelete string
-	mailRetention                    string
+	mailRetention, mailSink          string
 	sealKey, logFormat               string
 }
 

@@ -65,6 +65,9 @@ type relayKey struct {
 func (p *patient) smtp(ctx context.Context) []Result {
 	all := p.relays()
 	switch {
+	case p.Mail.Keep:
+		return []Result{warning("leave it out where people wait for their mail",
+			"--mail-sink keeps every mail and sends none; no relay is asked")}
 	case len(all) == 0:
 		return nil
 	case !p.SMTP:

@@ -98,6 +98,10 @@ func (n *service) announce() {
 		}
 	}
 	n.consoleLine(out)
+	if n.o.Mail.Keep {
+		fmt.Fprintln(out, "mail is kept, not sent (--mail-sink): the console and \"fingerpost logs\" show it")
+		n.o.Logger.Warn("every mail is kept instead of being sent, since --mail-sink is given")
+	}
 	fmt.Fprintf(out, "ops on http://%s\n", n.opsListener.Addr())
 	if n.cluster.isEdge() {
 		return // keys are made where the files are

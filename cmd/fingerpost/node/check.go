@@ -89,6 +89,8 @@ func (o *Options) CheckCluster(set func(flag string) bool) []string {
 			say(set(name), "--follow and --%s contradict each other: an edge has no config folder, its files come from the "+
 				"authority", name)
 		}
+		say(set("mail-sink"), "--follow and --mail-sink contradict each other: the authority sends the mail of an edge, so give "+
+			"--mail-sink there")
 		say(o.Cluster.EdgeName == "", "--follow needs --edge-name NAME, as an edge block in the files has it")
 		wrong := catalog.CheckEdgeName(o.Cluster.EdgeName)
 		say(o.Cluster.EdgeName != "" && wrong != "", "--edge-name %q: %s", o.Cluster.EdgeName, wrong)
@@ -126,6 +128,20 @@ func (o *Options) CheckCluster(set func(flag string) bool) []string {
 		say(!natsURL(u), "--follow %q must be a URL such as nats://a:4222 or tls://a:4222, without a password", u)
 	}
 	return bad
+}
+
+// MailReached returns an address where other machines can have mail sent, in the words of the flags; "" if there is none.
+func (o *Options) MailReached() string {
+	for _, a := range o.addresses() {
+		takesMail := a.flag == "listen" || a.flag == "mail-listen" || a.flag == "console-listen" || a.flag == "cluster-listen"
+		if takesMail && a.addr != "" && BeyondLoopback(a.addr) {
+			return "--" + a.flag + " " + a.addr
+		}
+	}
+	if len(o.Cluster.URLs) > 0 {
+		return "the edges of --cluster"
+	}
+	return ""
 }
 
 // NeedsNATS reports whether the node uses a NATS server of others.

@@ -73,6 +73,7 @@ type Mail struct {
 	Retention       time.Duration
 	Queue           int
 	QueuePerProject int
+	Keep            bool // keep every mail instead of sending it
 }
 
 // Git says how API writes become commits.

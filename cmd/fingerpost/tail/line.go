@@ -13,7 +13,11 @@ import (
 // MailLine returns an entry of the mail log for people.
 func MailLine(e *client.LoggedMail) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-26s  %-8s  %s  to %s", e.CreatedAt, e.Status, e.Project, e.ToEmail)
+	status := e.Status
+	if e.ProviderType == catalog.ProviderSink {
+		status = catalog.ProviderSink // it is SENT, and nobody has got it
+	}
+	fmt.Fprintf(&b, "%-26s  %-8s  %s  to %s", e.CreatedAt, status, e.Project, e.ToEmail)
 	if code := orEmpty(e.TemplateCode); code != "" {
 		fmt.Fprintf(&b, "  %s", code)
 	}
