@@ -19,21 +19,10 @@ func (s *Source) Weigh(d *compare.Difference) *compare.Weight { return compare.W
 
 // ApplyTurn judges a Difference as a look would judge the files after it, against what is live, and runs move, which
 // puts it in place, in a GitTurn, and looks at the files. No write comes in between: it would be judged without the
-// names that are in the files by then. permit gets what the Difference touches; it
-// may refuse, and returns the coverages of the keys that must be allowed to make the change now, that of the caller
-// first. A Difference that has become wrong is a CONFLICT, and move does not run.
-func (s *Source) ApplyTurn(ctx context.Context, d *compare.Difference, permit func(w *compare.Weight) ([]catalog.Coverage, error),
-	move func() error) error {
-	a := ask{done: make(chan error, 1), do: func(running context.Context) error {
-		if s.status.Held != nil {
-			return busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")
-		}
-		w := s.Weigh(d)
-		limits, err := permit(w)
-		if err != nil {
-			return err
-		}
-		if err := s.judgeDifference(d, w, limits); err != nil {
+// names that are in the files by then. A Difference that has become wrong is a CONFLICT, and move does not run.
+func (s *Source) ApplyTurn(ctx context.Context, d *compare.Difference, permit Permit, move func() error) error {
+	return s.inTurn(ctx, func(running context.Context) error {
+		if err := s.permitted(d, permit); err != nil {
 			return err
 		}
 		if err := s.GitTurn(move); err != nil {
@@ -45,7 +34,34 @@ func (s *Source) ApplyTurn(ctx context.Context, d *compare.Difference, permit fu
 		}
 		_ = s.lookTwice(running, sc) // errors are in the log and the status
 		return nil
-	}}
+	})
+}
+
+// JudgeTurn returns why ApplyTurn would refuse a Difference now, and changes nothing.
+func (s *Source) JudgeTurn(ctx context.Context, d *compare.Difference, permit Permit) error {
+	return s.inTurn(ctx, func(context.Context) error { return s.permitted(d, permit) })
+}
+
+// A Permit may refuse a change of that weight. It returns the coverages of the keys that must be allowed to make it now,
+// that of the caller first.
+type Permit = func(w *compare.Weight) ([]catalog.Coverage, error)
+
+// permitted returns why a Difference cannot be put in place now, by what is live and by permit. It runs in a turn.
+func (s *Source) permitted(d *compare.Difference, permit Permit) error {
+	if s.status.Held != nil {
+		return busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")
+	}
+	w := s.Weigh(d)
+	limits, err := permit(w)
+	if err != nil {
+		return err
+	}
+	return s.judgeDifference(d, w, limits)
+}
+
+// inTurn runs do between two looks at the files.
+func (s *Source) inTurn(ctx context.Context, do func(running context.Context) error) error {
+	a := ask{done: make(chan error, 1), do: do}
 	select {
 	case s.asks <- a:
 		return <-a.done // even if ctx is done: the branch may have moved already, and only the result tells

@@ -11,13 +11,40 @@ import (
 type Proposal struct {
 	Name       string          `json:"name"`
 	Branch     string          `json:"branch"`
-	Commit     string          `json:"commit"`
+	Commit     string          `json:"commit"` // the last one
+	Title      string          `json:"title"`  // of its first commit
 	Author     string          `json:"author"`
 	Key        *string         `json:"key"` // that made it; nil if its first commit names none
 	Mergeable  bool            `json:"mergeable"`
 	CreatedAt  string          `json:"createdAt"`
+	UpdatedAt  string          `json:"updatedAt"`
 	CompareURL *string         `json:"compareUrl"`
 	Plan       json.RawMessage `json:"plan"` // as "plan --json"
+}
+
+// A ProposalLook is a proposal with what a person wants to see before it is applied.
+type ProposalLook struct {
+	Proposal
+	Commits    []ProposalCommit `json:"commits"`    // the first one first
+	AllCommits bool             `json:"allCommits"` // else they are the latest ones
+	Diff       string           `json:"diff"`       // the beginning of a long one
+	DiffLines  int              `json:"diffLines"`  // of all of it
+	Refusal    *Refusal         `json:"refusal"`    // why it cannot be applied now; nil: it can
+}
+
+// A ProposalCommit is a commit of a proposal.
+type ProposalCommit struct {
+	Commit    string `json:"commit"`
+	Author    string `json:"author"`
+	CreatedAt string `json:"createdAt"`
+	Message   string `json:"message"`
+}
+
+// A Refusal is an error that a call would have.
+type Refusal struct {
+	Code    string   `json:"code"`
+	Message string   `json:"message"`
+	Details []Detail `json:"details,omitempty"`
 }
 
 const proposals = "/api/platform/proposals"
@@ -28,15 +55,30 @@ func (c *Client) Proposals(ctx context.Context) (list []Proposal, err error) {
 	return list, err
 }
 
-// ApplyProposal makes a proposal live and returns the commit.
-func (c *Client) ApplyProposal(ctx context.Context, name string) (commit string, err error) {
+// Proposal returns one open proposal.
+func (c *Client) Proposal(ctx context.Context, name string) (p ProposalLook, err error) {
+	_, err = c.platform.call(ctx, http.MethodGet, proposalPath(name, "", ""), nil, &p)
+	return p, err
+}
+
+// ApplyProposal makes a proposal live and returns the commit of the branch. seen is the proposal's last commit that the
+// caller has decided about; if it has another one by now, nothing is applied. "": whatever it has.
+func (c *Client) ApplyProposal(ctx context.Context, name, seen string) (commit string, err error) {
 	var applied struct{ Commit string }
-	_, err = c.platform.call(ctx, http.MethodPost, proposals+"/"+url.PathEscape(name)+"/apply", nil, &applied)
+	_, err = c.platform.call(ctx, http.MethodPost, proposalPath(name, "/apply", seen), nil, &applied)
 	return applied.Commit, err
 }
 
-// DropProposal removes a proposal.
-func (c *Client) DropProposal(ctx context.Context, name string) error {
-	_, err := c.platform.call(ctx, http.MethodDelete, proposals+"/"+url.PathEscape(name), nil, nil)
+// DropProposal removes a proposal. seen is that of ApplyProposal.
+func (c *Client) DropProposal(ctx context.Context, name, seen string) error {
+	_, err := c.platform.call(ctx, http.MethodDelete, proposalPath(name, "", seen), nil, nil)
 	return err
+}
+
+func proposalPath(name, rest, seen string) string {
+	path := proposals + "/" + url.PathEscape(name) + rest
+	if seen != "" {
+		path += "?commit=" + url.QueryEscape(seen)
+	}
+	return path
 }

@@ -93,9 +93,9 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) e
 	done := "The proposal " + name + " is applied, and live."
 	if r.PostFormValue("do") == "drop" {
 		done = "The proposal " + name + " was dropped."
-		err = c.api(s).DropProposal(r.Context(), name)
+		err = c.api(s).DropProposal(r.Context(), name, "")
 	} else {
-		_, err = c.api(s).ApplyProposal(r.Context(), name)
+		_, err = c.api(s).ApplyProposal(r.Context(), name, "")
 	}
 	if err != nil {
 		return err

@@ -126,6 +126,7 @@ func (a *API) Routes() []web.Route {
 		web.Call("GET", EdgesPath, read, web.ByAuthority, a.listEdges),
 		web.Call("GET", commitPath, read, web.ByAuthority, a.getCommit),
 		web.Call("GET", proposalsPath, read, web.ByAuthority, a.Proposals.list),
+		web.Call("GET", proposalPath, read, web.ByAuthority, a.Proposals.get),
 		web.Call("POST", applyPath, write, web.LiveOnly, a.Proposals.apply),
 		web.Call("DELETE", proposalPath, write, web.LiveOnly, a.Proposals.drop),
 		web.Call("POST", gitHookPath, 0, 0, a.gitHook),

@@ -140,18 +140,20 @@ type proposalAnswer struct {
 	Name       string  `json:"name"`
 	Branch     string  `json:"branch"`
 	Commit     string  `json:"commit"`
+	Title      string  `json:"title"`
 	Author     string  `json:"author"`
 	Key        *string `json:"key"`  // null if its first commit names none
 	Plan       any     `json:"plan"` // null if its files cannot be read
 	Mergeable  bool    `json:"mergeable"`
 	CreatedAt  string  `json:"createdAt"`
+	UpdatedAt  string  `json:"updatedAt"`
 	CompareURL *string `json:"compareUrl"`
 }
 
 // answerOf describes a proposal to a key that sees it.
 func (s *Proposals) answerOf(p *proposals.Proposal, to *resolver.Key) *proposalAnswer {
-	a := &proposalAnswer{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Author: p.Author, Mergeable: p.Mergeable,
-		CreatedAt: p.Created.UTC().Format("2006-01-02T15:04:05.000000")}
+	a := &proposalAnswer{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Title: p.Title, Author: p.Author,
+		Mergeable: p.Mergeable, CreatedAt: p.Created.UTC().Format(timeLayout), UpdatedAt: p.Written.UTC().Format(timeLayout)}
 	if w := p.Weight(); w.Broken == nil && s.Plan != nil {
 		a.Plan = s.Plan(declarationsFor(to, w.Was), declarationsFor(to, w.Is), s.Live.Defaults())
 	}
@@ -238,6 +240,82 @@ func (s *Proposals) list(r *web.Request) error {
 	return err
 }
 
+// timeLayout is how answers write times.
+const timeLayout = "2006-01-02T15:04:05.000000"
+
+// A lookAnswer is a proposal as a person wants to see it before it is applied.
+type lookAnswer struct {
+	*proposalAnswer
+	Commits    []commitAnswer `json:"commits"`
+	AllCommits bool           `json:"allCommits"`
+	Diff       string         `json:"diff"`
+	DiffLines  int            `json:"diffLines"` // of the whole diff
+	Refusal    *refusal       `json:"refusal"`   // of an attempt to apply it now; null: it would be applied
+}
+
+// A refusal is an error as the envelope of a failed call has it.
+type refusal struct {
+	Code    catalog.Code    `json:"code"`
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details,omitempty"`
+}
+
+// A commitAnswer is a commit of a proposal.
+type commitAnswer struct {
+	Commit    string `json:"commit"`
+	Author    string `json:"author"`
+	CreatedAt string `json:"createdAt"`
+	Message   string `json:"message"`
+}
+
+// The bounds of the diff in the answer to a GET.
+const (
+	maxDiffLines = 4000
+	maxDiffBytes = 512 << 10
+)
+
+// beginningOf cuts a diff after its last whole line within the bounds. lines is the number of all lines.
+func beginningOf(diff string) (cut string, lines int) {
+	end := len(diff)
+	at := 0
+	for line := range strings.Lines(diff) {
+		if at += len(line); end == len(diff) && (lines == maxDiffLines || at > maxDiffBytes) {
+			end = at - len(line)
+		}
+		lines++
+	}
+	return diff[:end], lines
+}
+
+// get answers GET /api/platform/proposals/{name}.
+func (s *Proposals) get(r *web.Request) error {
+	name, ctx, cancel, err := s.onProposal(r, catalog.MayRead)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	l, err := s.Set.Look(ctx, name, seenBy(r.Key, noProposal(name)), s.limits(r.Key))
+	if err != nil {
+		return err
+	}
+	a := lookAnswer{proposalAnswer: s.answerOf(l.Proposal, r.Key), Commits: []commitAnswer{}, AllCommits: l.AllCommits}
+	a.Diff, a.DiffLines = beginningOf(l.Weight().Diff(web.CoverageOf(r.Key)))
+	for _, c := range l.Commits {
+		a.Commits = append(a.Commits, commitAnswer{c.ID, c.Author, c.Created.UTC().Format(timeLayout), c.Message})
+	}
+	if l.Refused != nil {
+		e, is := errors.AsType[*catalog.Error](l.Refused)
+		if !is {
+			return l.Refused
+		}
+		a.Refusal = &refusal{Code: e.Code, Message: e.Message}
+		if len(e.Problems) > 0 {
+			a.Refusal.Details = web.AppendProblems(nil, e.Problems)
+		}
+	}
+	return r.SucceedJSON("proposal found", a)
+}
+
 // onProposal checks what calls on one proposal have in common. The key needs one of the permissions.
 func (s *Proposals) onProposal(r *web.Request, may catalog.Permission) (name string, ctx context.Context, cancel func(),
 	err error) {
@@ -267,7 +345,7 @@ func (s *Proposals) apply(r *web.Request) error {
 	}
 	defer cancel()
 	by := r.Author()
-	commit, err := s.Set.Apply(ctx, name, by, seenBy(r.Key, noProposal(name)), s.mayApply(r))
+	commit, err := s.Set.Apply(ctx, name, by, seenAt(r, seenBy(r.Key, noProposal(name))), s.mayApply(r))
 	if err != nil {
 		return err
 	}
@@ -281,20 +359,50 @@ func (s *Proposals) apply(r *web.Request) error {
 	return err
 }
 
+// seenAt is a check that also refuses a proposal that is not at the commit which the request names, if it names one: the
+// client has decided about another state.
+func seenAt(r *web.Request, check proposals.Check) proposals.Check {
+	return func(p *proposals.Proposal) error {
+		if err := check(p); err != nil {
+			return err
+		}
+		q := web.ParseQuery(r.Ctx.URI().QueryString(), commitParam)
+		switch commit, given := q.Values[commitParam]; {
+		case len(q.Problems) > 0:
+			return web.Invalid(q.Problems...)
+		case given && commit != p.Commit:
+			return &catalog.Error{Code: catalog.CodePrecondition, Message: "the proposal has changed since you looked: its " +
+				"last commit is " + p.Commit + " now; read it again"}
+		}
+		return nil
+	}
+}
+
+const commitParam = "commit"
+
 // mayApply returns what applying a proposal checks in the turn in which it goes live: the request's key as it is by
 // then, and the keys that have made the proposal.
-func (s *Proposals) mayApply(r *web.Request) func(p *proposals.Proposal, w *compare.Weight) ([]catalog.Coverage, error) {
+func (s *Proposals) mayApply(r *web.Request) func(*proposals.Proposal, *compare.Weight) ([]catalog.Coverage, error) {
 	return func(p *proposals.Proposal, w *compare.Weight) ([]catalog.Coverage, error) {
-		set, now := s.Live.Keys(), time.Now()
-		key := set.Lookup([]byte(r.Key.ID))
+		key := s.Live.Keys().Lookup([]byte(r.Key.ID))
 		switch {
-		case key == nil || key.Hash != r.Key.Hash || key.Expired(now):
+		case key == nil || key.Hash != r.Key.Hash || key.Expired(time.Now()):
 			return nil, web.RefuseKey
 		case key.Allow&catalog.MayWrite == 0:
 			return nil, web.RefuseAllow
-		case !sees(key)(p) || !w.Within(web.CoverageOf(key)):
+		}
+		return s.limits(key)(p, w)
+	}
+}
+
+// limits returns a function with the coverages of the keys that must be allowed to make a proposal's change now: that of
+// the caller, and those of the keys that have made the proposal.
+func (s *Proposals) limits(key *resolver.Key) func(*proposals.Proposal, *compare.Weight) ([]catalog.Coverage, error) {
+	return func(p *proposals.Proposal, w *compare.Weight) ([]catalog.Coverage, error) {
+		if !sees(key)(p) || !w.Within(web.CoverageOf(key)) {
 			return nil, noProposal(p.Name)
 		}
+		set, now := s.Live.Keys(), time.Now()
 		limits := []catalog.Coverage{web.CoverageOf(key)}
 		for _, by := range p.Keys {
 			k := set.Named(by.Name)
@@ -320,7 +428,7 @@ func (s *Proposals) drop(r *web.Request) error {
 		return err
 	}
 	defer cancel()
-	err = s.Set.Drop(ctx, name, func(p *proposals.Proposal) error {
+	err = s.Set.Drop(ctx, name, seenAt(r, func(p *proposals.Proposal) error {
 		switch {
 		case len(p.Keys) > 0 && p.Keys[0].Name == r.Key.Name:
 			return nil
@@ -330,7 +438,7 @@ func (s *Proposals) drop(r *web.Request) error {
 			return refuseProposal
 		}
 		return nil
-	})
+	}))
 	if err != nil {
 		return err
 	}

@@ -133,6 +133,7 @@ func (g *proposalRig) knock(k *reachKind, key, tip string) (cells int) {
 	if cells++; strings.Contains(list.body, `"`+k.name+`"`) != reached {
 		g.t.Errorf("the list for %s, of %s: %s", key, k.name, list.body)
 	}
+	door("a look", g.as(key, "", http.MethodGet, path, ""), http.StatusOK, http.StatusNotFound, "no such proposal")
 	door("a read", g.as(key, k.name, http.MethodGet, own, ""), there, http.StatusNotFound, "no such proposal")
 	door("a dry run", g.as(key, k.name, http.MethodPut, own+"?dryRun=1", `{"description":"dry"}`),
 		map[bool]int{true: there, false: http.StatusOK}[there != http.StatusOK], http.StatusConflict, `"X-Propose"`)

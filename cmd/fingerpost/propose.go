@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"net/http"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +16,7 @@ import (
 
 func newPropose(t terminal) *cobra.Command {
 	var subs []*cobra.Command
+	seen := "" // the commit that the caller has decided about
 	sub := func(use, short, keyMay string, args cobra.PositionalArgs, run func(ctx context.Context, c *client.Client,
 		args []string, asJSON bool) error) {
 		var f connectFlags
@@ -46,35 +49,27 @@ func newPropose(t terminal) *cobra.Command {
 			if !p.Mergeable {
 				state = "in conflict"
 			}
-			fmt.Fprintf(t.out, "%s  %.12s  %s  %s  %s\n", p.Name, p.Commit, p.CreatedAt, p.Author, state)
+			fmt.Fprintf(t.out, "%s  %.12s  %s  %s  %s  %s\n", p.Name, p.Commit, p.CreatedAt, printable(p.Author), state,
+				printable(p.Title))
 		}
 		return nil
 	})
 	sub("show NAME", "Show what a proposal would change", "read", wantsNamed("NAME"), func(ctx context.Context,
 		c *client.Client, args []string, asJSON bool) error {
-		list, err := c.Proposals(ctx)
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(list, func(p client.Proposal) bool { return p.Name == args[0] })
-		if i < 0 {
+		p, err := c.Proposal(ctx, args[0])
+		switch {
+		case client.Status(err, http.StatusNotFound):
 			return no("there is no proposal %q", args[0])
-		}
-		if asJSON {
-			return printJSON(t.out, list[i])
-		}
-		var plan struct{ Changes []transfer.Change }
-		if err := json.Unmarshal(list[i].Plan, &plan); err != nil {
+		case err != nil:
 			return err
+		case asJSON:
+			return printJSON(t.out, p)
 		}
-		if list[i].CompareURL != nil {
-			fmt.Fprintln(t.err, *list[i].CompareURL)
-		}
-		return transfer.WriteChanges(t.out, plan.Changes, colour(t.out))
+		return t.showProposal(&p)
 	})
 	sub("apply NAME", "Make a proposal live", "write", wantsNamed("NAME"), func(ctx context.Context, c *client.Client,
 		args []string, asJSON bool) error {
-		commit, err := c.ApplyProposal(ctx, args[0])
+		commit, err := c.ApplyProposal(ctx, args[0], seen)
 		switch {
 		case err != nil:
 			return err
@@ -86,14 +81,46 @@ func newPropose(t terminal) *cobra.Command {
 	})
 	sub("drop NAME", "Remove a proposal", "write, or has made it", wantsNamed("NAME"), func(ctx context.Context,
 		c *client.Client, args []string, asJSON bool) error {
-		err := c.DropProposal(ctx, args[0])
+		err := c.DropProposal(ctx, args[0], seen)
 		if err == nil && asJSON {
 			return printJSON(t.out, map[string]string{"dropped": args[0]})
 		}
 		return err
 	})
+	for _, one := range subs[len(subs)-2:] {
+		one.Flags().StringVar(&seen, "commit", "", "change nothing unless this is the proposal's last commit, as show prints it")
+	}
 	return group("propose", "List, show, apply and drop the proposals of a running server",
 		"A write of the API with the header X-Propose: NAME changes nothing that is live: it is committed to the "+
 			"branch propose/NAME\n"+
 			"of the server's git repository. These commands deal with what was proposed.", subs...)
+}
+
+// showProposal prints a proposal: its commits, the plan, and why it cannot be applied.
+func (t terminal) showProposal(p *client.ProposalLook) error {
+	var plan struct{ Changes []transfer.Change }
+	if err := json.Unmarshal(p.Plan, &plan); err != nil {
+		return err
+	}
+	if p.CompareURL != nil {
+		fmt.Fprintln(t.err, *p.CompareURL)
+	}
+	for _, c := range p.Commits {
+		first, _, _ := strings.Cut(c.Message, "\n")
+		fmt.Fprintf(t.err, "%s  %s  %s  %s\n", c.Commit, c.CreatedAt, printable(c.Author), printable(first))
+	}
+	if p.Refusal != nil {
+		fmt.Fprintf(t.err, "It cannot be applied: %s\n", printable(p.Refusal.Message))
+	}
+	return transfer.WriteChanges(t.out, plan.Changes, colour(t.out))
+}
+
+// printable leaves out the characters that steer a terminal: people write what they like into commits.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, s)
 }

@@ -32,6 +32,7 @@ type Proposal struct {
 	Branch    string
 	Head      string // the commit of HEAD that it was compared with
 	Commit    string
+	Title     string    // the first line of its first commit's message
 	Author    string    // of its first commit, Name <address>
 	Created   time.Time // of its first commit
 	Written   time.Time // of its last one
@@ -45,6 +46,10 @@ type Proposal struct {
 	tree    string // of the merge into HEAD; "": as Merged says
 	refused error  // why it can never be merged: it has links, or is too large
 }
+
+// inHead reports whether HEAD has all commits of the branch: somebody has merged it, or it has none of its own yet. Then
+// there is no proposal.
+func (p *Proposal) inHead() bool { return p.base != "" && p.base == p.Commit }
 
 // A Change is the difference of two trees.
 type Change struct {
@@ -159,8 +164,11 @@ func (r *Repo) open(ctx context.Context, name string) (head, *Proposal, error) {
 		return h, nil, noProposal(name)
 	}
 	p, err := r.proposal(ctx, h, name, tip)
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		err = unavailable(errors.New("the branches of proposals are still being read"))
+	case err == nil && p.inHead():
+		return h, nil, noProposal(name)
 	}
 	return h, p, err
 }
@@ -293,8 +301,9 @@ func (r *Repo) describeBranch(ctx context.Context, name, base, own, tip string) 
 		}
 	}
 	var address string
+	p.Title = firstLine(first.Message)
 	p.Author, address, p.Created = person(first.Author)
-	p.Author += " <" + address + ">"
+	p.Author = nameOnly(p.Author) + " <" + nameOnly(address) + ">"
 	_, _, p.Written = person(last.Committer)
 	return p, nil
 }

@@ -10,6 +10,22 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
+// Unfit returns why a proposal cannot be merged as it is; nil: it can.
+func (p *Proposal) Unfit() error {
+	switch {
+	case p.refused != nil:
+		return &catalog.Error{Code: catalog.CodeConflict, Message: p.refused.Error()}
+	case !p.Mergeable:
+		return &catalog.Error{Code: catalog.CodeConflict,
+			Message: "the proposal and the branch have changed the same since; merge " + p.Branch +
+				" by hand, or drop it and propose the change again"}
+	case len(p.Merged.Files) == 0 && !p.Merged.Outside:
+		return &catalog.Error{Code: catalog.CodeNothingChanged,
+			Message: "the proposal changes nothing that is not live already; drop it"}
+	}
+	return nil
+}
+
 // ApplyProposal merges a proposal into the branch, which makes it live, and removes it. check decides whether the
 // caller may see it. turn decides with the proposal as it is merged, and runs move, which moves the branch, in the turn
 // in which it has decided. ApplyProposal returns the branch's new commit.
@@ -29,12 +45,9 @@ func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author
 		return "", err
 	case h.branch == "":
 		return "", unavailable(errDetached)
-	case p.refused != nil:
-		return "", &catalog.Error{Code: catalog.CodeConflict, Message: p.refused.Error()}
-	case !p.Mergeable:
-		return "", &catalog.Error{Code: catalog.CodeConflict,
-			Message: "the proposal and the branch have changed the same since; merge " + p.Branch +
-				" by hand, or drop it and propose the change again"}
+	}
+	if err := p.Unfit(); err != nil {
+		return "", err
 	}
 	to, err := r.mergeCommit(ctx, h, p, by)
 	if err != nil {
@@ -122,41 +135,54 @@ func (r *Repo) DropProposal(ctx context.Context, name string, check func(p *Prop
 	return r.dropProposal(ctx, p)
 }
 
-// DropProposals removes the proposals without a write since a moment, and returns their names.
-func (r *Repo) DropProposals(ctx context.Context, since time.Time) (dropped []string, err error) {
+// A Dropped is a proposal that DropProposals has removed.
+type Dropped struct {
+	Name   string
+	Merged bool // HEAD has its commits; else there was no write since the moment
+}
+
+// DropProposals removes the proposals without a write since a moment, and those of API keys that somebody has merged.
+func (r *Repo) DropProposals(ctx context.Context, since time.Time) (dropped []Dropped, err error) {
 	names, err := r.proposalNames(ctx)
 	for _, name := range names {
-		old, dropErr := r.dropOld(ctx, name, since)
-		if err = errors.Join(err, dropErr); old && dropErr == nil {
-			dropped = append(dropped, name)
+		d, dropErr := r.dropOld(ctx, name, since)
+		if err = errors.Join(err, dropErr); d != nil && dropErr == nil {
+			dropped = append(dropped, *d)
 		}
 	}
 	return dropped, err
 }
 
-// dropOld removes a proposal without a write since a moment.
-func (r *Repo) dropOld(ctx context.Context, name string, since time.Time) (old bool, err error) {
+// dropOld removes a proposal that is merged or without a write since a moment. nil: it stays. A branch without commits
+// that a person has made stays: the person has just begun.
+func (r *Repo) dropOld(ctx context.Context, name string, since time.Time) (*Dropped, error) {
 	r.work.Lock()
 	defer r.work.Unlock()
 	ref := proposePrefix + name
 	tip, err := r.git.Ref(ref)
 	if err != nil || tip == "" {
-		return false, err
+		return nil, err
 	}
 	last, err := r.git.Commit(tip)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if _, _, at := person(last.Committer); !at.Before(since) {
-		return false, nil
+	record, err := r.recordOf(ctx, name, tip)
+	if err != nil {
+		return nil, err
 	}
-	switch record, err := r.recordOf(ctx, name, tip); {
-	case err != nil:
-		return false, err
-	case record != nil && !record.Written.Before(since):
-		return false, nil
+	if record != nil {
+		if _, _, err = r.open(ctx, name); err != nil && !isNoProposal(err) {
+			return nil, err
+		}
 	}
-	return true, r.dropProposal(ctx, &Proposal{Name: name, Branch: strings.TrimPrefix(ref, "refs/heads/"), Commit: tip})
+	_, _, at := person(last.Committer)
+	merged := isNoProposal(err)
+	if !merged && (!at.Before(since) || record != nil && !record.Written.Before(since)) {
+		return nil, nil
+	}
+	p := &Proposal{Name: name, Branch: strings.TrimPrefix(ref, "refs/heads/"), Commit: tip}
+	return &Dropped{name, merged}, r.dropProposal(ctx, p)
 }
 
 func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {

@@ -82,9 +82,12 @@ func (r *Repo) noteProposal(ctx context.Context, name, tip, made string, by Prop
 	return r.o.Ledger.ChangeProposals(map[string][]byte{name: b})
 }
 
-// mayOpen returns RATE_LIMITED if a key may not open another proposal.
+// mayOpen returns RATE_LIMITED if a key may not open another proposal. The caller holds work.
 func (r *Repo) mayOpen(ctx context.Context, key string) error {
 	names, err := r.proposalNames(ctx)
+	if err == nil && len(names) >= maxProposalsOfKey { // else nothing can be too much
+		names, err = r.withoutMerged(ctx, names)
+	}
 	if err != nil {
 		return err
 	}
@@ -108,4 +111,17 @@ func (r *Repo) mayOpen(ctx context.Context, key string) error {
 			Message: fmt.Sprintf("this key has %d open proposals, and no more are allowed; apply or drop some first", n)}
 	}
 	return nil
+}
+
+// withoutMerged leaves out the branches that HEAD has. The caller holds work.
+func (r *Repo) withoutMerged(ctx context.Context, names []string) (open []string, err error) {
+	for _, name := range names {
+		switch _, _, err := r.open(ctx, name); {
+		case err == nil:
+			open = append(open, name)
+		case !isNoProposal(err):
+			return nil, err
+		}
+	}
+	return open, nil
 }

@@ -61,7 +61,10 @@ func (r *Repo) ProposalBase(ctx context.Context, name, key string, check func(p 
 	if err == nil || !isNoProposal(err) {
 		return t, err
 	}
-	if err := r.mayOpen(ctx, key); err != nil {
+	r.work.Lock()
+	err = r.mayOpen(ctx, key)
+	r.work.Unlock()
+	if err != nil {
 		return nil, err
 	}
 	// A client may propose a change to what it has just written.
@@ -104,9 +107,18 @@ func (r *Repo) Propose(ctx context.Context, name, base string, by ProposalKey, w
 		return unavailable(err)
 	}
 	ref := proposePrefix + name
-	tip, err := r.git.Ref(ref)
+	at, err := r.git.Ref(ref)
 	if err != nil {
 		return err
+	}
+	tip := at // of the proposal, "" if there is none
+	if tip != "" {
+		switch p, err := r.proposal(ctx, h, name, tip); {
+		case err != nil:
+			return err
+		case p.inHead():
+			tip = ""
+		}
 	}
 	if tip != "" && tip != base {
 		return unavailable(plumbing.ErrRace)
@@ -130,7 +142,7 @@ func (r *Repo) Propose(ctx context.Context, name, base string, by ProposalKey, w
 		if err := r.noteProposal(ctx, name, tip, made, by); err != nil {
 			return err
 		}
-		if err := r.git.MoveRef(ctx, ref, made, tip, "fingerpost: propose"); errors.Is(err, plumbing.ErrRace) {
+		if err := r.git.MoveRef(ctx, ref, made, at, "fingerpost: propose"); errors.Is(err, plumbing.ErrRace) {
 			return unavailable(err)
 		} else if err != nil {
 			return err

@@ -36,8 +36,9 @@ import (
 // A Proposal is a branch of changes that are not live. It is read-only.
 type Proposal struct {
 	Name, Branch, Commit string
+	Title                string // the first line of its first commit's message
 	Author               string // of its first commit
-	Created              time.Time
+	Created, Written     time.Time
 	Mergeable            bool
 	Keys                 []Key // that have written to it, its maker first; nil: a person has made it
 	// Proposed is what its branch changes, and Merged what applying it would change; nil unless it is Mergeable.
@@ -167,8 +168,8 @@ func (s *Set) View(ctx context.Context, name string, check Check,
 func (s *Set) weighed(found *gitrepo.Proposal) *Proposal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &Proposal{Name: found.Name, Branch: found.Branch, Commit: found.Commit, Author: found.Author,
-		Created: found.Created, Mergeable: found.Mergeable, Keys: found.Keys, head: found.Head}
+	p := &Proposal{Name: found.Name, Branch: found.Branch, Commit: found.Commit, Title: found.Title,
+		Author: found.Author, Created: found.Created, Written: found.Written, Mergeable: found.Mergeable, Keys: found.Keys, head: found.Head}
 	if k := s.known[p.Name]; k != nil && k.Commit == p.Commit && k.head == p.head {
 		p.Proposed, p.Merged = k.Proposed, k.Merged
 		return p
@@ -209,6 +210,36 @@ func (s *Set) List(ctx context.Context, sees func(*Proposal) bool) (list []*Prop
 		}
 	}
 	return list, nil
+}
+
+// A Look is a proposal with what a person wants to know before it is applied.
+type Look struct {
+	*Proposal
+	Commits    []gitrepo.ProposalCommit // the first one first
+	AllCommits bool                     // else they are the latest ones
+	Refused    error                    // why Apply would refuse it now; nil: it would not
+}
+
+// lookTime is how long a Look waits for its turn while the files are being reloaded. Meanwhile no commit is made.
+const lookTime = 500 * time.Millisecond
+
+// Look returns a proposal with its commits, and whether Apply would take it now; permit is that of Apply.
+func (s *Set) Look(ctx context.Context, name string, check Check,
+	permit func(*Proposal, *compare.Weight) ([]catalog.Coverage, error)) (*Look, error) {
+	var l *Look
+	err := s.repo.Look(ctx, name, s.checked(check), func(found *gitrepo.Proposal, commits []gitrepo.ProposalCommit,
+		all bool) error {
+		l = &Look{Proposal: s.weighed(found), Commits: commits, AllCommits: all, Refused: found.Unfit()}
+		if l.Refused != nil {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, lookTime)
+		defer cancel()
+		l.Refused = s.source.JudgeTurn(ctx, differenceOf(&found.Merged),
+			func(w *compare.Weight) ([]catalog.Coverage, error) { return permit(l.Proposal, w) })
+		return nil
+	})
+	return l, err
 }
 
 // Apply makes a proposal live, removes it, and returns the branch's new commit. In the turn in which the branch moves,
