@@ -1,0 +1,193 @@
+package chart
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A frame is where values are drawn, in units of the view box, which is 360 wide: on a phone about a pixel each.
+type frame struct {
+	left, right, top, bottom float64
+	dx                       float64 // of a step
+	axis
+}
+
+const (
+	width      = 360
+	height     = 156
+	laneHeight = 34
+)
+
+// SVG draws the chart.
+func (c *Chart) SVG() template.HTML {
+	var b bytes.Buffer
+	on := spans[span(c.steps(), c.Step)]
+	f := frame{left: 52, right: width - 8, top: 26, bottom: height - 24, axis: c.axis()}
+	f.dx = (f.right - f.left) / (float64(on.length) / float64(max(c.Step, time.Second)))
+	open(&b, height, c.Sentence())
+	for _, v := range f.ticks {
+		y := num(f.y(v))
+		fmt.Fprintf(&b, `<path class="rule" d="M%s %sH%s"/><text x="%s" y="%s" dy="4" text-anchor="end">%s</text>`,
+			num(f.left), y, num(f.right), num(f.left-6), y, escape(c.Unit.Text(v)))
+	}
+	for _, minutes := range on.ticks {
+		x := f.right - float64(minutes)*float64(time.Minute)/float64(max(c.Step, time.Second))*f.dx
+		text, anchor := strconv.Itoa(minutes)+"\u00a0min", "middle"
+		switch {
+		case minutes == 0:
+			text, anchor = "now", "end"
+		case x < f.left+20:
+			anchor = "start"
+		}
+		fmt.Fprintf(&b, `<text x="%s" y="%d" text-anchor="%s">%s</text>`, num(x), height-6, anchor, text)
+	}
+	c.drawMarks(&b, &f)
+	some := false
+	for i := range c.Lines {
+		some = f.draw(&b, c.Lines[i].Values, c.Shape, i) || some
+	}
+	if some {
+		c.drawLegend(&b, &f)
+	} else {
+		fmt.Fprintf(&b, `<text x="%s" y="%s" text-anchor="middle">%s</text>`, num((f.left+f.right)/2),
+			num((f.top+f.bottom)/2-8), escape(c.nothing()))
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+func open(b *bytes.Buffer, height int, text string) {
+	fmt.Fprintf(b, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, height, escape(text))
+}
+
+// escape returns a text for SVG, which has no characters that XML does not have.
+func escape(text string) string {
+	return template.HTMLEscapeString(strings.Map(func(r rune) rune {
+		if r < 0x20 && r != '\t' && r != '\n' || r >= 0xd800 && r < 0xe000 || r == 0xfffe || r == 0xffff {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text))
+}
+
+// num writes a coordinate.
+func num(v float64) string {
+	text := strconv.FormatFloat(v, 'f', 1, 64)
+	if n := len(text) - 2; text[n:] == ".0" {
+		return text[:n]
+	}
+	return text
+}
+
+func (f *frame) y(v float64) float64 { return f.bottom - f.at(v)*(f.bottom-f.top) }
+
+// dashes tell the lines of a chart from each other.
+var dashes = []string{"", "5 3", "1 3"}
+
+// draw draws each run of values between two gaps, and reports whether there is one.
+func (f *frame) draw(b *bytes.Buffer, values []float64, shape Shape, nth int) bool {
+	var line, area bytes.Buffer
+	for from := 0; from < len(values); {
+		to := from
+		for to < len(values) && known(values[to]) {
+			to++
+		}
+		if to > from {
+			f.run(&line, &area, values, from, to, shape)
+		}
+		from = to + 1
+	}
+	if line.Len() == 0 {
+		return false
+	}
+	if shape != Line && nth == 0 {
+		fmt.Fprintf(b, `<path class="area" d="%s"/>`, area.Bytes())
+	}
+	dash := ""
+	if d := dashes[nth%len(dashes)]; d != "" {
+		dash = ` stroke-dasharray="` + d + `"`
+	}
+	fmt.Fprintf(b, `<path class="line line%d"%s d="%s"/>`, nth+1, dash, line.Bytes())
+	return true
+}
+
+// run draws the values from one index to another. What lies on the line between its neighbours is left out.
+func (f *frame) run(line, area *bytes.Buffer, values []float64, from, to int, shape Shape) {
+	x := func(k int) float64 { return f.right - float64(len(values)-1-k)*f.dx }
+	var path bytes.Buffer
+	begin := x(from)
+	if shape == Steps || to-from == 1 {
+		begin -= f.dx // a single value is as wide as its step
+	}
+	begin = max(begin, f.left)
+	fmt.Fprintf(&path, "M%s %s", num(begin), num(f.y(values[from])))
+	last := num(f.y(values[from]))
+	for k := from; k < to; k++ {
+		y := num(f.y(values[k]))
+		switch {
+		case shape == Steps && y != last:
+			fmt.Fprintf(&path, "H%sV%s", num(x(k-1)), y)
+		case shape != Steps && k > from && (y != last || k+1 < to && num(f.y(values[k+1])) != y):
+			fmt.Fprintf(&path, "L%s %s", num(x(k)), y)
+		}
+		last = y
+	}
+	fmt.Fprintf(&path, "L%s %s", num(x(to-1)), last)
+	line.Write(path.Bytes())
+	area.Write(path.Bytes())
+	fmt.Fprintf(area, "V%sH%sZ", num(f.bottom), num(begin))
+}
+
+// drawLegend names the lines with their last values.
+func (c *Chart) drawLegend(b *bytes.Buffer, f *frame) {
+	at := f.left
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		if l.Name != "" {
+			dash := ""
+			if d := dashes[i%len(dashes)]; d != "" {
+				dash = ` stroke-dasharray="` + d + `"`
+			}
+			fmt.Fprintf(b, `<path class="line line%d"%s d="M%s 9H%s"/>`, i+1, dash, num(at), num(at+22))
+		}
+		text := "now\u00a0" + c.Unit.Text(l.last())
+		x := at
+		if l.Name != "" {
+			text, x = l.Name+"\u00a0"+c.Unit.Text(l.last()), at+28
+		}
+		fmt.Fprintf(b, `<text class="last" x="%s" y="13">%s</text>`, num(x), escape(text))
+		at += (f.right - f.left) / float64(len(c.Lines))
+	}
+}
+
+// last is the newest value.
+func (l *Figure) last() float64 {
+	if n := len(l.Values); n > 0 {
+		return l.Values[n-1]
+	}
+	return -1
+}
+
+// minGap is how far marks stand apart: of those closer to each other only the newest is drawn.
+const minGap = 3
+
+// drawMarks draws a dashed line for each mark.
+func (c *Chart) drawMarks(b *bytes.Buffer, f *frame) {
+	before := f.right + 2*minGap
+	for i := len(c.Marks) - 1; i >= 0; i-- {
+		m := &c.Marks[i]
+		ago := max(c.End.Sub(m.Time), 0)
+		x := f.right - float64(ago)/float64(max(c.Step, time.Second))*f.dx
+		if x < f.left || before-x < minGap {
+			continue
+		}
+		before = x
+		fmt.Fprintf(b, `<g class="mark"><title>%s</title><path stroke-dasharray="2 2" d="M%s %sV%s"/>`+
+			`<path d="M%s %sl-4 6h8z"/></g>`, escape(m.Text), num(x), num(f.top), num(f.bottom), num(x), num(f.bottom))
+	}
+}

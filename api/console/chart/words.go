@@ -1,0 +1,127 @@
+package chart
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Sentence says what the chart shows: "12 to 40 resolves a second in the last hour, 31 now."
+func (c *Chart) Sentence() string {
+	n := c.steps()
+	if n == 0 {
+		return c.Title + ": " + c.nothing() + "."
+	}
+	var parts []string
+	for i := range c.Lines {
+		parts = append(parts, c.tell(&c.Lines[i], period(n, c.Step)))
+	}
+	text := strings.Join(parts, "; ")
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:] + "."
+}
+
+// nothing says why nothing is drawn.
+func (c *Chart) nothing() string {
+	if n := c.steps(); n > 0 && c.Lines[0].None != "" {
+		return c.Lines[0].None + " in " + period(n, c.Step)
+	}
+	return "no data yet"
+}
+
+// tell says in words what one line shows.
+func (c *Chart) tell(l *Figure, when string) string {
+	low, high, n := extent(l.Values)
+	last := "none now"
+	if v := l.last(); known(v) {
+		last = c.Unit.Text(v) + " now"
+	}
+	lowText, highText := c.Unit.Text(low), c.Unit.Text(high)
+	switch {
+	case n == 0:
+		return l.None + " in " + when
+	case l.Counts:
+		sum := 0.0
+		for _, v := range l.Values {
+			if known(v) {
+				sum += v
+			}
+		}
+		text := l.Before + c.Unit.Text(sum) + l.After + " in " + when
+		if v := l.last(); sum > 0 && known(v) {
+			text += ", " + c.Unit.Text(v) + " in the last " + length(c.Step)
+		}
+		return text
+	case lowText == highText:
+		return l.Before + highText + l.After + " in " + when + ", " + last
+	}
+	return l.Before + shared(lowText, highText) + " to " + highText + l.After + " in " + when + ", " + last
+}
+
+// shared leaves the unit out of a text where the next one has the same: "12 to 40 µs".
+func shared(text, next string) string {
+	number, unit, has := strings.Cut(text, "\u00a0")
+	if _, same, _ := strings.Cut(next, "\u00a0"); has && unit == same {
+		return number
+	}
+	return text
+}
+
+// period names the time that has values: "the last 12 minutes".
+func period(n int, step time.Duration) string {
+	return "the last " + strings.TrimPrefix(length(time.Duration(n)*step), "1 ")
+}
+
+// length names a time: "10 seconds", "1 hour".
+func length(d time.Duration) string {
+	count := func(n int, unit string) string {
+		if n == 1 {
+			return "1 " + unit
+		}
+		return fmt.Sprintf("%d %ss", n, unit)
+	}
+	switch {
+	case d < 2*time.Minute:
+		return count(int(d/time.Second), "second")
+	case d < time.Hour-30*time.Second:
+		return count(int((d+30*time.Second)/time.Minute), "minute")
+	}
+	return "1 hour"
+}
+
+// A Row is the values of a minute in the table behind a chart.
+type Row struct {
+	Time  time.Time // of the first value
+	Cells []string
+}
+
+// Columns are the heads of the cells of a row.
+func (c *Chart) Columns() (heads []string) {
+	for i := range c.perRow() {
+		heads = append(heads, fmt.Sprintf("+%d s", i*int(c.Step/time.Second)))
+	}
+	return heads
+}
+
+func (c *Chart) perRow() int { return max(int(time.Minute/max(c.Step, time.Second)), 1) }
+
+// Table returns the values of a line, the newest minute first. Minutes without a value are left out.
+func (c *Chart) Table(l Figure) (rows []Row) {
+	width := c.perRow()
+	for end := len(l.Values); end > 0; end -= width {
+		row := Row{Time: c.End.Add(-time.Duration(len(l.Values)-end+width-1) * c.Step), Cells: make([]string, width)}
+		some := false
+		for i := range width {
+			row.Cells[i] = "–"
+			if k := end - width + i; k >= 0 && known(l.Values[k]) {
+				row.Cells[i], some = c.Unit.Text(l.Values[k]), true
+			}
+		}
+		if some {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
