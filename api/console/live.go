@@ -1,0 +1,187 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"fingerpost/api/client"
+	"fingerpost/configsrc"
+	"fingerpost/resolver/catalog"
+)
+
+// A liveView is the state of this node at a moment.
+type liveView struct {
+	Whole     bool
+	Now       Figures
+	Rate      string // requests a second
+	HitRatio  string
+	P50, P99  string
+	Status    configsrc.Status
+	Waiting   int64
+	Attempts  int64
+	Edges     []client.Edge
+	Clustered bool
+	Git       *GitState
+}
+
+// live shows the figures of this moment; the page's stream keeps them so.
+func (c *Console) live(w http.ResponseWriter, r *http.Request, s *session) error {
+	return c.render(w, r, s, http.StatusOK, "live", "Live", c.liveNow(r.Context(), s, nil, 0))
+}
+
+// liveNow makes the figures, with rates since the figures of before.
+func (c *Console) liveNow(ctx context.Context, s *session, before *Figures, since time.Duration) *liveView {
+	v := &liveView{Whole: s.Key().Everything && c.o.Figures != nil}
+	if !v.Whole {
+		return v
+	}
+	v.Now = c.o.Figures()
+	if c.o.Config != nil {
+		v.Status = c.o.Config.Status()
+	}
+	if c.o.Mail != nil {
+		counts := c.o.Mail.Counts()
+		v.Waiting, v.Attempts = counts.Waiting, counts.Attempts
+	}
+	was := Figures{}
+	if before != nil {
+		was = *before
+		v.Rate = fmt.Sprintf("%.0f", float64(v.Now.Resolves-was.Resolves)/since.Seconds())
+	}
+	if hits, misses := v.Now.Hits-was.Hits, v.Now.Misses-was.Misses; hits+misses > 0 {
+		v.HitRatio = fmt.Sprintf("%.1f %%", 100*float64(hits)/float64(hits+misses))
+	}
+	v.P50, v.P99 = quantile(was, v.Now, 0.5), quantile(was, v.Now, 0.99)
+	if c.o.GitState != nil {
+		git := c.o.GitState()
+		v.Git = &git
+	}
+	if c.o.Cluster {
+		edges, err := c.api(s).Edges(ctx)
+		v.Clustered, v.Edges = err == nil, edges
+	}
+	return v
+}
+
+// quantile returns the bound below which a share of the calls of resolve between two moments ended, "" without calls.
+func quantile(was, now Figures, share float64) string {
+	n := len(now.Durations)
+	if n == 0 {
+		return ""
+	}
+	count := func(i int) uint64 {
+		c := now.Durations[i].Count
+		if i < len(was.Durations) {
+			c -= was.Durations[i].Count
+		}
+		return c
+	}
+	all := now.Resolves - was.Resolves
+	if all == 0 {
+		return ""
+	}
+	for i := range n {
+		if float64(count(i)) >= share*float64(all) {
+			return "≤ " + now.Durations[i].Most.String()
+		}
+	}
+	return "> " + now.Durations[n-1].Most.String()
+}
+
+const (
+	liveEvery = 2 * time.Second
+)
+
+// stream sends the figures as they are, and each change of the configuration, until the browser goes, the session ends
+// or the console closes. The browser's slowness is its own: what it does not read in time it does not get.
+func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
+	if !c.sessions.beginStream(s) {
+		http.Error(w, "too many live pages are open; close some", http.StatusServiceUnavailable)
+		return
+	}
+	defer c.sessions.endStream(s)
+	flush := http.NewResponseController(w)
+	ctx, cancel := context.WithCancel(c.stopped)
+	defer cancel()
+	w.Header().Set("Content-Type", "text/event-stream")
+	events := c.feed(ctx, s)
+	tick := time.NewTicker(liveEvery)
+	defer tick.Stop()
+	key := s.text
+	last, at := (*Figures)(nil), time.Now()
+	for {
+		v := c.liveNow(ctx, s, last, max(time.Since(at), time.Millisecond))
+		if v.Whole {
+			last, at = &v.Now, time.Now()
+		}
+		if !c.sendPart(w, "figures", "live", "figures", v) || flush.Flush() != nil {
+			return
+		}
+	wait:
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case e, open := <-events:
+				if !open {
+					events = nil
+					continue
+				}
+				if !c.sendPart(w, "change", "live", "change", e) || flush.Flush() != nil {
+					return
+				}
+			case <-tick.C:
+				break wait
+			}
+		}
+		if k, good := c.o.Keys.Check(key); !good || !k.May(catalog.MayRead) ||
+			c.sessions.with(s.secret) == nil {
+			fmt.Fprint(w, "event: ended\ndata: \n\n")
+			_ = flush.Flush()
+			return
+		}
+	}
+}
+
+// sendPart writes an event whose data is a part of a page.
+func (c *Console) sendPart(w http.ResponseWriter, event, page, part string, data any) bool {
+	var out bytes.Buffer
+	if err := c.pages[page].ExecuteTemplate(&out, part, data); err != nil {
+		c.o.Logger.Error("console page", "page", page, "error", err)
+		return false
+	}
+	var message bytes.Buffer
+	fmt.Fprintf(&message, "event: %s\n", event)
+	for l := range bytes.Lines(out.Bytes()) {
+		fmt.Fprintf(&message, "data: %s\n", bytes.TrimRight(l, "\r\n"))
+	}
+	message.WriteByte('\n')
+	_, err := w.Write(message.Bytes())
+	return err == nil
+}
+
+// A change is an event of the change feed.
+type change struct {
+	client.Event
+	At time.Time
+}
+
+// feed reads the API's change feed with the session's key. The channel is closed when the feed ends.
+func (c *Console) feed(ctx context.Context, s *session) <-chan change {
+	out := make(chan change)
+	go func() {
+		defer close(out)
+		_ = c.api(s).Events(ctx, func(e client.Event) error { // its end ends what the page shows of it, no more
+			select {
+			case out <- change{e, time.Now()}:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	}()
+	return out
+}
