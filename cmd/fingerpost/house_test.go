@@ -98,6 +98,8 @@ var plan = map[string][]string{
 	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files;
 	// x/net/html: takes out of a mail's preview what a browser follows in spite of every policy
 	"fingerpost/api/console/chart": {}, // draws numbers
+	// chart and history: it says which figures are drawn in which way
+	"fingerpost/api/console/hour": {"fingerpost/api/console/chart", "fingerpost/api/ops/history"},
 	// sentence: an entry of the audit trail in words; a leaf that any page uses
 	"fingerpost/api/console/sentence": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
 	"fingerpost/api/console":          {"fingerpost/api/console/sentence", "fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},

@@ -85,3 +85,13 @@ func span(n int, step time.Duration) int {
 	}
 	return len(spans) - 1
 }
+
+// Some reports whether there is a value.
+func (c *Chart) Some() bool {
+	for i := range c.Lines {
+		if _, _, n := extent(c.Lines[i].Values); n > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -16,7 +17,9 @@ func (c *Chart) Sentence() string {
 	}
 	var parts []string
 	for i := range c.Lines {
-		parts = append(parts, c.tell(&c.Lines[i], period(n, c.Step)))
+		if part := c.tell(&c.Lines[i], period(n, c.Step)); !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
 	}
 	text := strings.Join(parts, "; ")
 	first, size := utf8.DecodeRuneInString(text)

@@ -74,8 +74,8 @@ func (c *Charts) Small() (few []Chart) {
 func Of(v *history.View) *Charts {
 	c := &Charts{Steps: v.Steps, End: v.End}
 	for _, ch := range []Chart{
-		{ID: Resolves, Chart: chart.Chart{Title: "Resolves a second", Unit: chart.Rate, Shape: chart.Area, Lines: []chart.Figure{
-			{After: " resolves a second", Values: v.Of(history.Resolves)}}}},
+		{ID: Resolves, Chart: chart.Chart{Title: "Resolves a second", Unit: chart.Rate, Shape: chart.Area,
+			Lines: []chart.Figure{{After: " resolves a second", Values: v.Of(history.Resolves)}}}},
 		{ID: Took, Hint: "Estimated from a histogram: between 2 µs and 1 s the true time is at most a factor of 5 away.",
 			Chart: chart.Chart{Title: "Time of a resolve", Unit: chart.Seconds, Log: true, Lines: []chart.Figure{
 				{Name: "half within", Before: "half of the resolves took at most ", None: none, Values: v.Of(history.P50)},

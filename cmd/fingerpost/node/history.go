@@ -19,7 +19,7 @@ func (n *service) sample() history.Sample {
 		s.Mail = new(history.Mail)
 		for _, sent := range n.mail.mailer.Counts().Sends {
 			switch sent.Result {
-			case "sent":
+			case "sent", "kept":
 				s.Mail.Sent += sent.N
 			case "failed", "expired":
 				s.Mail.Failed += sent.N

@@ -1,0 +1,88 @@
+package hour_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/api/console/hour"
+	"fingerpost/api/ops/history"
+)
+
+var start = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+
+// recorded is a history after some steps, with one generation in each.
+func recorded(steps int, s history.Sample) *history.View {
+	r := history.New()
+	r.Record(start, history.Sample{})
+	for i := range steps {
+		now := start.Add(time.Duration(i+1) * history.Step)
+		r.Note(history.Generation{Number: uint64(i + 1), Time: now, Only: "domain.create <b>.example",
+			Changed: map[string]int{"domain": 1}, Door: "api", By: []string{"Ada"}})
+		s.Resolves += 100
+		r.Record(now, s)
+	}
+	return r.View()
+}
+
+func ids(charts []hour.Chart) string {
+	var all []string
+	for i := range charts {
+		all = append(all, charts[i].ID)
+	}
+	return strings.Join(all, " ")
+}
+
+// A node has the charts of what it does: an edge sends no mail, and has an authority.
+func TestNodesHaveTheirCharts(t *testing.T) {
+	f := func(v *history.View, want string) {
+		t.Helper()
+		if got := ids(hour.Of(v).All); got != want {
+			t.Errorf("the charts are %s, want %s", got, want)
+		}
+	}
+	age := time.Second
+	f(recorded(3, history.Sample{Mail: new(history.Mail)}), "resolves took cache writes mail followers")
+	f(recorded(3, history.Sample{AuthorityAge: &age}), "resolves took cache writes followers authority")
+	f(history.New().View(), "resolves took cache writes mail followers")
+	if got := ids(hour.Of(recorded(3, history.Sample{Mail: new(history.Mail)})).Small()); got != "resolves took cache mail" {
+		t.Errorf("the small charts are %s", got)
+	}
+}
+
+func TestChartsSayWhatTheyShow(t *testing.T) {
+	plain := strings.NewReplacer("\u00a0", " ", "\u202f", " ")
+	s := history.Sample{Mail: &history.Mail{Sent: 3}, Subscribers: 2}
+	said := map[string]string{}
+	for _, c := range hour.Of(recorded(6, s)).All {
+		said[c.ID] = plain.Replace(c.Sentence())
+	}
+	for id, want := range map[string]string{
+		"resolves":  "10 resolves a second in the last 60 seconds, 10 now.",
+		"took":      "No resolve was asked for in the last 60 seconds.",
+		"writes":    "6 changes went live in the last 60 seconds, 1 in the last 10 seconds.",
+		"mail":      "3 mails were sent in the last 60 seconds, 0 in the last 10 seconds; 0 failed in the last 60 seconds.",
+		"followers": "2 open streams of the change feed in the last 60 seconds, 2 now.",
+	} {
+		if said[id] != want {
+			t.Errorf("%s: %s\nwant %s", id, said[id], want)
+		}
+	}
+}
+
+// What went live is told in words, the newest first, and marked on the charts.
+func TestMarks(t *testing.T) {
+	c := hour.Of(recorded(50, history.Sample{}))
+	if len(c.Marks) != 20 || c.Earlier != 30 {
+		t.Fatalf("%d marks and %d earlier ones", len(c.Marks), c.Earlier)
+	}
+	m := c.Marks[0]
+	if got := fmt.Sprintf("%s: %s, by %s, %s", m.What, m.Changed, m.By, m.How); got != "generation 50: domain <b>.example created, by Ada, over the API" {
+		t.Error(got)
+	}
+	svg := string(c.All[0].SVG())
+	if !strings.Contains(svg, "10:08:20 UTC, generation 50: domain &lt;b&gt;.example created, by Ada, over the API") {
+		t.Error(svg)
+	}
+}
