@@ -39,7 +39,7 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) (*res
 		}
 	}
 	if key.Allow&resolvePermissions == 0 {
-		return key, web.RefuseAllow
+		return key, web.RefuseAllow(resolvePermissions)
 	}
 	if refused := web.RefusedAnswer(key, answer); refused != nil {
 		return key, refused

@@ -20,6 +20,7 @@ type Error struct {
 	Code         catalog.Code // "" where the answer has none
 	Message      string
 	Details      []Detail
+	Requires     string // permissions that the key lacks, separated by commas; "" for any other failure
 	RequestID    string
 }
 

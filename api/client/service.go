@@ -194,15 +194,17 @@ func (s *service) read(method, path string, res *http.Response, raw []byte, into
 		Data    json.RawMessage
 		Meta    *page
 		Error   struct {
-			Code    catalog.Code
-			Message string
-			Details []Detail
+			Code     catalog.Code
+			Message  string
+			Details  []Detail
+			Requires string
 		}
 	}
 	err := json.Unmarshal(raw, &env)
 	if res.StatusCode >= 400 || err == nil && env.Success != nil && !*env.Success {
 		if err == nil {
-			refused.Code, refused.Message, refused.Details = env.Error.Code, s.veil.cover(env.Error.Message), env.Error.Details
+			refused.Code, refused.Requires = env.Error.Code, env.Error.Requires
+			refused.Message, refused.Details = s.veil.cover(env.Error.Message), env.Error.Details
 			for i := range refused.Details {
 				refused.Details[i].Message = s.veil.cover(refused.Details[i].Message)
 			}

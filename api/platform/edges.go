@@ -5,7 +5,10 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-var refuseNoCluster = &catalog.Error{Code: catalog.CodeNotFound, Message: "this service belongs to no cluster"}
+var (
+	refuseNoCluster = &catalog.Error{Code: catalog.CodeNotFound, Message: "this service belongs to no cluster"}
+	refuseEdges     = &catalog.Error{Code: catalog.CodeForbidden, Message: "edges are shown to keys for every project"}
+)
 
 // listEdges answers GET /edges. The names of edges are no project's, so the key has to read every project.
 func (a *API) listEdges(r *web.Request) error {
@@ -14,7 +17,7 @@ func (a *API) listEdges(r *web.Request) error {
 	}
 	switch {
 	case !r.Key.EveryProject():
-		return web.RefuseAllow
+		return refuseEdges
 	case a.Edges == nil:
 		return refuseNoCluster
 	}

@@ -32,7 +32,7 @@ var (
 	proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 	refuseNoGit  = &catalog.Error{Code: catalog.CodeGitOff,
 		Message: "this server keeps no git history (serve --git), so nothing can be proposed"}
-	refuseProposal = &catalog.Error{Code: catalog.CodeForbidden,
+	refuseProposal = &catalog.Error{Code: catalog.CodeForbidden, Requires: catalog.MayWrite,
 		Message: "a proposal is dropped by a key with write, or by the key that made it"}
 )
 
@@ -328,7 +328,7 @@ func (s *Proposals) onProposal(r *web.Request, may catalog.Permission) (name str
 			"is not for this call: the proposal's plan shows what it changes")
 	}
 	if r.Key.Allow&may == 0 {
-		return "", nil, nil, web.RefuseAllow
+		return "", nil, nil, web.RefuseAllow(may)
 	}
 	if s.Set == nil {
 		return "", nil, nil, refuseNoGit
@@ -389,7 +389,7 @@ func (s *Proposals) mayApply(r *web.Request) func(*proposals.Proposal, *compare.
 		case key == nil || key.Hash != r.Key.Hash || key.Expired(time.Now()):
 			return nil, web.RefuseKey
 		case key.Allow&catalog.MayWrite == 0:
-			return nil, web.RefuseAllow
+			return nil, web.RefuseAllow(catalog.MayWrite)
 		}
 		return s.limits(key)(p, w)
 	}

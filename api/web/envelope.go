@@ -134,6 +134,11 @@ func Fail(ctx *fasthttp.RequestCtx, path string, status int, e *catalog.Error, d
 		body = append(body, `,"details":`...)
 		body = AppendProblems(body, e.Problems)
 	}
+	if e.Requires != 0 {
+		body = append(body, `,"requires":"`...)
+		body = append(body, strings.Join(e.Requires.Words(), ",")...)
+		body = append(body, '"')
+	}
 	body = append(body, '}')
 	if data != nil {
 		body = append(append(body, `,"data":`...), data...)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"strings"
 
 	"fingerpost/api/gate"
 	"fingerpost/resolver"
@@ -14,7 +15,6 @@ var (
 	RefuseKey = &catalog.Error{Code: catalog.CodeUnauthorized, Message: "a valid key is required, as X-PLATFORM-KEY, " +
 		"or for the mail API as X-Internal-Service-Token with X-Internal-Service-Name"}
 	RefuseToken     = &catalog.Error{Code: catalog.CodeUnauthorized, Message: "a valid token is required"}
-	RefuseAllow     = &catalog.Error{Code: catalog.CodeForbidden, Message: "the key does not allow this operation"}
 	RefuseProject   = &catalog.Error{Code: catalog.CodeForbidden, Message: "the key does not reach this project"}
 	refuseNoDomain  = &catalog.Error{Code: catalog.CodeNotFound, Message: "no project for this domain"}
 	refuseInactive  = &catalog.Error{Code: catalog.CodeDomainNotVerified, Message: "the domain is declared but not active"}
@@ -24,6 +24,22 @@ var (
 		Message: "an internal error; the log has its cause under the request id"}
 	RefusePath = &catalog.Error{Code: catalog.CodeNotFound, Message: "no such path"}
 )
+
+// RefuseAllow is the error for a key that has none of the permissions of which the operation needs one. It names the
+// one that allows the least: propose before write, resolve before read.
+func RefuseAllow(oneOf catalog.Permission) *catalog.Error {
+	least := oneOf & -oneOf
+	if oneOf&catalog.MayPropose != 0 {
+		least = catalog.MayPropose
+	}
+	return Requires(least, "the key does not allow this operation")
+}
+
+// Requires is the error for a key that lacks permissions, all of which are needed.
+func Requires(lacks catalog.Permission, message string) *catalog.Error {
+	return &catalog.Error{Code: catalog.CodeForbidden, Requires: lacks,
+		Message: message + ", which requires " + strings.Join(lacks.Words(), " and ")}
+}
 
 // gateCodes maps the gate's kinds of refusals to error codes.
 var gateCodes = map[gate.Kind]catalog.Code{

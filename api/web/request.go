@@ -35,7 +35,7 @@ func (r *Request) Permit() error {
 		may |= catalog.MayPropose
 	}
 	if r.Key.Allow&may == 0 {
-		return RefuseAllow
+		return RefuseAllow(may)
 	}
 	return nil
 }

@@ -46,6 +46,8 @@ type Error struct {
 	Code     Code
 	Message  string
 	Problems Problems // per field, may be empty
+	// Requires are permissions that the caller's key lacks, all of which are needed; 0 for any other failure.
+	Requires Permission
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }

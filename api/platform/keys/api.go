@@ -60,24 +60,13 @@ func (a *API) Routes() []web.Route {
 // keyFields are the fields that sort the list of keys.
 var keyFields = []string{"name", "id", "expiresAt", "createdAt", "lastUsedAt"}
 
-// permit returns an error if the request's key may not manage keys.
-func permit(r *web.Request) error {
-	if err := r.Permit(); err != nil {
-		return err
-	}
-	if !managesKeys(r.Key) {
-		return refuseKeys
-	}
-	return nil
-}
-
 // list answers GET /keys.
 func (a *API) list(r *web.Request) error {
 	page, err := web.ParsePaging(r.Ctx.URI().QueryString(), keyFields, nil)
 	if err != nil {
 		return err
 	}
-	if err := permit(r); err != nil {
+	if err := refuseManager(r.Key); err != nil {
 		return err
 	}
 	q := page.Query(nil)
@@ -95,7 +84,7 @@ func (a *API) list(r *web.Request) error {
 
 // create answers POST /keys. See web/write.go for the steps.
 func (a *API) create(r *web.Request) error {
-	if err := permit(r); err != nil {
+	if err := refuseManager(r.Key); err != nil {
 		return err
 	}
 	f, err := r.ReadForm(keyNames, "lastUsedAt")
@@ -132,7 +121,7 @@ func (a *API) keyOf(r *web.Request) (*resolver.Key, error) {
 	if msg := catalog.CheckKeyName(name); msg != "" {
 		return nil, web.InvalidField("name", msg)
 	}
-	if err := permit(r); err != nil {
+	if err := refuseManager(r.Key); err != nil {
 		return nil, err
 	}
 	k := a.Live.Keys().Named(name)

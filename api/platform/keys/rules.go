@@ -25,10 +25,16 @@ func conflictName(message, detail string) *catalog.Error {
 		Message: detail}}}
 }
 
-// managesKeys reports whether a key may call the routes of keys at all.
-func managesKeys(k *resolver.Key) bool {
+// refuseManager returns the reason why a key may not call the routes of keys, nil if it may.
+func refuseManager(k *resolver.Key) error {
 	const both = catalog.MayWrite | catalog.MaySecrets
-	return k.Allow&both == both && k.EveryProject()
+	lacks := both &^ k.Allow
+	if lacks == 0 && k.EveryProject() {
+		return nil
+	}
+	e := *refuseKeys
+	e.Requires = lacks
+	return &e
 }
 
 // beyond returns what k has beyond the key that gives it: 403, one entry in details per field; nil if there is nothing.
@@ -58,7 +64,7 @@ func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return &catalog.Error{Code: catalog.CodeForbidden,
+	return &catalog.Error{Code: catalog.CodeForbidden, Requires: k.Allow &^ has,
 		Message: "a key cannot give, rotate or prolong more than it has itself", Problems: problems}
 }
 
@@ -101,11 +107,11 @@ func (a *API) permitted(r *web.Request, then func(key *resolver.Key, set *resolv
 	return func() error {
 		set := a.Live.Keys()
 		key := set.Lookup([]byte(was.ID))
-		switch {
-		case key == nil || key.Hash != was.Hash || key.Expired(time.Now()):
+		if key == nil || key.Hash != was.Hash || key.Expired(time.Now()) {
 			return web.RefuseKey
-		case !managesKeys(key):
-			return refuseKeys
+		}
+		if err := refuseManager(key); err != nil {
+			return err
 		}
 		return then(key, set)
 	}
