@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
 	"math"
@@ -94,10 +95,37 @@ func (s *Server) authorize(ctx *fasthttp.RequestCtx, c *conn, service Services, 
 		}
 	}
 	if failure != keyGood {
+		if failure == keyMissing && keyInAuthorization(h) {
+			s.keys.failures[failure].Add(1)
+			return nil, refuseMisplaced[service]
+		}
 		return nil, s.refuseFailed(ctx, failure)
 	}
 	s.gate.Welcome(c.Conn)
 	return key, nil
+}
+
+// refuseMisplaced are the errors for a key in the header field Authorization, where nothing looks for one.
+var refuseMisplaced = map[Services]*catalog.Error{
+	Platform: {Code: catalog.CodeUnauthorized, Message: "the key is in the header Authorization, which is not read: " +
+		"send it as X-PLATFORM-KEY"},
+	Mail: {Code: catalog.CodeUnauthorized, Message: "the key is in the header Authorization, which is not read: send it " +
+		"as X-Internal-Service-Token, and the name of the caller as X-Internal-Service-Name"},
+}
+
+// keyInAuthorization reports whether Authorization has a text that begins like a key, behind a scheme such as Bearer or
+// without one. Whether it is a good key is not looked at: the hint must not tell.
+func keyInAuthorization(h *fasthttp.RequestHeader) bool {
+	for _, value := range h.PeekAll(fasthttp.HeaderAuthorization) {
+		value = bytes.TrimSpace(value)
+		if at := bytes.LastIndexAny(value, " \t"); at >= 0 {
+			value = value[at+1:]
+		}
+		if bytes.HasPrefix(value, []byte(catalog.KeyPrefix)) {
+			return true
+		}
+	}
+	return false
 }
 
 // verify checks one key's text.

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"hash/crc32"
 	"regexp"
 	"strings"
@@ -56,11 +57,49 @@ func withCheck(key string) string {
 	return body + check
 }
 
-// Every way to have no good key gives the same 401.
+// A key in Authorization is answered with the name of the right header, whether the key is good or not, and without it.
+func TestKeyInAuthorization(t *testing.T) {
+	h := start(t)
+	f := func(path, authorization, want string, more ...string) {
+		t.Helper()
+		a := h.ask("GET", path, "", append(more, "Authorization: "+authorization)...)
+		e, _ := a.json["error"].(map[string]any)
+		message, _ := e["message"].(string)
+		if a.StatusCode != 401 || message != want || a.Header.Get("WWW-Authenticate") == "" ||
+			strings.Contains(string(a.body)+fmt.Sprint(a.Header), "fpk_") {
+			t.Errorf("%s, %s: %d %v %s", path, authorization, a.StatusCode, a.Header, a.body)
+		}
+	}
+	const platform = "the key is in the header Authorization, which is not read: send it as X-PLATFORM-KEY"
+	const mail = "the key is in the header Authorization, which is not read: send it as X-Internal-Service-Token, and the " +
+		"name of the caller as X-Internal-Service-Name"
+	const list, logs, usual = "/api/platform/projects", "/api/mail/projects/1/logs", "a valid key is required, as X-PLATFORM-KEY, " +
+		"or for the mail API as X-Internal-Service-Token with X-Internal-Service-Name"
+	for _, key := range []string{h.all, h.revoked, h.expired, "fpk_", "fpk_" + strings.Repeat("x", 5000)} {
+		f(list, "Bearer "+key, platform)
+		f(list, key, platform)
+	}
+	f(list, "bearer  "+h.all+" ", platform)
+	f(resolveURL+"?domain=globex.example", "Bearer "+h.all, platform)
+	f(logs, "Bearer "+h.all, mail)
+	f(logs, h.all, mail, "X-Internal-Service-Name: shop")
+	f(list, "Bearer "+strings.ReplaceAll(h.all, "fpk_", "fpx_"), usual)
+	f(list, "Basic dXNlcjpwYXNz", usual)
+	f(list, "", usual)
+	f(list, "Bearer "+h.all, usual, "X-PLATFORM-KEY: "+h.revoked) // the key that is read is no good
+	if strings.Contains(h.log.String(), "fpk_") {
+		t.Error("a key is in the log")
+	}
+}
+
+// Every other way to have no good key gives the same 401.
 func TestUnauthorized(t *testing.T) {
 	var first string
 	h := start(t)
 	for name := range badKeys(h) {
+		if name == "authorization" {
+			continue // see TestKeyInAuthorization
+		}
 		h := start(t) // fewer failures than the throttle's burst in each
 		for _, path := range []string{"/api/platform/projects", resolveURL + "?domain=globex.example", "/api/platform/projects/1"} {
 			a := h.ask("GET", path, "", badKeys(h)[name]...)
