@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/sentence"
@@ -42,7 +41,6 @@ type changesView struct {
 	Found                                            client.Page[client.AuditEntry]
 	Rows                                             []told
 	Link, Problem                                    string
-	Proposals                                        []proposalRow
 	Actions                                          []string
 }
 
@@ -57,52 +55,7 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) er
 		v.Problem = reason(err)
 	}
 	v.Rows = c.tell(r.Context(), s, v.Found.Rows)
-	if c.o.Git {
-		if list, err := c.api(s).Proposals(r.Context()); err == nil {
-			v.Proposals = c.proposalRows(s, list)
-		}
-	}
 	v.Link = pages("changes", "project", v.ProjectID, "actor", v.Actor, "action", v.Action, "request", v.RequestID,
 		"from", v.From, "until", v.Until)
 	return c.render(w, r, s, http.StatusOK, "changes", "Changes", v)
-}
-
-// proposal applies a proposal, drops it, or has the person work in it.
-func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) error {
-	name := r.PathValue("name")
-	if !proposalName.MatchString(name) {
-		return &failure{Status: http.StatusNotFound, Message: "There is no such proposal."}
-	}
-	switch r.PostFormValue("do") {
-	case "leave":
-		s.workIn("")
-		s.say("You have left the proposal. What is shown is live.")
-		return seeOther(w, r, Prefix+"changes")
-	case "enter":
-		list, err := c.api(s).Proposals(r.Context())
-		if err == nil && !slices.ContainsFunc(list, func(p client.Proposal) bool { return p.Name == name }) {
-			err = &failure{Status: http.StatusNotFound, Message: "There is no such proposal."}
-		}
-		if err != nil {
-			return err
-		}
-		s.workIn(name)
-		return seeOther(w, r, Prefix+"projects")
-	}
-	var err error
-	done := "The proposal " + name + " is applied, and live."
-	if r.PostFormValue("do") == "drop" {
-		done = "The proposal " + name + " was dropped."
-		err = c.api(s).DropProposal(r.Context(), name, "")
-	} else {
-		_, err = c.api(s).ApplyProposal(r.Context(), name, "")
-	}
-	if err != nil {
-		return err
-	}
-	if s.Proposal() == name {
-		s.workIn("")
-	}
-	s.say(done)
-	return seeOther(w, r, Prefix+"changes")
 }

@@ -209,13 +209,17 @@ func (c *Console) routes() {
 		"GET /console/frames/{id}":         writes(c.frame),
 		"POST /console/send-test":          c.sendTest,
 		"GET /console/changes":             c.changes,
+		"GET /console/proposals":           c.proposals,
 		"POST /console/proposals/{name}":   c.proposal,
-		"GET /console/live":                c.live,
-		"GET /console/live/stream":         writes(c.stream),
-		"GET /console/keys":                c.keys,
-		"POST /console/keys/{name}":        c.keyAction,
-		"GET /console/sessions":            c.listSessions,
-		"POST /console/sessions/{id}":      c.endSession,
+		"GET /console/proposals/{name}": func(w http.ResponseWriter, r *http.Request, s *session) error {
+			return c.showProposal(w, r, s, nil)
+		},
+		"GET /console/live":           c.live,
+		"GET /console/live/stream":    writes(c.stream),
+		"GET /console/keys":           c.keys,
+		"POST /console/keys/{name}":   c.keyAction,
+		"GET /console/sessions":       c.listSessions,
+		"POST /console/sessions/{id}": c.endSession,
 	} {
 		c.mux.Handle(pattern, c.signedIn(h))
 	}

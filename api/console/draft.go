@@ -151,7 +151,7 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	case d.kind == "project" && d.Deletes():
 		to = Prefix + "projects"
 	case save.Proposal != d.Proposal:
-		to = Prefix + "changes"
+		to = Prefix + "proposals/" + save.Proposal
 	}
 	return seeOther(w, r, to)
 }

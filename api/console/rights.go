@@ -42,28 +42,6 @@ func (r rights) form(kind string, project int64) bool {
 
 var refuseForm = &failure{Status: http.StatusForbidden, Message: "Your key does not allow this change."}
 
-// A proposalRow is an open proposal with what can be done about it.
-type proposalRow struct {
-	Proposal    client.Proposal
-	Apply, Drop bool   // the key may
-	Blocked     string // why it cannot be applied now
-}
-
-// proposalRows says of each proposal that the API shows to a key whether it may apply and drop it.
-func (c *Console) proposalRows(s *session, list []client.Proposal) (rows []proposalRow) {
-	may, name := c.may(s), s.Key().Name
-	for _, p := range list {
-		row := proposalRow{Proposal: p, Apply: may.Save, Drop: may.Save || may.Edit && text(p.Key) == name}
-		if !p.Mergeable {
-			row.Blocked = "It conflicts with what is live."
-		} else if text(p.Plan) == "" {
-			row.Blocked = "Its files cannot be read."
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
 // gives returns the permissions that a key can give to another one.
 func (k Key) gives() catalog.Permission {
 	if k.May(catalog.MayWrite) {

@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"fingerpost/api/console/sentence"
+	"fingerpost/api/console/worddiff"
 )
 
 // A view is what every page gets.
@@ -39,7 +42,7 @@ type visitor struct {
 
 // navOf is the menu's entry of pages that have another name.
 var navOf = map[string]string{"project": "projects", "edit": "projects", "draft": "projects", "conflict": "projects",
-	"template": "mail", "entry": "mail", "smtptest": "mail"}
+	"template": "mail", "entry": "mail", "smtptest": "mail", "proposals": "changes", "proposal": "changes"}
 
 // parsePages parses each page together with the layout and the parts that several pages share.
 func (c *Console) parsePages() (map[string]*template.Template, error) {
@@ -143,7 +146,7 @@ func (c *Console) functions() template.FuncMap {
 		"asset": c.assetPath,
 		"text":  text,
 		"time":  timeTag,
-		"diff":  diffLines,
+		"diff":  diffOf,
 		"hcl":   highlight,
 		"bytes": sizeText,
 		"group": group,
@@ -169,6 +172,7 @@ func (c *Console) functions() template.FuncMap {
 		},
 		"visible": visible,
 		"commit":  c.commit,
+		"person":  func(author string) string { return visible(sentence.Person(author)) },
 	}
 }
 
@@ -241,27 +245,18 @@ func visible(v any) string {
 	}, text(v))
 }
 
-// A diffLine is a line of a unified diff.
-type diffLine struct{ Kind, Mark, Text string }
+// A diffView is the beginning of a unified diff.
+type diffView struct {
+	Lines []worddiff.Line
+	All   int // lines of the whole diff
+}
 
-// diffLines splits a unified diff. The kinds are file, hunk, add, del and same.
-func diffLines(diff string) (lines []diffLine) {
-	for l := range strings.Lines(diff) {
-		l = strings.TrimSuffix(l, "\n")
-		switch {
-		case strings.HasPrefix(l, "--- "), strings.HasPrefix(l, "+++ "):
-			lines = append(lines, diffLine{"file", l[:3], l[4:]})
-		case strings.HasPrefix(l, "@@"):
-			lines = append(lines, diffLine{"hunk", "", l})
-		case strings.HasPrefix(l, "+"):
-			lines = append(lines, diffLine{"add", "+", l[1:]})
-		case strings.HasPrefix(l, "-"):
-			lines = append(lines, diffLine{"del", "-", l[1:]})
-		default:
-			lines = append(lines, diffLine{"same", " ", strings.TrimPrefix(l, " ")})
-		}
-	}
-	return lines
+// maxDiff is how many lines of a diff a page shows before a change is saved.
+const maxDiff = 4000
+
+func diffOf(diff string) (v diffView) {
+	v.Lines, v.All = worddiff.Lines(diff, maxDiff)
+	return v
 }
 
 // A hclLine is a numbered line of a file in coloured parts.

@@ -609,7 +609,7 @@ func TestConsoleGit(t *testing.T) {
 	change("Proposed", "do", "propose", "proposal", "No Such Name")
 	v.expects(http.StatusBadRequest, "A proposal needs a name")
 	change("Proposed", "do", "propose", "proposal", "rename-shop")
-	v.expects(http.StatusOK, "Proposed on the branch propose/rename-shop", "Open proposals", "rename-shop")
+	v.expects(http.StatusOK, "Proposed on the branch propose/rename-shop", "can be applied", "<ins>Proposed</ins>")
 	if strings.Contains(git("show", "HEAD:projects.d/acme.hcl"), "Proposed") {
 		t.Error("the proposal is on main already")
 	}

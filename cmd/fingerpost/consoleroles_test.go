@@ -192,6 +192,8 @@ func (w *walk) crawl(path string) {
 		to := html.UnescapeString(m[1])
 		switch {
 		case strings.HasPrefix(to, "/console/assets/"):
+		case strings.HasSuffix(to, "?drop=1") && !strings.Contains(to, fmt.Sprintf("/own-%d?", w.n)):
+			// of others, which stay
 		case strings.HasPrefix(to, "/console/edit?"):
 			w.edits = append(w.edits, to)
 		default:
@@ -429,8 +431,9 @@ func (w *walk) everywhere() {
 	for _, link := range slices.Compact(w.edits) {
 		w.edit(link)
 	}
-	delete(w.seen, "/console/changes")
-	w.crawl("/console/changes") // with the proposal of its own
+	if delete(w.seen, "/console/proposals"); w.git {
+		w.crawl("/console/proposals") // with the proposal of its own
+	}
 	want := w.offered(w.git)
 	for _, door := range slices.Sorted(maps.Keys(want)) {
 		if w.doors[door] == 0 {

@@ -119,9 +119,9 @@ var others = map[string]func(*writer){
 	},
 	catalog.AuditOverruled: func(w *writer) {
 		w.say("A commit by ")
-		w.strong(person(w.after("author")))
+		w.strong(Person(w.after("author")))
 		w.say(" set aside what ")
-		w.strong(person(word(w.e.Actor)))
+		w.strong(Person(word(w.e.Actor)))
 		w.say(" had saved; the branch ")
 		w.strong(w.after("branch"))
 		w.say(" keeps it")
@@ -149,7 +149,7 @@ func (w *writer) who() {
 	actor, key := word(w.e.Actor), word(w.e.Key)
 	switch {
 	case actor != "" && actor != key:
-		w.strong(person(actor))
+		w.strong(Person(actor))
 	case key != "":
 		w.say("The key ")
 		w.strong(key)
@@ -162,8 +162,8 @@ func (w *writer) who() {
 	}
 }
 
-// person returns the name of a person who is given as "Name <address>".
-func person(actor string) string {
+// Person returns the name of a person who is given as "Name <address>".
+func Person(actor string) string {
 	if a, err := mail.ParseAddress(actor); err == nil {
 		if a.Name != "" {
 			return a.Name

@@ -1,0 +1,147 @@
+package console
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"fingerpost/api/client"
+	"fingerpost/api/console/worddiff"
+	"fingerpost/api/transfer"
+)
+
+// A proposalsView is a page of the list of open proposals.
+type proposalsView struct {
+	Rows                []client.Proposal
+	All, Page, Pages    int
+	Link                string
+	Refused             *failure
+	WorkedIn            string // the proposal that the person works in, or ""
+	MayPropose, Enabled bool
+}
+
+// proposals lists the open proposals that the key may see, those that were written to last first.
+func (c *Console) proposals(w http.ResponseWriter, r *http.Request, s *session) error {
+	v := proposalsView{Enabled: c.o.Git, MayPropose: c.may(s).Propose, WorkedIn: s.Proposal(), Link: pages("proposals"),
+		Page: number(r.URL.Query().Get("page"), 1)}
+	if c.o.Git {
+		list, err := c.api(s).Proposals(r.Context())
+		if err != nil {
+			v.Refused = failureOf(err)
+		}
+		slices.SortFunc(list, func(a, b client.Proposal) int {
+			return cmp.Or(cmp.Compare(b.UpdatedAt, a.UpdatedAt), cmp.Compare(a.Name, b.Name))
+		})
+		v.All, v.Pages = len(list), (len(list)+pageRows-1)/pageRows
+		v.Page = max(1, min(v.Page, v.Pages))
+		v.Rows = list[min(len(list), (v.Page-1)*pageRows):min(len(list), v.Page*pageRows)]
+	}
+	return c.render(w, r, s, http.StatusOK, "proposals", "Proposals", v)
+}
+
+// A proposalView is the page of a proposal.
+type proposalView struct {
+	client.ProposalLook
+	Diff               diffView
+	PlanText           string
+	PlanLines, PlanAll int
+	Apply, Drop        bool // the key may
+	WorkedIn           bool
+	Sure               bool     // the person is asked whether it is to be dropped
+	Failed             *failure // why what the person wanted was not done
+}
+
+// maxShown is how many lines of a proposal's diff, and of its plan, its page shows.
+const maxShown = 400
+
+var noProposalPage = &failure{Status: http.StatusNotFound, Message: "There is no such proposal. It may have been applied, " +
+	"dropped or merged, or it touches more than your key may see."}
+
+// showProposal shows a proposal. failed is why what the person wanted was not done, or nil.
+func (c *Console) showProposal(w http.ResponseWriter, r *http.Request, s *session, failed *failure) error {
+	name := r.PathValue("name")
+	if !proposalName.MatchString(name) {
+		return noProposalPage
+	}
+	p, err := c.api(s).Proposal(r.Context(), name)
+	if client.Status(err, http.StatusNotFound) {
+		return noProposalPage
+	}
+	if err != nil {
+		return err
+	}
+	may := c.may(s)
+	v := proposalView{ProposalLook: p, Failed: failed, Apply: may.Save, WorkedIn: s.Proposal() == name,
+		Drop: may.Save || may.Edit && text(p.Key) == s.Key().Name}
+	v.Sure = v.Drop && r.FormValue("drop") != ""
+	v.Diff.Lines, _ = worddiff.Lines(p.Diff, maxShown)
+	v.Diff.All = p.DiffLines
+	v.PlanText, v.PlanLines, v.PlanAll = planOf(p.Plan)
+	status := http.StatusOK
+	if failed != nil {
+		status = failed.Status
+	}
+	return c.render(w, r, s, status, "proposal", p.Title, v)
+}
+
+// planOf returns the beginning of a plan as "fingerpost plan" prints it, how many lines that is, and how many there are.
+func planOf(plan json.RawMessage) (text string, shown, all int) {
+	var read struct{ Changes []transfer.Change }
+	var b strings.Builder
+	if json.Unmarshal(plan, &read) != nil || transfer.WriteChanges(&b, read.Changes, false) != nil {
+		return "", 0, 0
+	}
+	var begin strings.Builder
+	for line := range strings.Lines(b.String()) {
+		if all++; all <= maxShown {
+			begin.WriteString(line)
+			shown++
+		}
+	}
+	return begin.String(), shown, all
+}
+
+// proposal applies a proposal, drops it, or has the person work in it.
+func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) error {
+	name, seen := r.PathValue("name"), r.PostFormValue("commit")
+	if !proposalName.MatchString(name) {
+		return noProposalPage
+	}
+	var err error
+	done, to := "", Prefix+"proposals"
+	switch r.PostFormValue("do") {
+	case "leave":
+		s.workIn("")
+		done = "You have left the proposal. What is shown is live."
+	case "enter":
+		if _, err = c.api(s).Proposal(r.Context(), name); err == nil {
+			s.workIn(name)
+			return seeOther(w, r, Prefix+"projects")
+		}
+	case "drop":
+		done = "The proposal " + name + " was dropped."
+		err = c.api(s).DropProposal(r.Context(), name, seen)
+	case "apply":
+		done, to = "The proposal "+name+" is applied, and live.", Prefix+"changes"
+		_, err = c.api(s).ApplyProposal(r.Context(), name, seen)
+	default:
+		err = &failure{Status: http.StatusBadRequest, Message: "The form does not say what to do."}
+	}
+	switch fail := failureOf(err); {
+	case err == nil:
+	case fail.Status == http.StatusNotFound:
+		return noProposalPage
+	case fail.Status == http.StatusPreconditionFailed:
+		return c.showProposal(w, r, s, &failure{Status: fail.Status, Message: "The proposal has changed since you looked. " +
+			"Nothing was done: below is what it is now."})
+	default:
+		return c.showProposal(w, r, s, fail)
+	}
+	if s.Proposal() == name {
+		s.workIn("")
+	}
+	s.say(done)
+	return seeOther(w, r, to)
+}
