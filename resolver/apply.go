@@ -154,11 +154,13 @@ type settled struct {
 	defaults *catalog.Defaults
 }
 
+// settle publishes what a store has. The caller holds applying.
 func (r *Resolver) settle(st *store.Store) error {
 	next, err := readSettled(st)
 	if err != nil {
 		return err
 	}
+	next.keys.guests = r.applying.guests
 	r.settled.Store(next)
 	return nil
 }

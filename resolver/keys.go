@@ -52,6 +52,7 @@ func (k *Key) SameReach(o *Key) bool {
 // A KeySet is all keys at one moment. It is immutable.
 type KeySet struct {
 	byID    map[string]*Key
+	guests  map[string]*Key  // found by Lookup alone, see AddGuestKey
 	slugs   map[string]int64 // every slug that a key lists → the project that has it, 0 for none
 	unknown []catalog.UnknownSlug
 }
@@ -85,7 +86,12 @@ func newKeySet(keys []*catalog.Key, idOf func(slug string) (int64, error)) (*Key
 }
 
 // Lookup returns the key with that public id, or nil. It does not allocate.
-func (s *KeySet) Lookup(id []byte) *Key { return s.byID[string(id)] }
+func (s *KeySet) Lookup(id []byte) *Key {
+	if k := s.byID[string(id)]; k != nil {
+		return k
+	}
+	return s.guests[string(id)]
+}
 
 // Len returns the number of keys.
 func (s *KeySet) Len() int { return len(s.byID) }

@@ -84,7 +84,8 @@ type answers struct {
 type applying struct {
 	sync.Mutex // guards the fields below
 	trail      *trail.Keeper
-	unsettled  bool // settled could not be read after a change
+	unsettled  bool            // settled could not be read after a change
+	guests     map[string]*Key // by id, see AddGuestKey; replaced, never changed
 }
 
 type answerCache = ristretto.Cache[uint64, *Answer]
