@@ -38,6 +38,9 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 	}
 	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.o.Logger, s.ConsoleFigures, s.resolver.Cached
 	o.Loading, o.WatchTest = s.ready.loading.Load, s.rooms.mail.Waits.Watch
+	if s.o.Edge == nil { // the authority would not know the key
+		o.Guest = s.guestKey
+	}
 	o.Git, o.Cluster, o.Edge = s.o.Config.Proposals != nil, s.o.Edges != nil, s.o.Edge != nil
 	var err error
 	if m.Console, err = console.New(o); err != nil {
@@ -56,6 +59,23 @@ func (m *consoleMount) answer(ctx *fasthttp.RequestCtx, secure bool) *console.Vi
 		m.Serve(w, r, v)
 	})(ctx)
 	return v
+}
+
+// guestKey makes a key with every permission on every project, which no file declares: who can start the service can
+// write such a key into the files.
+func (s *Server) guestKey() (text string, end func()) {
+	k := &catalog.Key{Name: "console-link", Allow: catalog.MayAll}
+	text = k.Renew()
+	return text, s.resolver.AddGuestKey(k)
+}
+
+// ConsoleLink returns the path of a new link that signs in to the console once, see console.NewLink; "" if there is no
+// console, or no such link.
+func (s *Server) ConsoleLink() string {
+	if s.console == nil {
+		return ""
+	}
+	return s.console.NewLink()
 }
 
 var consolePath = []byte("/console")

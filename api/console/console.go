@@ -90,6 +90,8 @@ type Options struct {
 	GitWeb string
 	// DemoKey signs in with one click from this machine. "": there is no such button.
 	DemoKey func() string
+	// Guest makes a key for a session that a sign-in link begins, and end ends it. Nil: there are no such links.
+	Guest   func() (text string, end func())
 	Version string
 	Logger  *slog.Logger // nil: slog.Default()
 }
@@ -121,6 +123,7 @@ type Console struct {
 	pages    map[string]*template.Template
 	files    map[string]*asset
 	sessions sessions
+	link     signInLink
 	stop     context.CancelFunc // ends the streams
 	stopped  context.Context
 }

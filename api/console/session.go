@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
-	"net"
 	"net/http"
 	"net/mail"
 	"net/netip"
@@ -45,6 +44,7 @@ type signIn struct {
 	peer    netip.Addr
 	began   time.Time
 	expires time.Time
+	ended   func() // ends the key, if it is the session's own
 }
 
 // A session is a person who has signed in with a key.
@@ -165,9 +165,9 @@ func (x *sessions) add(s *session) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now, same, oldest := time.Now(), 0, (*session)(nil)
-	for secret, old := range x.all {
+	for _, old := range x.all {
 		if now.After(old.expires) {
-			delete(x.all, secret)
+			x.drop(old)
 		} else if old.Key().ID == s.key.ID {
 			if same++; oldest == nil || old.began.Before(oldest.began) {
 				oldest = old
@@ -175,7 +175,7 @@ func (x *sessions) add(s *session) bool {
 		}
 	}
 	if same >= sessionsOfKey {
-		delete(x.all, oldest.secret)
+		x.drop(oldest)
 	}
 	if len(x.all) >= maxSessions {
 		return false
@@ -187,7 +187,16 @@ func (x *sessions) add(s *session) bool {
 func (x *sessions) end(s *session) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.all, s.secret)
+	x.drop(s)
+}
+
+// drop ends a session. The caller holds mu. Its own key ends a moment later, because that may wait for a reload; nobody
+// has the text of the key by then.
+func (x *sessions) drop(s *session) {
+	if x.all[s.secret] == s {
+		delete(x.all, s.secret)
+		go s.ended()
+	}
 }
 
 // list returns the sessions of a key, or all, the latest first.
@@ -223,12 +232,14 @@ type signInView struct {
 	To, Why     string
 	Name, Email string
 	Demo        bool
+	Link        string // the secret of a sign-in link
 	KeyError    string
 	PersonError string
 }
 
 func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) error {
-	v := signInView{To: ownPath(r.FormValue("to")), Why: r.FormValue("why"), Demo: c.demo(r) != ""}
+	v := signInView{To: ownPath(r.FormValue("to")), Why: r.FormValue("why"), Demo: c.demo(r) != "",
+		Link: r.FormValue("link")}
 	if cookie, err := r.Cookie(personCookie); err == nil {
 		if text, err := url.QueryUnescape(cookie.Value); err == nil {
 			v.Name, v.Email, _ = strings.Cut(text, "\n")
@@ -237,15 +248,9 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, nil, http.StatusOK, "signin", "Sign in", v)
 }
 
-// demo returns the demo key if the request comes from this machine, by a name that only this machine has: a web page
-// that rebinds a name of its own does not get in.
+// demo returns the demo key if the request comes from this machine.
 func (c *Console) demo(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		host = r.Host
-	}
-	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	if c.o.DemoKey == nil || !peerOf(r).IsLoopback() || host != "localhost" && (err != nil || !addr.IsLoopback()) {
+	if c.o.DemoKey == nil || !isLocal(r) {
 		return ""
 	}
 	return c.o.DemoKey()
@@ -269,7 +274,7 @@ func ownPath(path string) string {
 // signIn exchanges a key for a session.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	v := signInView{To: ownPath(r.PostFormValue("to")), Name: strings.TrimSpace(r.PostFormValue("name")),
-		Email: strings.TrimSpace(r.PostFormValue("email")), Demo: c.demo(r) != ""}
+		Email: strings.TrimSpace(r.PostFormValue("email")), Demo: c.demo(r) != "", Link: r.PostFormValue("link")}
 	text := strings.TrimSpace(r.PostFormValue("key"))
 	if r.PostFormValue("demo") != "" {
 		text = c.demo(r)
@@ -282,11 +287,26 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	if v.PersonError = bad; bad != "" {
 		return refuse(http.StatusBadRequest, "")
 	}
+	ended := func() {}
+	if v.Link != "" {
+		if !isLocal(r) {
+			return refuse(http.StatusForbidden,
+				"This link works in a browser on the machine that the service runs on, at an address such as 127.0.0.1.")
+		}
+		if text = ""; c.link.take(v.Link) {
+			text, ended = c.o.Guest()
+		}
+	}
 	key, good := c.o.Keys.Check(text)
 	if !good {
 		if wait := c.o.Keys.Fail(peerOf(r)); wait > 0 {
 			return refuse(http.StatusTooManyRequests,
 				"Too many wrong keys came from your address. Try again in "+wait.Round(time.Second).String()+".")
+		}
+		if v.Link != "" {
+			v.Link = "" // what follows is the form for a key
+			return refuse(http.StatusUnauthorized, "This link was used already, or has run out. Start the service again with "+
+				"--console-link for a new one, or sign in with a key.")
 		}
 		return refuse(http.StatusUnauthorized, "This key is not known here, or has expired.")
 	}
@@ -296,8 +316,9 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := time.Now()
 	s := &session{signIn: signIn{id: random()[:12], secret: random(), token: random(), text: text, actor: actor,
-		peer: peerOf(r), began: now, expires: now.Add(sessionTime)}, seen: now, key: key}
+		peer: peerOf(r), began: now, expires: now.Add(sessionTime), ended: ended}, seen: now, key: key}
 	if !c.sessions.add(s) {
+		ended()
 		return refuse(http.StatusServiceUnavailable, "Too many people are signed in. End some sessions first.")
 	}
 	http.SetCookie(w, cookie(r, cookieName, s.secret, Prefix, int(sessionTime/time.Second)))

@@ -93,6 +93,8 @@ func (f *serveFlags) addLogs(fl *pflag.FlagSet) {
 func (f *serveFlags) addConsole(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.Console, "console", true, "serve the web console at /console/")
 	fl.StringVar(&f.Listen.Console, "console-listen", "", "address of the console alone (default that of --listen)")
+	fl.BoolVar(&f.ConsoleLink, "console-link", false,
+		"print a link on the terminal that signs in to the console, once, on this machine, within 10 minutes")
 }
 
 // differs reports whether a flag is on the command line, or a variable gives it another value than its default: a file
@@ -136,6 +138,9 @@ func (f *serveFlags) parse(t terminal) (err error) {
 	}
 	if !f.Console && f.Listen.Console != "" {
 		return usage("--console-listen and --console=false contradict each other: leave one of them out")
+	}
+	if !f.Console && f.ConsoleLink {
+		return usage("--console-link and --console=false contradict each other: leave one of them out")
 	}
 	if f.Limits.Grace < 0 || f.Limits.ResolveMaxAge < 0 || f.Limits.DrainDelay < 0 {
 		return usage("--shutdown-grace, --drain-delay and --resolve-max-age must not be negative")

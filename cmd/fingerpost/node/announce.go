@@ -98,6 +98,7 @@ func (n *service) announce() {
 		}
 	}
 	n.consoleLine(out)
+	n.linkLine(out)
 	if n.o.Mail.Keep {
 		fmt.Fprintln(out, "mail is kept, not sent (--mail-sink): the console and \"fingerpost logs\" show it")
 		n.o.Logger.Warn("every mail is kept instead of being sent, since --mail-sink is given")

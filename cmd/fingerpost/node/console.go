@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"time"
 
 	"fingerpost/api"
 	"fingerpost/api/console"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 // consoleOptions are what the console shows beyond the answers of the API. nil: there is no console.
@@ -54,6 +58,34 @@ func (n *service) consoleLine(out io.Writer) {
 			fmt.Fprintf(out, "console on %s, at %s\n", n.baseURL(a), console.Prefix)
 		}
 	}
+}
+
+// linkLine prints a sign-in link, if it was asked for or nobody can sign in yet. Only a terminal gets it: what goes to a
+// file or to the journal has more readers.
+func (n *service) linkLine(out io.Writer) {
+	if !n.o.Terminal || !n.o.ConsoleLink && n.maySignIn() {
+		return
+	}
+	for _, l := range n.listeners {
+		if a := l.Addr(); l.services&api.Console != 0 && loopback(reachable(a)) && a.Network() != "unix" {
+			if path := n.api.ConsoleLink(); path != "" {
+				fmt.Fprintf(out, "sign in once, within %d minutes, on this machine: %s%s\n", console.LinkTime/time.Minute,
+					n.baseURL(reachable(a)), path)
+			}
+			return
+		}
+	}
+	if n.o.ConsoleLink {
+		fmt.Fprintln(out, "no sign-in link: the console has no address that only this machine has, such as 127.0.0.1:8080")
+	}
+}
+
+// maySignIn reports whether the files declare a key that may sign in to the console.
+func (n *service) maySignIn() bool {
+	blocked, now := n.blockedKeys(), time.Now()
+	return slices.ContainsFunc(n.resolver.Keys().All(), func(k *resolver.Key) bool {
+		return k.Allow&catalog.MayRead != 0 && !k.Expired(now) && !blocked[k.ID]
+	})
 }
 
 // reachable returns an address that a browser on this machine can open: the one that means all addresses is none.

@@ -21,6 +21,7 @@ type Options struct {
 	Files            Files
 	Listen           Listen
 	Console          bool // serve the web console
+	ConsoleLink      bool // print a sign-in link, also where a key can sign in
 	Mail             Mail
 	Git              Git
 	Cluster          Cluster
@@ -30,6 +31,8 @@ type Options struct {
 	Build  Build
 	Logger *slog.Logger
 	Out    io.Writer // gets what was loaded, and the addresses, once the node serves
+	// Terminal says that Out is one, so that only the person in front of it reads a sign-in link.
+	Terminal bool
 	// Loading is called when the first load begins, and its result when it has ended.
 	Loading func() (end func())
 	// OnProgress is called with how many files a load has read, of how many.

@@ -1,0 +1,64 @@
+package console
+
+import (
+	"crypto/subtle"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// LinkTime is how long a sign-in link is good.
+const LinkTime = 10 * time.Minute
+
+// A signInLink signs one person in, once. Safe for concurrent use.
+type signInLink struct {
+	mu     sync.Mutex // guards what follows
+	secret string     // "": there is none, or it was used
+	until  time.Time
+}
+
+// NewLink returns the path of a link that signs in one person, once, within LinkTime, on this machine, with a key of
+// Options.Guest. An earlier link ends. It returns "" where nobody can sign in like this.
+func (c *Console) NewLink() (path string) {
+	if c.o.Guest == nil {
+		return ""
+	}
+	c.link.mu.Lock()
+	defer c.link.mu.Unlock()
+	c.link.secret, c.link.until = random(), time.Now().Add(LinkTime)
+	return link(Prefix+"sign-in", "link", c.link.secret)
+}
+
+// take uses the link up, if it has this secret and is still good.
+func (l *signInLink) take(secret string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.secret == "" || subtle.ConstantTimeCompare([]byte(secret), []byte(l.secret)) != 1 || time.Now().After(l.until) {
+		return false
+	}
+	l.secret = ""
+	return true
+}
+
+// forwarded are headers that proxies add. A request with one of them may come from anywhere, although its peer is this
+// machine.
+var forwarded = []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
+
+// isLocal reports whether a request comes from this machine, by a name that only this machine has: a web page that
+// rebinds a name of its own does not get in, nor does a visitor who comes through a proxy.
+func isLocal(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = r.Host
+	}
+	for _, name := range forwarded {
+		if r.Header.Get(name) != "" {
+			return false
+		}
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return peerOf(r).IsLoopback() && (host == "localhost" || err == nil && addr.IsLoopback())
+}
