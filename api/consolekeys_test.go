@@ -48,7 +48,7 @@ func TestConsoleHidesSecret(t *testing.T) {
 		return bytes.Replace(answer, []byte(`"jwtSecret":null`), []byte(`"jwtSecret":"a \"quote\", a \\ and the rest"`), 1)
 	}
 	g := r.signIn(t, r.key)
-	g.send("/console/?domain=acme.example", nil)
+	g.send("/console/lookup?domain=acme.example", nil)
 	if strings.Contains(g.page, "the rest") || !strings.Contains(g.page, `jwtSecret&#34;: &#34;(secret)&#34;`) {
 		t.Errorf("%d %s", g.status, visibleText(g.page))
 	}

@@ -191,7 +191,8 @@ func (c *Console) routes() {
 	c.mux.Handle("POST /console/sign-in", c.page(c.signIn))
 	c.mux.Handle("POST /console/sign-out", c.page(c.signOut))
 	for pattern, h := range map[string]handler{
-		"GET /console/{$}":                 c.lookUp,
+		"GET /console/{$}":                 c.now,
+		"GET /console/lookup":              c.lookUp,
 		"GET /console/projects":            c.listProjects,
 		"GET /console/projects/{id}":       c.showProject,
 		"GET /console/edit":                c.editPage,

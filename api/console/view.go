@@ -40,6 +40,12 @@ type visitor struct {
 	Secret   string // a new key, shown this once
 }
 
+// Name returns the person's name without the address.
+func (v visitor) Name() string {
+	name, _, _ := strings.Cut(v.Actor, " <")
+	return name
+}
+
 // navOf is the menu's entry of pages that have another name.
 var navOf = map[string]string{"project": "projects", "edit": "projects", "draft": "projects", "conflict": "projects",
 	"template": "mail", "entry": "mail", "smtptest": "mail", "proposals": "changes", "proposal": "changes"}

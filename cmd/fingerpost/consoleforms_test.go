@@ -688,7 +688,7 @@ func TestConsoleOnEdge(t *testing.T) {
 	c.halt()
 	v.ask(draft, url.Values{"token": {token}, "do": {"save"}})
 	v.expects(http.StatusServiceUnavailable, "authority", `domain &#34;edge.acme.example&#34; {}`)
-	v.ask("/console/?domain=shop.acme.example", nil)
+	v.ask("/console/lookup?domain=shop.acme.example", nil)
 	v.expects(http.StatusOK, "leads to the project")
 	c.begin()
 	if err := poll(testrig.Patience, func() error {
@@ -702,6 +702,6 @@ func TestConsoleOnEdge(t *testing.T) {
 	if text, err := os.ReadFile(c.path("acme.hcl")); err != nil || !strings.Contains(string(text), `domain "edge.acme.example" {}`) {
 		t.Errorf("the authority's file: %v\n%s", err, text)
 	}
-	v.ask("/console/?domain=edge.acme.example", nil)
+	v.ask("/console/lookup?domain=edge.acme.example", nil)
 	v.expects(http.StatusOK, "by its own record")
 }

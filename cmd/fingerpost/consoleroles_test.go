@@ -426,7 +426,7 @@ func rolesRun(t *testing.T, git bool) {
 func (w *walk) everywhere() {
 	w.t.Helper()
 	w.crawl("/console/")
-	w.crawl("/console/?domain=shop.acme.example")
+	w.crawl("/console/lookup?domain=shop.acme.example")
 	slices.Sort(w.edits)
 	for _, link := range slices.Compact(w.edits) {
 		w.edit(link)

@@ -101,7 +101,7 @@ func TestConsoleSignIn(t *testing.T) {
 	if cookie != "" {
 		t.Errorf("a script sees the cookie %q", cookie)
 	}
-	b.do(chromedp.Click(".who button", chromedp.ByQuery), chromedp.WaitReady("#key", chromedp.ByQuery))
+	b.do(chromedp.Click("details.menu > summary", chromedp.ByQuery), chromedp.Click(".who button", chromedp.ByQuery), chromedp.WaitReady("#key", chromedp.ByQuery))
 	b.sees("You are signed out.")
 	b.open("/console/")
 	if at := b.at(); !strings.HasPrefix(at, "/console/sign-in") {
@@ -113,17 +113,17 @@ func TestConsoleSignIn(t *testing.T) {
 func TestConsoleLookUp(t *testing.T) {
 	v := newVisit(t)
 	b := v.signedIn(v.admin)
-	b.open("/console/")
+	b.open("/console/lookup")
 	b.do(chromedp.SendKeys("#domain", "x.y.acme.example", chromedp.ByQuery))
 	b.sees("leads to the project acme, by the wildcard *.acme.example", "acme.hcl:3", "built in", "Answer, form=flat")
-	if at := b.at(); at != "/console/?domain=x.y.acme.example" {
+	if at := b.at(); at != "/console/lookup?domain=x.y.acme.example" {
 		t.Errorf("the link to share is %s", at)
 	}
-	b.open("/console/?domain=shop.acme.example")
+	b.open("/console/lookup?domain=shop.acme.example")
 	b.sees("by its own record", "would match next", "The answer was")
-	b.open("/console/?domain=old.acme.example")
+	b.open("/console/lookup?domain=old.acme.example")
 	b.sees("The domain's record is inactive.")
-	b.open("/console/?domain=nowhere.example")
+	b.open("/console/lookup?domain=nowhere.example")
 	b.sees("No project has this domain.")
 }
 
@@ -324,7 +324,7 @@ func TestConsoleHostile(t *testing.T) {
 	v := newVisit(t)
 	b := v.signedIn(v.admin)
 	hostile := v.rowID(v.admin, "/api/mail/projects/"+v.worst+"/templates?limit=100", "code", "HOSTILE")
-	for _, path := range []string{"/console/projects", "/console/projects/" + v.worst, "/console/?domain=" + strings.Repeat(strings.Repeat("a", 63)+".", 3) + strings.Repeat("b", 53) + ".example", "/console/edit?kind=project&project=" + v.worst,
+	for _, path := range []string{"/console/projects", "/console/projects/" + v.worst, "/console/lookup?domain=" + strings.Repeat(strings.Repeat("a", 63)+".", 3) + strings.Repeat("b", 53) + ".example", "/console/edit?kind=project&project=" + v.worst,
 		"/console/changes", "/console/template?project=" + v.worst + "&id=" + hostile, "/console/mail?project=" + v.worst} {
 		b.open(path)
 		var pwned bool
@@ -382,7 +382,7 @@ func TestConsolePermissions(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/console/projects/" + v.projectID("other"):        "Not allowed",
-		"/console/?domain=other.example":                   "belongs to a project that your key does not cover",
+		"/console/lookup?domain=other.example":             "belongs to a project that your key does not cover",
 		"/console/keys":                                    "Your key may not list keys",
 		"/console/problems":                                "shown to keys that cover every project",
 		"/console/live":                                    "shown to keys that cover every project",
@@ -493,8 +493,9 @@ func TestConsolePictures(t *testing.T) {
 	b := v.tab()
 	pages := []struct{ name, path string }{
 		{"sign-in", "/console/sign-in"},
-		{"look-up", "/console/?domain=www.acme.example"},
-		{"empty", "/console/"},
+		{"look-up", "/console/lookup?domain=www.acme.example"},
+		{"now", "/console/"},
+		{"empty", "/console/lookup"},
 		{"projects", "/console/projects"},
 		{"project", "/console/projects/" + v.acme},
 		{"long-names", "/console/projects/" + v.worst},
@@ -524,25 +525,21 @@ func TestConsolePictures(t *testing.T) {
 			b.open(p.path)
 		}
 		for _, dark := range []bool{false, true} {
-			for _, width := range []int64{360, 800, 1440} {
+			for _, width := range []int64{360, 768, 1280} {
 				b.size(width, dark)
 				var wide int64
 				b.eval("document.documentElement.scrollWidth", &wide)
 				if wide > width {
 					t.Errorf("%s is %d px wide in a window of %d", p.name, wide, width)
 				}
-				if judged := testrig.Size(t, width != 800, dark == (width == 1440) && width != 800); judged {
+				if judged := testrig.Size(t, true, dark == (width == 1280) && width != 768); judged {
 					for _, finding := range b.axe() {
 						t.Errorf("%s, %d px, dark %v: axe: %s", p.name, width, dark, finding)
 					}
 				}
 				if dir != "" {
 					var picture []byte
-					if width == 800 { // for the README
-						b.do(chromedp.CaptureScreenshot(&picture))
-					} else {
-						b.do(chromedp.FullScreenshot(&picture, 100))
-					}
+					b.do(chromedp.FullScreenshot(&picture, 100))
 					name := fmt.Sprintf("%s-%d", p.name, width)
 					if dark {
 						name += "-dark"

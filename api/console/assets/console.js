@@ -1,15 +1,42 @@
-// Times in the browser's zone, with UTC in the title. Pages are complete without this.
+// Times in the browser's zone, with UTC in the title; "/" to look up; copying. Pages are complete without this.
 (function () {
   "use strict";
   var format = new Intl.DateTimeFormat(undefined, {dateStyle: "medium", timeStyle: "medium"});
-  function local(root) {
+  function dress(root) {
     root.querySelectorAll("time[datetime]").forEach(function (t) {
       var at = new Date(t.dateTime);
       if (!isNaN(at)) t.textContent = format.format(at);
     });
+    root.querySelectorAll("button[data-copy]").forEach(function (b) { b.hidden = !navigator.clipboard; });
   }
-  document.addEventListener("DOMContentLoaded", function () { local(document); });
-  document.addEventListener("htmx:load", function (e) { local(e.detail.elt); });
+  document.addEventListener("DOMContentLoaded", function () { dress(document); });
+  document.addEventListener("htmx:load", function (e) { dress(e.detail.elt); });
+
+  // "/" goes to the look-up box of the page or of the header, Escape leaves it, and closes the menu.
+  function menu() { return document.querySelector("details.menu[open]"); }
+  document.addEventListener("keydown", function (e) {
+    var typing = e.target.matches("input, textarea, select, [contenteditable]");
+    if (e.key === "/" && !typing && !e.ctrlKey && !e.metaKey && !e.altKey) {
+      var box = document.getElementById("domain") || document.getElementById("find");
+      if (box) { e.preventDefault(); box.focus(); box.select(); }
+    } else if (e.key === "Escape" && (e.target.id === "domain" || e.target.id === "find")) {
+      e.target.blur();
+    } else if (e.key === "Escape" && menu()) {
+      menu().firstElementChild.focus();
+      menu().open = false;
+    }
+  });
+  document.addEventListener("click", function (e) {
+    if (menu() && !menu().contains(e.target)) menu().open = false;
+    var b = e.target.closest("button[data-copy]");
+    if (!b) return;
+    var said = b.textContent;
+    navigator.clipboard.writeText(document.getElementById(b.dataset.copy).textContent.trim()).then(function () {
+      b.textContent = "Copied";
+      setTimeout(function () { b.textContent = said; }, 2000);
+    });
+  });
+
   // The session has ended: the page shows nothing of it any more.
   document.addEventListener("htmx:sseMessage", function (e) {
     if (e.detail.type === "ended") location.reload();
