@@ -26,6 +26,7 @@ type config struct {
 }
 
 func (c *config) Status() configsrc.Status                      { return c.status }
+func (c *config) EachWrite(func(string, uint64))                {}
 func (c *config) Reload(context.Context) error                  { c.reloads++; return c.reloadErr }
 func (c *config) Confirm(context.Context, catalog.Author) error { c.confirms++; return c.confirmErr }
 
@@ -112,6 +113,7 @@ func TestOps(t *testing.T) {
 	h.ask("GET", resolveURL+"?domain=nobody.example", h.all)
 	h.ask("GET", "/api/platform/projects/1", "")
 	h.ask("BREW", "/secret-path", "")
+	o.SetReady(true)
 	metrics := expect("GET", "/metrics", 200)
 	for _, want := range []string{
 		`fingerpost_http_request_duration_seconds_count{method="GET",route="/api/platform/projects/resolve",status="200"} 1`,
@@ -125,6 +127,9 @@ func TestOps(t *testing.T) {
 		`fingerpost_resolve_cache_total{result="miss"} `,
 		`fingerpost_config_last_reload_success_timestamp_seconds 1.7000000005e+09`,
 		"fingerpost_config_problems 3", "fingerpost_config_held 1", "fingerpost_config_generation 1", "fingerpost_store_degraded 0",
+		"fingerpost_ready 1", "fingerpost_audit_available 1", "fingerpost_audit_gaps 0", "fingerpost_ledger_disk_free_ratio 1",
+		"fingerpost_key_expiry_timestamp_seconds 0", "fingerpost_trace_spans_dropped_total 0",
+		"fingerpost_tls_certificate_expiry_timestamp_seconds 0", "fingerpost_backup_last_success_timestamp_seconds 0",
 		"go_goroutines ", "process_open_fds ",
 	} {
 		if !strings.Contains(metrics, want) {

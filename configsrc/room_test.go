@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -103,6 +104,17 @@ func TestRoom(t *testing.T) {
 	refused(atomicfile.Room{Bytes: 1 << 20, FreeBytes: 1<<20/10 - 1}, "104 kB free, 104 kB are kept")
 	refused(atomicfile.Room{Bytes: large, FreeBytes: large, Inodes: 100, FreeInodes: 9}, "9 inodes free, 10 are kept")
 	goes(nil)
+	if err := rename(t.Context(), s, "nobody", "x"); err == nil {
+		t.Error("a project that does not exist was renamed")
+	}
+	if err := rename(t.Context(), s, "a", strings.Repeat("v", n)); err != nil { // it has that name
+		t.Error(err)
+	}
+	counts := map[string]uint64{}
+	s.EachWrite(func(result string, count uint64) { counts[result] = count })
+	if want := map[string]uint64{"written": uint64(n), "refused": 1, "failed": 5 * 3}; !maps.Equal(counts, want) {
+		t.Errorf("writes %v, want %v", counts, want)
+	}
 	if text := log.String(); strings.Count(text, "too little room") != 2 || strings.Count(text, "has room again") != 2 {
 		t.Errorf("log:\n%s", text)
 	}

@@ -108,8 +108,9 @@ type Hooks struct {
 // A Source keeps a Sink in step with a folder. Call Load, then Run; the other methods are safe for concurrent use.
 type Source struct {
 	base
-	live atomic.Bool // the Sink serves answers: work on many files leaves one core free
-	asks chan ask
+	writes writeCount
+	live   atomic.Bool // the Sink serves answers: work on many files leaves one core free
+	asks   chan ask
 
 	updates chan *submission  // see write.go
 	git     *gitguard.Guard   // of Dir

@@ -233,6 +233,23 @@ type Stopped struct {
 	Waiting   int // mails
 }
 
+// Oldest returns the id of the oldest mail that waits for an attempt, 0 if none does: without mail of stopped projects,
+// and without the mails that are being tried at this moment. It costs a look at each waiting mail.
+func (m *Mailer) Oldest() (id int64) {
+	for _, b := range m.existing(0) {
+		b.mu.Lock()
+		for _, list := range [][]item{b.later.list, b.ready.list} {
+			for i := range list {
+				if b.hold == nil && (id == 0 || list[i].id < id) {
+					id = list[i].id
+				}
+			}
+		}
+		b.mu.Unlock()
+	}
+	return id
+}
+
 // Stopped lists the projects whose mail has stopped, by id.
 func (m *Mailer) Stopped() (all []Stopped) {
 	m.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
@@ -55,6 +56,7 @@ type KeySet struct {
 	guests  map[string]*Key  // found by Lookup alone, see AddGuestKey
 	slugs   map[string]int64 // every slug that a key lists → the project that has it, 0 for none
 	unknown []catalog.UnknownSlug
+	ends    []time.Time // of the keys that have one, in order
 }
 
 // newKeySet binds the keys to the projects that their slugs name. idOf returns 0 for an unused slug.
@@ -81,7 +83,11 @@ func newKeySet(keys []*catalog.Key, idOf func(slug string) (int64, error)) (*Key
 			key.projects[id] = struct{}{}
 		}
 		set.byID[k.ID] = key
+		if !k.ExpiresAt.IsZero() {
+			set.ends = append(set.ends, k.ExpiresAt)
+		}
 	}
+	slices.SortFunc(set.ends, time.Time.Compare)
 	return set, nil
 }
 
@@ -130,6 +136,15 @@ func (s *KeySet) rebinds(e *store.Effect) bool {
 // UnknownSlugs lists the slugs that keys list and no project has. The list is shared until it changes, and must not be
 // modified.
 func (r *Resolver) UnknownSlugs() []catalog.UnknownSlug { return r.settled.Load().keys.unknown }
+
+// NextKeyEnd returns when the first of the keys that are good now ends, zero if none of them has an end.
+func (r *Resolver) NextKeyEnd(now time.Time) time.Time {
+	ends := r.settled.Load().keys.ends
+	if i, _ := slices.BinarySearchFunc(ends, now.Add(1), time.Time.Compare); i < len(ends) {
+		return ends[i]
+	}
+	return time.Time{}
+}
 
 // KeyNames lists the names of all keys.
 func (r *Resolver) KeyNames() (names []string) {

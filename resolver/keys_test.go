@@ -3,6 +3,7 @@ package resolver_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -65,4 +66,30 @@ func TestKeysKeepProjects(t *testing.T) {
 	apply(t, r, gone("new.hcl"), keys("a", "c"))
 	covers("without the other one", now(), 1)
 	unknown(catalog.UnknownSlug{Key: "k", Slug: "a"})
+}
+
+// TestNextKeyEnd: the next end is that of the first key that is still good, whatever the order of their names.
+func TestNextKeyEnd(t *testing.T) {
+	t.Parallel()
+	r := open(t, resolver.Options{})
+	now := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+	f := func(want time.Time, ends ...time.Time) {
+		t.Helper()
+		keys := file("keys.hcl")
+		for i, end := range ends {
+			keys.Declared.Keys = append(keys.Declared.Keys, catalog.Key{Name: fmt.Sprint("k", i), ID: fmt.Sprint("abcdef", i),
+				Allow: catalog.MayRead, ExpiresAt: end})
+		}
+		apply(t, r, keys)
+		if got := r.NextKeyEnd(now); !got.Equal(want) {
+			t.Errorf("%v: %v, want %v", ends, got, want)
+		}
+	}
+	day := 24 * time.Hour
+	f(time.Time{})
+	f(time.Time{}, time.Time{}, time.Time{})
+	f(now.Add(day), time.Time{}, now.Add(2*day), now.Add(day), now.Add(-day))
+	f(time.Time{}, now.Add(-day))
+	f(time.Time{}, now) // it is refused from then on
+	f(now.Add(1), now.Add(1))
 }

@@ -34,6 +34,12 @@ type mailKeeping struct {
 // recovering reports whether mail of damaged ledgers is not in the ledger yet. The caller holds mu.
 func (m *mailKeeping) recovering() bool { return len(m.asides) > 0 }
 
+// MailTime returns when a mail with that id was accepted, by the id. It is the time of an earlier mail where ids were
+// given out faster than one a microsecond, or the clock was set back.
+func MailTime(id int64) time.Time {
+	return ledger.MailIDEpoch.Add(time.Duration(id) * time.Microsecond)
+}
+
 // maxMailID keeps ids far below 2^53, whatever the clock says.
 const maxMailID = 1 << 52
 

@@ -14,7 +14,8 @@ import (
 // The paths of a gateway listener. Its address is the credential: it needs no key.
 const (
 	listenerCheckPath = gate.CheckPath
-	listenerAskPath   = "/ask"
+	// AskPath asks whether a certificate may be fetched.
+	AskPath = "/ask"
 )
 
 // RefusePeer is the error for a peer that Options.MayAsk refuses.
@@ -31,8 +32,8 @@ func (a *API) Answer(ctx *fasthttp.RequestCtx, found *resolver.Answer) (pattern 
 	switch {
 	case isCheck && (len(rest) == 0 || rest[0] == '/' || rest[0] == ';'):
 		return listenerCheckPath, a.listenerCheck(ctx, found, rest)
-	case string(path) == listenerAskPath:
-		return listenerAskPath, a.listenerAsk(ctx)
+	case string(path) == AskPath:
+		return AskPath, a.listenerAsk(ctx)
 	}
 	return "", web.RefusePath
 }

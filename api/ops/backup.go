@@ -26,6 +26,7 @@ func (o *Server) backup(w http.ResponseWriter, r *http.Request) {
 	out := &stream{w: w, control: control}
 	switch err := o.Resolver.Backup(out); {
 	case err == nil:
+		o.backedUp.Store(time.Now().UnixMilli())
 		o.Logger.Info("backup written", "bytes", out.n, "took", time.Since(out.begun).Round(time.Millisecond).String())
 	case out.n > 0:
 		o.Logger.Warn("backup cut off", "bytes", out.n, "error", err)

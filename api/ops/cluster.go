@@ -54,16 +54,17 @@ var (
 	clusterCompared    = clusterDesc("comparisons_total", "Comparisons of the whole tree with the bucket.")
 	clusterLost        = clusterDesc("lease_lost", "1 once another authority has the lease: this node writes no more.")
 	clusterStarts      = clusterDesc("server_starts_total", "Starts of the built-in NATS server.")
-	clusterLag         = clusterDesc("lag_seconds", "Seconds since the last word from the authority.")
+	clusterLag         = clusterDesc("lag_seconds", "Seconds since an edge has heard its authority; 0 on the authority.")
 	clusterListings    = clusterDesc("listings_total", "Times that the whole bucket was read.")
 	clusterRepairs     = clusterDesc("repairs_total", "Of them, those because the own tree differed.")
 	clusterRefused     = clusterDesc("refused_messages", "Messages of the bucket that cannot be read.")
+	clusterEdges       = clusterDesc("edges", "Edges that are declared, or were heard. 0 on an edge.")
 	clusterEdgeLag     = clusterDesc("edge_lag_seconds", "Seconds since the oldest commit that an edge has not confirmed.",
 		"edge")
 	clusterEdgeReady = clusterDesc("edge_ready", "1 while an edge has a whole tree and is heard.", "edge")
 )
 
-// Describe implements prometheus.Collector. The metrics depend on the role, so it names none.
+// Describe implements prometheus.Collector. It names none: they are registered once, and Collect tells them.
 func (clusterMetrics) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -77,19 +78,17 @@ func (c clusterMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(clusterConnected, boolValue(f.Connected))
 	gauge(clusterProblem, boolValue(f.Problem))
+	gauge(clusterLost, boolValue(f.Lost))
+	gauge(clusterLag, f.LagSeconds)
+	gauge(clusterRefused, float64(f.Refused))
+	gauge(clusterEdges, float64(len(f.Edges)))
 	count(clusterGenerations, f.Generations)
 	count(clusterForwarded, f.Forwarded)
-	if f.Edge {
-		gauge(clusterLag, f.LagSeconds)
-		count(clusterListings, f.Listings)
-		count(clusterRepairs, f.Repairs)
-		gauge(clusterRefused, float64(f.Refused))
-		return
-	}
 	count(clusterFiles, f.Files)
 	count(clusterCompared, f.Compared)
 	count(clusterStarts, f.ServerStarts)
-	gauge(clusterLost, boolValue(f.Lost))
+	count(clusterListings, f.Listings)
+	count(clusterRepairs, f.Repairs)
 	for _, e := range f.Edges {
 		gauge(clusterEdgeLag, e.LagSeconds, e.Name)
 		gauge(clusterEdgeReady, boolValue(e.Ready), e.Name)

@@ -2,7 +2,6 @@ package ops
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -20,12 +19,6 @@ func (o *Server) gitHook(w http.ResponseWriter, _ *http.Request) {
 // gitMetrics are the metrics of the git repository.
 func (o *Server) gitMetrics(gauge func(name, help string,
 	value func() float64) prometheus.Collector) []prometheus.Collector {
-	seconds := func(t time.Time) float64 {
-		if t.IsZero() {
-			return 0
-		}
-		return float64(t.UnixMilli()) / 1000
-	}
 	return []prometheus.Collector{
 		counters{
 			desc: prometheus.NewDesc("fingerpost_git_operations_total",
@@ -44,6 +37,12 @@ func (o *Server) gitMetrics(gauge func(name, help string,
 		gauge("fingerpost_git_ahead", "Commits that the upstream lacks.", func() float64 { return float64(o.Git().Ahead) }),
 		gauge("fingerpost_git_behind", "Commits of the upstream that are not here.",
 			func() float64 { return float64(o.Git().Behind) }),
+		gauge("fingerpost_git_commit_failing", "1 while the last commit could not be made.",
+			func() float64 { return boolValue(o.Git().CommitError != "") }),
+		gauge("fingerpost_git_sync_failing", "1 while the last fetch, merge or push has failed.",
+			func() float64 { return boolValue(o.Git().SyncError != "") }),
+		gauge("fingerpost_git_overruled_branches", "Branches with writes that a commit from elsewhere has set aside.",
+			func() float64 { return float64(len(o.Git().Overruled)) }),
 		gauge("fingerpost_git_conflict", "1 while a person has to solve a conflict before anything is pulled or pushed.",
 			func() float64 { return boolValue(o.Git().Conflict != "") }),
 		gauge("fingerpost_git_last_commit_timestamp_seconds", "When the last commit was made, 0 if never.",

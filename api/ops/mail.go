@@ -66,6 +66,21 @@ func (o *Server) mailMetrics(gauge func(name, help string,
 		},
 		gauge("fingerpost_mail_queue_depth", "Mails that are accepted and have not reached their end.",
 			func() float64 { return float64(o.Mail.Counts().Waiting) }),
+		gauge("fingerpost_mail_queue_oldest_seconds",
+			"Age of the oldest mail that waits, without those of stopped projects; 0 if none waits.", func() float64 {
+				if id := o.Mail.Oldest(); id != 0 {
+					return max(0, time.Since(resolver.MailTime(id)).Seconds())
+				}
+				return 0
+			}),
+		gauge("fingerpost_mail_disk_low", "1 while the disk has too little room for mail: sends are refused.",
+			func() float64 { return boolValue(o.Mail.Counts().LowDisk != "") }),
+		gauge("fingerpost_mail_stopped_mails", "Mails of those projects that wait.", func() (n float64) {
+			for _, stopped := range o.Mail.Stopped() {
+				n += float64(stopped.Waiting)
+			}
+			return n
+		}),
 		gauge("fingerpost_mail_attempts_running", "Attempts to send a mail that are under way.",
 			func() float64 { return float64(o.Mail.Counts().Attempts) }),
 		gauge("fingerpost_mail_log_gaps", "Damaged stores whose mail could not be had back whole, or not yet.",

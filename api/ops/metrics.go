@@ -18,6 +18,8 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 	}
 	all := []prometheus.Collector{
 		durations{o.Figures},
+		gauge("fingerpost_ready", "1 while the service asks for requests, as /readyz says.",
+			func() float64 { return boolValue(o.ready.Load()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fingerpost_build_info", Help: "1, with what is running.",
 			ConstLabels: prometheus.Labels{"version": o.Version, "commit": o.Commit, "goversion": runtime.Version()}},
 			func() float64 { return 1 }),
@@ -25,6 +27,12 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 			desc: prometheus.NewDesc("fingerpost_auth_failures_total", "Requests refused for want of a good key or token.",
 				[]string{"reason"}, nil),
 			read: o.Figures.EachAuthFailure,
+		},
+		counters{
+			desc: prometheus.NewDesc("fingerpost_gateway_answers_total",
+				"Answers to gateways: the request passed, its domain was denied, its token or key was no good, the gateway's "+
+					"question was invalid, or the service failed.", []string{"result"}, nil),
+			read: o.Figures.EachGatewayAnswer,
 		},
 		counters{
 			desc: prometheus.NewDesc("fingerpost_resolve_cache_total", "Resolve answers, by how the cache did.",
@@ -35,12 +43,15 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 			func() float64 { m := o.Resolver.Metrics(); return float64(m.CacheBytes + m.UnknownBytes) }),
 		gauge("fingerpost_config_last_reload_success_timestamp_seconds",
 			"When the files were last looked at without a failure, 0 if never.",
-			func() float64 {
-				if t := status().LastSuccess; !t.IsZero() {
-					return float64(t.UnixMilli()) / 1000
-				}
-				return 0
-			}),
+			func() float64 { return seconds(status().LastSuccess) }),
+		gauge("fingerpost_config_failing", "1 while the config folder cannot be read; what it was goes on being served.",
+			func() float64 { return boolValue(status().Error != "") }),
+		gauge("fingerpost_config_files", "Config files that are in force.",
+			func() float64 { return float64(status().Files) }),
+		gauge("fingerpost_config_projects", "Projects that they declare.",
+			func() float64 { return float64(status().Projects) }),
+		gauge("fingerpost_config_domains", "Domains that they declare.",
+			func() float64 { return float64(status().Domains) }),
 		gauge("fingerpost_config_problems", "Errors in the config files.",
 			func() float64 { return float64(status().Errors) }),
 		gauge("fingerpost_config_quarantined_files", "Config files whose last good state is served.",
@@ -51,6 +62,12 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 			func() float64 { return boolValue(status().LowDisk != "") }),
 		gauge("fingerpost_config_generation", "The generation that is being served.",
 			func() float64 { return float64(o.Resolver.Generation()) }),
+		counters{
+			desc: prometheus.NewDesc("fingerpost_config_writes_total",
+				"Writes of clients into the files: written, refused for what they asked, or failed on this side.",
+				[]string{"result"}, nil),
+			read: o.Config.EachWrite,
+		},
 		gauge("fingerpost_store_degraded", "1 while the store cannot be written and one in memory takes its place.",
 			func() float64 { _, bad := o.Resolver.Degraded(); return boolValue(bad) }),
 		gauge("fingerpost_http_connections", "Open connections of the platform and mail APIs.",
@@ -62,6 +79,24 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 				"Streams of the change feed that have ended, by reason.", []string{"reason"}, nil),
 			read: o.Streams.EachEnding,
 		},
+		gauge("fingerpost_ledger_disk_free_ratio",
+			"Free share of the disk of the data folder; 1 where the system does not tell.", o.Readings.diskFree),
+		gauge("fingerpost_audit_available", "1 while the audit trail takes entries; without it writes are refused.",
+			func() float64 { return boolValue(o.Resolver.Auditable()) }),
+		gauge("fingerpost_audit_gaps", "Places at which damage has cut the audit trail.", func() float64 {
+			gaps, _ := o.Resolver.AuditGaps() // a ledger that cannot be read is not available
+			return float64(len(gaps))
+		}),
+		gauge("fingerpost_backup_last_success_timestamp_seconds",
+			"When this process has last written a whole backup, 0 if never.",
+			func() float64 { return float64(o.backedUp.Load()) / 1000 }),
+		gauge("fingerpost_tls_certificate_expiry_timestamp_seconds",
+			"When the certificate of --tls-cert ends, 0 without one.",
+			func() float64 { return seconds(o.Readings.certificateEnd()) }),
+		gauge("fingerpost_key_expiry_timestamp_seconds", "When the next API key ends, 0 if none has an end.",
+			func() float64 { return seconds(o.Resolver.NextKeyEnd(time.Now())) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "fingerpost_trace_spans_dropped_total",
+			Help: "Spans that the collector of --otlp did not get."}, o.Readings.spansDropped),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	}
@@ -80,6 +115,14 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 		}
 	}
 	return registry, nil
+}
+
+// seconds returns a time as Prometheus has it, 0 for the zero time.
+func seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
 }
 
 func boolValue(b bool) float64 {

@@ -34,6 +34,8 @@ type Figures interface {
 	EachAuthFailure(yield func(reason string, count uint64))
 	// EachRequest yields the durations of requests by route, method and status.
 	EachRequest(yield func(Requests))
+	// EachGatewayAnswer yields how often gateways were answered, by result.
+	EachGatewayAnswer(yield func(result string, count uint64))
 }
 
 // Streams is what the ops listener asks of the event streams; *events.Streams is one.
@@ -50,12 +52,16 @@ type Config interface {
 	Reload(ctx context.Context) error
 	// Confirm applies the mass deletion that is held back, for the audit trail in the name of by.
 	Confirm(ctx context.Context, by catalog.Author) error
+	// EachWrite yields how many writes of clients had which result.
+	EachWrite(yield func(result string, count uint64))
 }
 
 // Mail is what the ops listener asks of the mailer; *mailer.Mailer is one.
 type Mail interface {
 	Counts() mailer.Counts
 	Stopped() []mailer.Stopped
+	// Oldest is the id of the oldest mail that waits and is not stopped, 0 if there is none.
+	Oldest() int64
 	SecretProblems() []mailer.SecretProblem
 }
 
@@ -79,15 +85,18 @@ type Options struct {
 	Cluster Cluster
 	// History is what the node did in the last hour. Nil: it keeps none.
 	History *history.Recorder
+	// Readings are figures of parts that ops does not know otherwise.
+	Readings Readings
 }
 
 // A Server serves probes, metrics, profiles, the status and the reload commands. It asks for no key: a guard decides
 // which requests it answers. Safe for concurrent use.
 type Server struct {
 	Options
-	started time.Time
-	ready   atomic.Bool
-	http    *http.Server
+	started  time.Time
+	ready    atomic.Bool
+	backedUp atomic.Int64 // when the last backup was whole, Unix milliseconds; 0: never
+	http     *http.Server
 }
 
 // New makes a Server that is not ready yet.

@@ -73,6 +73,15 @@ func lowDisk(dir string, more uint64) string {
 	return atomicfile.LowDisk(dir, keptForMail, min(folderSize(dir), mostMerged)+more)
 }
 
+// freeShare returns the free share of a folder's file system, 1 where the system does not tell.
+func freeShare(dir string) float64 {
+	room, err := atomicfile.RoomOf(dir)
+	if err != nil || room.Bytes == 0 {
+		return 1
+	}
+	return float64(room.FreeBytes) / float64(room.Bytes)
+}
+
 // folderSize returns the size of the files in a folder. A file that disappears counts as 0.
 func folderSize(dir string) (n uint64) {
 	entries, err := os.ReadDir(dir)

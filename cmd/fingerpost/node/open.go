@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"time"
 
 	"fingerpost/api"
 	"fingerpost/api/ops"
@@ -155,6 +156,15 @@ func (o *opening) apiOptions() (api.Options, error) {
 	return options, err
 }
 
+// certificateEnd returns when the certificate that a client gets now ends.
+func (o *opening) certificateEnd() time.Time {
+	certificate, err := o.tls.GetCertificate(nil)
+	if err != nil || certificate.Leaf == nil {
+		return time.Time{}
+	}
+	return certificate.Leaf.NotAfter
+}
+
 func (o *opening) opsOptions() ops.Options {
 	address, listen := o.opsListener.Addr(), &o.o.Listen
 	if !loopback(address) {
@@ -164,7 +174,11 @@ func (o *opening) opsOptions() ops.Options {
 	}
 	options := ops.Options{Logger: o.o.Logger, Version: o.o.Build.Version, Commit: o.o.Build.Commit,
 		Listen: []string{listen.Ops, address.String()},
-		Allow:  listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer, History: o.history}
+		Allow:  listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer, History: o.history,
+		Readings: ops.Readings{DiskFree: func() float64 { return freeShare(o.o.Files.Data) }}}
+	if o.tls != nil {
+		options.Readings.CertificateEnd = o.certificateEnd
+	}
 	if o.repo != nil {
 		options.Git = o.repo.Status
 		if o.o.Git.Pull > 0 || o.o.Git.Push {

@@ -1,0 +1,31 @@
+package ops
+
+import "time"
+
+// Readings read figures of parts of the node. A nil function reads what its metric has without the part.
+type Readings struct {
+	DiskFree       func() float64   // free share of the disk of the data folder
+	CertificateEnd func() time.Time // of the certificate that is served
+	SpansDropped   func() uint64    // since the start
+}
+
+func (r *Readings) diskFree() float64 {
+	if r.DiskFree == nil {
+		return 1
+	}
+	return r.DiskFree()
+}
+
+func (r *Readings) certificateEnd() time.Time {
+	if r.CertificateEnd == nil {
+		return time.Time{}
+	}
+	return r.CertificateEnd()
+}
+
+func (r *Readings) spansDropped() float64 {
+	if r.SpansDropped == nil {
+		return 0
+	}
+	return float64(r.SpansDropped())
+}
