@@ -17,6 +17,7 @@ import (
 	"fingerpost/api/console"
 	"fingerpost/api/gate"
 	"fingerpost/api/ops"
+	"fingerpost/api/ops/history"
 	"fingerpost/api/web"
 	"fingerpost/resolver/catalog"
 )
@@ -170,7 +171,7 @@ func (s *Server) ConsoleFigures() console.Figures {
 		}
 	})
 	for i, bound := range durationBounds {
-		f.Durations = append(f.Durations, console.Duration{Most: bound, Count: counts[i]})
+		f.Durations = append(f.Durations, history.Bucket{Most: bound, Count: counts[i]})
 	}
 	return f
 }

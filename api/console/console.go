@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/api/ops/history"
 	"fingerpost/configsrc"
 	"fingerpost/mailer"
 	"fingerpost/resolver/catalog"
@@ -52,10 +53,16 @@ type Mail interface {
 	SecretProblem(project int64) *mailer.SecretProblem
 }
 
+// History is the last hour of this node; *history.Recorder has it.
+type History interface {
+	View() *history.View
+	Progress() (steps, noted int)
+}
+
 // Figures are counts since the start of this node, and its present state.
 type Figures struct {
 	Resolves, Hits, Misses uint64
-	Durations              []Duration // of resolve, ascending; cumulative
+	Durations              []history.Bucket // of resolve, ascending
 	Connections            int
 	CacheBytes, CacheLimit int64
 	Generation             uint64
@@ -70,12 +77,6 @@ type GitState struct {
 	Errors                 []string // why commits, fetches and pushes fail at the moment
 	Conflict               string   // what a person has to do before anything is pulled or pushed again
 	Overruled              []string // branches with writes that a person's commit has set aside
-}
-
-// A Duration is how many calls of resolve took at most so long.
-type Duration struct {
-	Most  time.Duration
-	Count uint64
 }
 
 // Options say what a Console shows. API and Keys are required.
@@ -102,6 +103,8 @@ type Node struct {
 	Config  Config
 	Mail    Mail
 	Figures func() Figures
+	// History is what the node did in the last hour. Nil: it is not shown.
+	History History
 	// Cached reports whether the answer for a domain is in the cache. Nil: not shown.
 	Cached func(domain string) bool
 	// WatchTest has the steps of a test of SMTP settings told while it runs, by the request id of the call; from any
@@ -124,6 +127,7 @@ type Console struct {
 	files    map[string]*asset
 	sessions sessions
 	link     signInLink
+	hours    hours
 	stop     context.CancelFunc // ends the streams
 	stopped  context.Context
 }

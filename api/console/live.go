@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/chart"
+	"fingerpost/api/console/hour"
+	"fingerpost/api/ops/history"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
@@ -22,9 +25,10 @@ type liveView struct {
 	Status    configsrc.Status
 	Waiting   int64
 	Attempts  int64
-	Edges     []client.Edge
+	Edges     []edgeRow
 	Clustered bool
 	Git       *GitState
+	Hour      *hour.Charts // nil: not shown
 }
 
 // live shows the figures of this moment; the page's stream keeps them so.
@@ -38,7 +42,7 @@ func (c *Console) liveNow(ctx context.Context, s *session, before *Figures, sinc
 	if !v.Whole {
 		return v
 	}
-	v.Now = c.o.Figures()
+	v.Now, v.Hour = c.o.Figures(), c.lastHour(s)
 	if c.o.Config != nil {
 		v.Status = c.o.Config.Status()
 	}
@@ -49,54 +53,30 @@ func (c *Console) liveNow(ctx context.Context, s *session, before *Figures, sinc
 	was := Figures{}
 	if before != nil {
 		was = *before
-		v.Rate = fmt.Sprintf("%.0f", float64(v.Now.Resolves-was.Resolves)/since.Seconds())
+		v.Rate = chart.Rate.Text(float64(v.Now.Resolves-was.Resolves) / since.Seconds())
 	}
 	if hits, misses := v.Now.Hits-was.Hits, v.Now.Misses-was.Misses; hits+misses > 0 {
-		v.HitRatio = fmt.Sprintf("%.1f %%", 100*float64(hits)/float64(hits+misses))
+		v.HitRatio = chart.Share.Text(float64(hits) / float64(hits+misses))
 	}
-	v.P50, v.P99 = quantile(was, v.Now, 0.5), quantile(was, v.Now, 0.99)
+	took := func(share float64) string {
+		return chart.Seconds.Text(history.Quantile(was.Durations, v.Now.Durations, v.Now.Resolves-was.Resolves, share))
+	}
+	v.P50, v.P99 = took(0.5), took(0.99)
 	if c.o.GitState != nil {
 		git := c.o.GitState()
 		v.Git = &git
 	}
 	if c.o.Cluster {
 		edges, err := c.api(s).Edges(ctx)
-		v.Clustered, v.Edges = err == nil, edges
+		v.Clustered, v.Edges = err == nil, edgeRows(edges, v.Hour)
 	}
 	return v
 }
 
-// quantile returns the bound below which a share of the calls of resolve between two moments ended, "" without calls.
-func quantile(was, now Figures, share float64) string {
-	n := len(now.Durations)
-	if n == 0 {
-		return ""
-	}
-	count := func(i int) uint64 {
-		c := now.Durations[i].Count
-		if i < len(was.Durations) {
-			c -= was.Durations[i].Count
-		}
-		return c
-	}
-	all := now.Resolves - was.Resolves
-	if all == 0 {
-		return ""
-	}
-	for i := range n {
-		if float64(count(i)) >= share*float64(all) {
-			return "≤ " + now.Durations[i].Most.String()
-		}
-	}
-	return "> " + now.Durations[n-1].Most.String()
-}
+const liveEvery = 2 * time.Second
 
-const (
-	liveEvery = 2 * time.Second
-)
-
-// stream sends the figures as they are, and each change of the configuration, until the browser goes, the session ends
-// or the console closes. The browser's slowness is its own: what it does not read in time it does not get.
+// stream sends the figures and charts as they change, and each change of the configuration, until the browser goes, the
+// session ends or the console closes. The browser's slowness is its own: what it does not read in time it does not get.
 func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 	if !c.sessions.beginStream(s) {
 		http.Error(w, "too many live pages are open; close some", http.StatusServiceUnavailable)
@@ -112,12 +92,13 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 	defer tick.Stop()
 	key := s.text
 	last, at := (*Figures)(nil), time.Now()
+	shown := shown{parts: map[string]string{}}
 	for {
 		v := c.liveNow(ctx, s, last, max(time.Since(at), time.Millisecond))
 		if v.Whole {
 			last, at = &v.Now, time.Now()
 		}
-		if !c.sendPart(w, "figures", "live", "figures", v) || flush.Flush() != nil {
+		if _, err := w.Write(c.news(&shown, v)); err != nil || flush.Flush() != nil {
 			return
 		}
 	wait:
@@ -146,21 +127,56 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 	}
 }
 
+// shown is what a live page shows.
+type shown struct {
+	steps int               // of the charts
+	parts map[string]string // the last event of each part that is sent when it changes
+}
+
+// news returns the events that bring a live page up to date.
+func (c *Console) news(shown *shown, v *liveView) []byte {
+	var out bytes.Buffer
+	for _, part := range []string{"figures", "state", "edges"} {
+		if !v.Whole && part != "figures" {
+			break
+		}
+		var event bytes.Buffer
+		c.writePart(&event, part, "live", part, v)
+		if event.String() != shown.parts[part] {
+			shown.parts[part] = event.String()
+			out.Write(event.Bytes())
+		}
+	}
+	if v.Hour != nil && v.Hour.Steps != shown.steps {
+		out.Write(c.chartEvents(v.Hour))
+		shown.steps = v.Hour.Steps
+	}
+	return out.Bytes()
+}
+
 // sendPart writes an event whose data is a part of a page.
 func (c *Console) sendPart(w http.ResponseWriter, event, page, part string, data any) bool {
+	var message bytes.Buffer
+	if !c.writePart(&message, event, page, part, data) {
+		return false
+	}
+	_, err := w.Write(message.Bytes())
+	return err == nil
+}
+
+// writePart appends an event whose data is a part of a page.
+func (c *Console) writePart(message *bytes.Buffer, event, page, part string, data any) bool {
 	var out bytes.Buffer
 	if err := c.pages[page].ExecuteTemplate(&out, part, data); err != nil {
 		c.o.Logger.Error("console page", "page", page, "error", err)
 		return false
 	}
-	var message bytes.Buffer
-	fmt.Fprintf(&message, "event: %s\n", event)
+	fmt.Fprintf(message, "event: %s\n", event)
 	for l := range bytes.Lines(out.Bytes()) {
-		fmt.Fprintf(&message, "data: %s\n", bytes.TrimRight(l, "\r\n"))
+		fmt.Fprintf(message, "data: %s\n", bytes.TrimRight(l, "\r\n"))
 	}
 	message.WriteByte('\n')
-	_, err := w.Write(message.Bytes())
-	return err == nil
+	return true
 }
 
 // A change is an event of the change feed.

@@ -52,7 +52,8 @@ var navOf = map[string]string{"project": "projects", "edit": "projects", "draft"
 
 // parsePages parses each page together with the layout and the parts that several pages share.
 func (c *Console) parsePages() (map[string]*template.Template, error) {
-	base, err := template.New("layout").Funcs(c.functions()).ParseFS(content, "pages/layout.html", "pages/parts.html")
+	base, err := template.New("layout").Funcs(c.functions()).ParseFS(content, "pages/layout.html", "pages/parts.html",
+		"pages/charts.html")
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func (c *Console) parsePages() (map[string]*template.Template, error) {
 	}
 	for _, name := range names {
 		page := strings.TrimSuffix(path.Base(name), ".html")
-		if page == "layout" || page == "parts" {
+		if page == "layout" || page == "parts" || page == "charts" {
 			continue
 		}
 		t, err := base.Clone()

@@ -105,7 +105,8 @@ var plan = map[string][]string{
 	// a leaf: which words of two lines differ
 	"fingerpost/api/console/worddiff": {},
 	// transfer: a proposal's plan, as the command prints it
-	"fingerpost/api/console": {"fingerpost/api/console/sentence", "fingerpost/api/console/worddiff", "fingerpost/api/transfer",
+	"fingerpost/api/console": {"fingerpost/api/console/chart", "fingerpost/api/console/hour",
+		"fingerpost/api/ops/history", "fingerpost/api/console/sentence", "fingerpost/api/console/worddiff", "fingerpost/api/transfer",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml
 	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3"},
@@ -126,7 +127,7 @@ var plan = map[string][]string{
 	"fingerpost/api": {"fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
 		"fingerpost/api/platform/keys", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/overlay",
 		"fingerpost/configsrc", "fingerpost/configsrc/proposals",
-		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/console",
+		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
 	"fingerpost/cmd/fingerpost/node": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",

@@ -33,6 +33,7 @@ type Figure struct {
 	Name          string    // on the line, where there are several
 	Values        []float64 // the oldest first
 	Before, After string    // a value in a sentence: "half of them took ", " resolves a second"
+	One           string    // After where the value is 1; "": After
 	Counts        bool      // values count what came within their step: a sentence tells the sum
 	None          string    // where there is no value: "no calls of resolve"
 }
@@ -84,14 +85,4 @@ func span(n int, step time.Duration) int {
 		}
 	}
 	return len(spans) - 1
-}
-
-// Some reports whether there is a value.
-func (c *Chart) Some() bool {
-	for i := range c.Lines {
-		if _, _, n := extent(c.Lines[i].Values); n > 0 {
-			return true
-		}
-	}
-	return false
 }

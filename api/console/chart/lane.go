@@ -13,6 +13,27 @@ type Lane struct {
 	Lag   []float64 // the oldest first
 	Ready []bool
 	Step  time.Duration
+	End   time.Time // of the newest values
+}
+
+// chart has the table.
+func (l *Lane) chart() *Chart {
+	return &Chart{Title: l.Name, Unit: Seconds, Step: l.Step, End: l.End}
+}
+
+// Columns returns the heads of the cells of Table.
+func (l *Lane) Columns() []string { return l.chart().Columns() }
+
+// Table returns how far behind it was, the newest minute first, and where it was not ready.
+func (l *Lane) Table() []Row {
+	c := l.chart()
+	return c.rows(len(l.Lag), func(k int) (string, bool) {
+		text := c.Unit.Text(l.Lag[k])
+		if l.state(k) == "down" {
+			text += ", not ready"
+		}
+		return text, known(l.Lag[k])
+	})
 }
 
 // SVG draws the lane: the lag as an area, below it a thin line while it was ready and a thick one while it was not.

@@ -23,6 +23,10 @@ func TestLane(t *testing.T) {
 	if got, want := strings.ReplaceAll(lane.Sentence(), "\u00a0", " "), "fra: at most 1.5 s behind in the last 50 seconds, not ready for 10 seconds of it, not known for 10 seconds of it."; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
+	lane.End = end
+	if rows := lane.Table(); len(rows) != 1 || strings.ReplaceAll(strings.Join(rows[0].Cells, "|"), "\u00a0", " ") != "–|0 s|0 s|–|1.5 s, not ready|0 s" {
+		t.Errorf("%q", rows)
+	}
 }
 
 // The table has the numbers of the chart, by minute, the newest first.

@@ -52,15 +52,23 @@ func (c *Chart) tell(l *Figure, when string) string {
 				sum += v
 			}
 		}
-		text := l.Before + c.Unit.Text(sum) + l.After + " in " + when
+		text := l.say(c.Unit.Text(sum)) + " in " + when
 		if v := l.last(); sum > 0 && known(v) {
 			text += ", " + c.Unit.Text(v) + " in the last " + length(c.Step)
 		}
 		return text
 	case lowText == highText:
-		return l.Before + highText + l.After + " in " + when + ", " + last
+		return l.say(highText) + " in " + when + ", " + last
 	}
-	return l.Before + shared(lowText, highText) + " to " + highText + l.After + " in " + when + ", " + last
+	return l.say(shared(lowText, highText)+" to "+highText) + " in " + when + ", " + last
+}
+
+// say puts a value into words.
+func (l *Figure) say(value string) string {
+	if value == "1" && l.One != "" {
+		return l.Before + value + l.One
+	}
+	return l.Before + value + l.After
 }
 
 // shared leaves the unit out of a text where the next one has the same: "12 to 40 µs".
@@ -111,15 +119,21 @@ func (c *Chart) Columns() (heads []string) {
 func (c *Chart) perRow() int { return max(int(time.Minute/max(c.Step, time.Second)), 1) }
 
 // Table returns the values of a line, the newest minute first. Minutes without a value are left out.
-func (c *Chart) Table(l Figure) (rows []Row) {
+func (c *Chart) Table(l Figure) []Row {
+	return c.rows(len(l.Values), func(k int) (string, bool) { return c.Unit.Text(l.Values[k]), known(l.Values[k]) })
+}
+
+// rows has the texts of n values in rows of a minute.
+func (c *Chart) rows(n int, cell func(k int) (text string, known bool)) (rows []Row) {
 	width := c.perRow()
-	for end := len(l.Values); end > 0; end -= width {
-		row := Row{Time: c.End.Add(-time.Duration(len(l.Values)-end+width-1) * c.Step), Cells: make([]string, width)}
+	for end := n; end > 0; end -= width {
+		row := Row{Time: c.End.Add(-time.Duration(n-end+width-1) * c.Step), Cells: make([]string, width)}
 		some := false
 		for i := range width {
 			row.Cells[i] = "–"
-			if k := end - width + i; k >= 0 && known(l.Values[k]) {
-				row.Cells[i], some = c.Unit.Text(l.Values[k]), true
+			if k := end - width + i; k >= 0 {
+				text, is := cell(k)
+				row.Cells[i], some = text, some || is
 			}
 		}
 		if some {

@@ -10,6 +10,7 @@
 package hour
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,10 +21,11 @@ import (
 
 // Charts are the last hour of a node.
 type Charts struct {
-	Steps   int       // two with the same number show the same
+	Steps   int // as in history.View
+	Noted   int
 	End     time.Time // of the newest values; zero: there are none yet
-	All     []Chart
-	Lanes   []chart.Lane
+	All     []*Chart
+	Lanes   []*chart.Lane
 	Marks   []Mark // what went live, the newest first, at most maxMarks
 	Earlier int    // more marks
 }
@@ -59,23 +61,22 @@ const (
 var small = []string{Resolves, Took, Cache, Mail}
 
 // Small returns the charts for a page that has room for few.
-func (c *Charts) Small() (few []Chart) {
-	for i := range c.All {
-		for _, id := range small {
-			if c.All[i].ID == id {
-				few = append(few, c.All[i])
-			}
+func (c *Charts) Small() (few []*Chart) {
+	for _, chart := range c.All {
+		if slices.Contains(small, chart.ID) {
+			few = append(few, chart)
 		}
 	}
 	return few
 }
 
-// Of makes the charts of a history.
-func Of(v *history.View) *Charts {
-	c := &Charts{Steps: v.Steps, End: v.End}
-	for _, ch := range []Chart{
+// Of makes the charts of a history, on an edge those that an edge has.
+func Of(v *history.View, edge bool) *Charts {
+	c := &Charts{Steps: v.Steps, Noted: v.Noted, End: v.End}
+	marks := marksOf(v)
+	for _, ch := range []*Chart{
 		{ID: Resolves, Chart: chart.Chart{Title: "Resolves a second", Unit: chart.Rate, Shape: chart.Area,
-			Lines: []chart.Figure{{After: " resolves a second", Values: v.Of(history.Resolves)}}}},
+			Lines: []chart.Figure{{After: " resolves a second", One: " resolve a second", Values: v.Of(history.Resolves)}}}},
 		{ID: Took, Hint: "Estimated from a histogram: between 2 µs and 1 s the true time is at most a factor of 5 away.",
 			Chart: chart.Chart{Title: "Time of a resolve", Unit: chart.Seconds, Log: true, Lines: []chart.Figure{
 				{Name: "half within", Before: "half of the resolves took at most ", None: none, Values: v.Of(history.P50)},
@@ -84,25 +85,27 @@ func Of(v *history.View) *Charts {
 			{After: " of the answers came from the cache", None: none, Values: v.Of(history.HitRatio)}}}},
 		{ID: Writes, Hint: "Writes over the API, saved files and pulls, in each 10 seconds.",
 			Chart: chart.Chart{Title: "Changes that went live", Unit: chart.Count, Shape: chart.Steps, Lines: []chart.Figure{
-				{Counts: true, After: " changes went live", Values: v.Of(history.Writes)}}}},
+				{Counts: true, After: " changes went live", One: " change went live", Values: v.Of(history.Writes)}}}},
 		{ID: Mail, Hint: "In each 10 seconds.",
 			Chart: chart.Chart{Title: "Mail", Unit: chart.Count, Shape: chart.Steps, Lines: []chart.Figure{
-				{Name: "sent", Counts: true, After: " mails were sent", Values: v.Of(history.MailsSent)},
+				{Name: "sent", Counts: true, After: " mails were sent", One: " mail was sent",
+					Values: v.Of(history.MailsSent)},
 				{Name: "failed", Counts: true, After: " failed", Values: v.Of(history.MailsFailed)}}}},
 		{ID: Followers, Chart: chart.Chart{Title: "Followers of the change feed", Unit: chart.Count, Shape: chart.Steps,
-			Lines: []chart.Figure{{After: " open streams of the change feed", Values: v.Of(history.Subscribers)}}}},
+			Lines: []chart.Figure{{After: " open streams of the change feed", One: " open stream of the change feed",
+				Values: v.Of(history.Subscribers)}}}},
 		{ID: Authority, Chart: chart.Chart{Title: "Since the authority was heard", Unit: chart.Seconds, Shape: chart.Area,
 			Lines: []chart.Figure{{Before: "the authority was last heard ", After: " before",
 				Values: v.Of(history.AuthorityAge)}}}},
 	} {
-		if ch.ID == Authority && !ch.Some() || ch.ID == Mail && v.Steps > 0 && !ch.Some() {
+		if ch.ID == Authority && !edge || ch.ID == Mail && edge {
 			continue
 		}
-		ch.Step, ch.End, ch.Chart.Marks = history.Step, v.End, marksOf(v)
+		ch.Step, ch.End, ch.Chart.Marks = history.Step, v.End, marks
 		c.All = append(c.All, ch)
 	}
 	for _, l := range v.Edges {
-		c.Lanes = append(c.Lanes, chart.Lane{Name: l.Name, Lag: l.Lag, Ready: l.Ready, Step: history.Step})
+		c.Lanes = append(c.Lanes, &chart.Lane{Name: l.Name, Lag: l.Lag, Ready: l.Ready, Step: history.Step, End: v.End})
 	}
 	for i := len(v.Marks) - 1; i >= 0 && len(c.Marks) < maxMarks; i-- {
 		c.Marks = append(c.Marks, tell(&v.Marks[i]))
@@ -126,8 +129,8 @@ func marksOf(v *history.View) (marks []chart.Mark) {
 }
 
 // doors are the ways by which changes come, in words.
-var doors = map[string]string{"api": "over the API", "file": "a saved file", "git": "a pull from git", "cli": "a command",
-	"cluster": "from the authority"}
+var doors = map[string]string{"api": "over the API", "file": "a saved file", "git": "a pull from git",
+	"cli": "a command", "cluster": "from the authority"}
 
 func tell(m *history.Mark) Mark {
 	t := Mark{Time: m.Time, Changed: m.Changed, By: strings.Join(m.By, ", "),

@@ -26,7 +26,7 @@ func recorded(steps int, s history.Sample) *history.View {
 	return r.View()
 }
 
-func ids(charts []hour.Chart) string {
+func ids(charts []*hour.Chart) string {
 	var all []string
 	for i := range charts {
 		all = append(all, charts[i].ID)
@@ -36,17 +36,17 @@ func ids(charts []hour.Chart) string {
 
 // A node has the charts of what it does: an edge sends no mail, and has an authority.
 func TestNodesHaveTheirCharts(t *testing.T) {
-	f := func(v *history.View, want string) {
+	f := func(v *history.View, edge bool, want string) {
 		t.Helper()
-		if got := ids(hour.Of(v).All); got != want {
+		if got := ids(hour.Of(v, edge).All); got != want {
 			t.Errorf("the charts are %s, want %s", got, want)
 		}
 	}
 	age := time.Second
-	f(recorded(3, history.Sample{Mail: new(history.Mail)}), "resolves took cache writes mail followers")
-	f(recorded(3, history.Sample{AuthorityAge: &age}), "resolves took cache writes followers authority")
-	f(history.New().View(), "resolves took cache writes mail followers")
-	if got := ids(hour.Of(recorded(3, history.Sample{Mail: new(history.Mail)})).Small()); got != "resolves took cache mail" {
+	f(recorded(3, history.Sample{Mail: new(history.Mail)}), false, "resolves took cache writes mail followers")
+	f(recorded(3, history.Sample{AuthorityAge: &age}), true, "resolves took cache writes followers authority")
+	f(history.New().View(), false, "resolves took cache writes mail followers")
+	if got := ids(hour.Of(recorded(3, history.Sample{Mail: new(history.Mail)}), false).Small()); got != "resolves took cache mail" {
 		t.Errorf("the small charts are %s", got)
 	}
 }
@@ -55,7 +55,7 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 	plain := strings.NewReplacer("\u00a0", " ", "\u202f", " ")
 	s := history.Sample{Mail: &history.Mail{Sent: 3}, Subscribers: 2}
 	said := map[string]string{}
-	for _, c := range hour.Of(recorded(6, s)).All {
+	for _, c := range hour.Of(recorded(6, s), false).All {
 		said[c.ID] = plain.Replace(c.Sentence())
 	}
 	for id, want := range map[string]string{
@@ -73,7 +73,7 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 
 // What went live is told in words, the newest first, and marked on the charts.
 func TestMarks(t *testing.T) {
-	c := hour.Of(recorded(50, history.Sample{}))
+	c := hour.Of(recorded(50, history.Sample{}), false)
 	if len(c.Marks) != 20 || c.Earlier != 30 {
 		t.Fatalf("%d marks and %d earlier ones", len(c.Marks), c.Earlier)
 	}

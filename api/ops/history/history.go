@@ -62,6 +62,7 @@ type Recorder struct {
 	at     time.Time // of last; zero: there is none yet
 	steps  int       // that have been recorded
 	writes int       // generations since the last step
+	noted  int       // generations since the start
 	values [len(names)][Points]float32
 	lanes  []*lane
 	marks  []*mark // the oldest first, at most one a step
@@ -124,9 +125,7 @@ func (r *Recorder) figures(s *Sample, elapsed time.Duration) map[string]float64 
 	calls := since(was.Resolves, s.Resolves)
 	f := map[string]float64{
 		Resolves: float64(calls) / elapsed.Seconds(), Writes: float64(r.writes), Subscribers: float64(s.Subscribers),
-	}
-	if calls > 0 {
-		f[P50], f[P99] = quantile(was, s, 0.5), quantile(was, s, 0.99)
+		P50: Quantile(was.Durations, s.Durations, calls, 0.5), P99: Quantile(was.Durations, s.Durations, calls, 0.99),
 	}
 	if hits, misses := since(was.Hits, s.Hits), since(was.Misses, s.Misses); hits+misses > 0 {
 		f[HitRatio] = float64(hits) / float64(hits+misses)
@@ -153,26 +152,24 @@ func since(was, is uint64) uint64 {
 	return is - was
 }
 
-// quantile estimates, in seconds, how long a share of the calls between two samples took at most.
-func quantile(was, is *Sample, share float64) float64 {
-	counts := make([]float64, len(is.Durations))
-	for i := range counts {
-		counts[i] = float64(is.Durations[i].Count)
-		if i < len(was.Durations) {
-			counts[i] = float64(since(was.Durations[i].Count, is.Durations[i].Count))
-		}
+// Quantile estimates, in seconds, how long a share of the calls between two moments took at most, by the buckets of both
+// moments and the number of calls between them. It is NaN without calls.
+func Quantile(was, is []Bucket, calls uint64, share float64) float64 {
+	if calls == 0 || len(is) == 0 {
+		return math.NaN()
 	}
-	rank := share * float64(since(was.Resolves, is.Resolves))
+	rank := share * float64(calls)
 	low, below := 0.0, 0.0
-	for i, n := range counts {
-		high := is.Durations[i].Most.Seconds()
+	for i := range is {
+		n := float64(is[i].Count)
+		if i < len(was) {
+			n = float64(since(was[i].Count, is[i].Count))
+		}
+		high := is[i].Most.Seconds()
 		if n >= rank && n > below {
 			return low + (high-low)*max(rank-below, 0)/(n-below)
 		}
 		low, below = high, max(n, below)
-	}
-	if len(counts) == 0 {
-		return math.NaN()
 	}
 	return low // longer than the last bound
 }

@@ -70,6 +70,7 @@ var nouns = [...]struct{ noun, one, many string }{
 func (r *Recorder) Note(g Generation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.noted++
 	if !g.Loaded {
 		r.writes++
 	}

@@ -10,6 +10,7 @@ import (
 // A View is the history at a moment. It belongs to the caller.
 type View struct {
 	Steps  int       // recorded since the start: two views with the same number have the same values
+	Noted  int       // generations since the start: two views with the same number have the same marks
 	End    time.Time // of the newest values; zero: there are none yet
 	Names  []string
 	Values [][]float64 // of each name, the oldest first; NaN: none
@@ -29,7 +30,7 @@ func (r *Recorder) View() *View {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := min(r.steps, Points)
-	v := &View{Steps: r.steps, Names: names[:]}
+	v := &View{Steps: r.steps, Noted: r.noted, Names: names[:]}
 	if n > 0 {
 		v.End = r.at.UTC()
 	}
@@ -55,6 +56,13 @@ func (r *Recorder) View() *View {
 		v.Marks = append(v.Marks, m.view())
 	}
 	return v
+}
+
+// Progress returns what View has as Steps and Noted, without a copy of the values.
+func (r *Recorder) Progress() (steps, noted int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.steps, r.noted
 }
 
 // place returns where the k-th of the newest n steps is kept.

@@ -11,10 +11,8 @@ import (
 // sample reads what the history keeps.
 func (n *service) sample() history.Sample {
 	f := n.api.ConsoleFigures()
-	s := history.Sample{Resolves: f.Resolves, Hits: f.Hits, Misses: f.Misses, Subscribers: n.api.EventStreams().Len()}
-	for _, d := range f.Durations {
-		s.Durations = append(s.Durations, history.Bucket{Most: d.Most, Count: d.Count})
-	}
+	s := history.Sample{Resolves: f.Resolves, Hits: f.Hits, Misses: f.Misses, Durations: f.Durations,
+		Subscribers: n.api.EventStreams().Len()}
 	if !n.cluster.isEdge() { // its authority sends
 		s.Mail = new(history.Mail)
 		for _, sent := range n.mail.mailer.Counts().Sends {

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"fingerpost/cmd/testrig"
+)
+
+// label returns what a screen reader says of a chart.
+func (b *tab) label(id string) (text string) {
+	b.t.Helper()
+	b.eval(fmt.Sprintf("document.querySelector('#chart-%s svg')?.getAttribute('aria-label') ?? ''", id), &text)
+	return text
+}
+
+// hears waits until a chart says something.
+func (b *tab) hears(id, want string) {
+	b.t.Helper()
+	if err := poll(testrig.Patience, func() error {
+		if text := b.label(id); !strings.Contains(text, want) {
+			return fmt.Errorf("the chart %s says %q, not %q", id, text, want)
+		}
+		return nil
+	}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// fits checks a page at all widths in both schemes, and keeps pictures of it where FINGERPOST_PICTURES says.
+func (b *tab) fits(name string) {
+	b.t.Helper()
+	dir := os.Getenv("FINGERPOST_PICTURES")
+	for _, width := range []int64{360, 768, 1280} {
+		for _, dark := range []bool{false, true} {
+			b.size(width, dark)
+			var wide int64
+			if b.eval("document.documentElement.scrollWidth", &wide); wide > width {
+				b.t.Errorf("%s is %d px wide in a window of %d", name, wide, width)
+			}
+			for _, finding := range b.axe() {
+				b.t.Errorf("%s, %d px, dark %v: axe: %s", name, width, dark, finding)
+			}
+			if dir == "" {
+				continue
+			}
+			var picture []byte
+			b.do(chromedp.FullScreenshot(&picture, 100))
+			scheme := map[bool]string{true: "-dark"}[dark]
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d%s.png", name, width, scheme)), picture, 0o644); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+	}
+	b.size(1280, false)
+}
+
+// The charts of the last hour begin empty and honest, follow what happens while the page is open, and are there without
+// JavaScript.
+func TestConsoleCharts(t *testing.T) {
+	v := newVisit(t)
+	b := v.signedIn(v.admin)
+	for range 40 {
+		v.get(resolvePath + "shop.acme.example")
+	}
+	b.open("/console/live")
+	b.sees("The last hour", "Time of a resolve")
+	b.do(chromedp.Click("#chart-resolves summary", chromedp.ByQuery))
+	b.eval("window.before = document.querySelector('#chart-resolves details'); 0", nil)
+	b.hears("resolves", " resolves a second in the last ")
+	generation := v.generation()
+	v.put("acme.hcl", strings.Replace(v.text("acme.hcl"), `domain "old.acme.example" { active = false }`, "", 1))
+	v.waitGeneration(generation + 1)
+	v.get(resolvePath + "shop.acme.example")
+	b.hears("writes", "1 change went live")
+	b.sees("domain old.acme.example deleted", "a saved file")
+	b.hears("took", "Half of the resolves took at most ")
+	b.hears("cache", " of the answers came from the cache in the last ")
+	var same bool
+	b.eval("window.before === document.querySelector('#chart-resolves details') && window.before.open", &same)
+	if !same {
+		t.Error("the numbers were folded, or replaced, while a person read them")
+	}
+	b.open("/console/live")
+	b.fits("live")
+	if len(b.said) > 0 {
+		t.Errorf("the page's scripts: %q", b.said)
+	}
+
+	b.do(emulation.SetScriptExecutionDisabled(true))
+	b.open("/console/live")
+	b.do(emulation.SetScriptExecutionDisabled(false))
+	b.hears("writes", "1 change went live")
+	b.do(chromedp.Click("#chart-writes summary", chromedp.ByQuery))
+	if table := b.text("#chart-writes table"); !strings.Contains(table, "+50 s") || !strings.Contains(table, "1") {
+		t.Errorf("the table behind the chart:\n%s", table)
+	}
+
+	shop := v.signedIn(v.shopOnly)
+	shop.open("/console/live")
+	shop.sees("shown to keys that cover every project")
+	var charts int
+	if shop.eval("document.querySelectorAll('svg.chart').length", &charts); charts > 0 {
+		t.Errorf("a key of one project sees %d charts of all", charts)
+	}
+}
+
+// Edges are lanes with their state in words, and come and go while the page is open.
+func TestConsoleEdges(t *testing.T) {
+	t.Parallel()
+	testrig.Slow(t)
+	program := findBrowser(t)
+	c := idleCluster(t, "fra", "ams")
+	files, admin, _ := consoleFiles(1)
+	c.put("key-admin.hcl", files["key-admin.hcl"])
+	c.begin()
+	fra := c.edge("fra", "")
+	fra.resolves("shop.acme.example")
+	b := newTab(t, program, c.url)
+	b.signIn(admin)
+	b.open("/console/live")
+	b.sees("It has everything.", "not been heard since this authority started")
+	lane := func(want string) {
+		t.Helper()
+		if err := poll(testrig.Patience, func() error {
+			var text string
+			b.eval("[...document.querySelectorAll('.lanes svg')].map(s => s.getAttribute('aria-label')).join(' | ')", &text)
+			if !strings.Contains(text, want) {
+				return fmt.Errorf("the lanes say %q, not %q", text, want)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lane("fra: never behind in the last ")
+	fra.halt()
+	b.sees("It was last heard ")
+	lane("not ready for ")
+	b.fits("live-edges")
+	fra.start()
+	b.sees("It has everything.")
+
+	b = newTab(t, program, fra.url)
+	b.signIn(admin)
+	b.open("/console/live")
+	b.hears("authority", "The authority was last heard ")
+	if text := b.text("main"); strings.Contains(text, "mails were sent") {
+		t.Errorf("an edge shows mail, and sends none:\n%s", text)
+	}
+}
+
+// A stream of a key that covers one project has no figures of all projects.
+func TestConsoleStreamOfAProjectKey(t *testing.T) {
+	t.Parallel()
+	files, admin, shopOnly := consoleFiles(1)
+	r := newRig(t, files)
+	read := func(key string) string {
+		t.Helper()
+		form := url.Values{"key": {key}, "name": {"Ada"}, "email": {"ada@example.com"}}
+		signIn, err := http.NewRequest(http.MethodPost, r.url+"/console/sign-in", strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		signIn.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		signIn.Header.Set("Sec-Fetch-Site", "same-origin")
+		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		res, err := client.Do(signIn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		stream, err := http.NewRequest(http.MethodGet, r.url+"/console/live/stream", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cookie := range res.Cookies() {
+			stream.AddCookie(cookie)
+		}
+		if res, err = client.Do(stream); err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var all strings.Builder
+		part := make([]byte, 32<<10)
+		for !strings.Contains(all.String(), "event: figures\n") || !strings.HasSuffix(all.String(), "\n\n") {
+			n, err := res.Body.Read(part)
+			if all.Write(part[:n]); err != nil {
+				t.Fatalf("%v after %q", err, all.String())
+			}
+		}
+		return all.String()
+	}
+	if text := read(admin); !strings.Contains(text, "event: state\n") {
+		t.Errorf("an admin is sent\n%s", text)
+	}
+	if text := read(shopOnly); strings.Contains(text, "event: state\n") || strings.Contains(text, "event: chart") || strings.Contains(text, "resolves a second") {
+		t.Errorf("a key of one project is sent\n%s", text)
+	}
+}
