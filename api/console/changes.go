@@ -3,9 +3,12 @@ package console
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/sentence"
+	"fingerpost/resolver/catalog"
 )
 
 // A told entry of the audit trail says in a sentence what happened.
@@ -34,28 +37,70 @@ func (c *Console) tell(ctx context.Context, s *session, entries []client.AuditEn
 	return list
 }
 
-// A changesView is a page of the audit trail, and the open proposals.
+// A changesView is a page of the audit trail.
 type changesView struct {
-	ProjectID, Actor, Action, RequestID, From, Until string
-	Page                                             int
-	Found                                            client.Page[client.AuditEntry]
-	Rows                                             []told
-	Link, Problem                                    string
-	Actions                                          []string
+	Project, Actor, Action, RequestID, From, Until string
+	Page, Total, Pages                             int
+	Rows                                           []told
+	Link, Problem                                  string
+	Kinds                                          []sentence.Kind
+	People                                         []string // that stand on the page
+}
+
+// Filtered reports whether not everything is shown.
+func (v changesView) Filtered() bool {
+	return v.Project+v.Actor+v.Action+v.RequestID+v.From+v.Until != ""
 }
 
 func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) error {
 	q := r.URL.Query()
-	v := changesView{ProjectID: q.Get("project"), Actor: q.Get("actor"), Action: q.Get("action"),
-		RequestID: q.Get("request"), From: q.Get("from"), Until: q.Get("until"), Page: number(q.Get("page"), 1)}
-	var err error
-	if v.Found, err = c.api(s).AuditPage(r.Context(), query("projectId", v.ProjectID, "actor", v.Actor, "action",
-		v.Action, "requestId", v.RequestID, "from", v.From, "to", v.Until, "page", itoa(v.Page), "limit",
-		itoa(pageRows))); err != nil {
-		v.Problem = reason(err)
+	v := changesView{Project: strings.TrimSpace(q.Get("project")), Actor: strings.TrimSpace(q.Get("actor")),
+		Action: q.Get("action"), RequestID: q.Get("request"), From: q.Get("from"), Until: q.Get("until"),
+		Page: number(q.Get("page"), 1), Kinds: sentence.Kinds()}
+	id := int64(0)
+	if v.Project != "" {
+		p, err := c.projectNamed(r.Context(), s, v.Project)
+		if err != nil {
+			v.Problem = "There is no project " + v.Project + ", or your key does not cover it."
+		} else if id, v.Project = p.ID, p.Slug; v.Project == "" {
+			v.Project = text(id) // it is gone, and its changes are there
+		}
 	}
-	v.Rows = c.tell(r.Context(), s, v.Found.Rows)
-	v.Link = pages("changes", "project", v.ProjectID, "actor", v.Actor, "action", v.Action, "request", v.RequestID,
+	if v.Problem == "" {
+		found, err := c.api(s).AuditPage(r.Context(), query("projectId", id, "actor", v.Actor, "action", v.Action,
+			"requestId", v.RequestID, "from", minutes(v.From), "to", minutes(v.Until), "page", itoa(v.Page), "limit",
+			itoa(pageRows)))
+		if err != nil {
+			v.Problem = reason(err)
+		}
+		v.Total, v.Pages, v.Rows = found.Total, found.Pages, c.tell(r.Context(), s, found.Rows)
+	}
+	for _, row := range v.Rows {
+		if who := text(row.Actor); who != "" && !slices.Contains(v.People, who) {
+			v.People = append(v.People, who)
+		}
+	}
+	v.Link = pages("changes", "project", v.Project, "actor", v.Actor, "action", v.Action, "request", v.RequestID,
 		"from", v.From, "until", v.Until)
 	return c.render(w, r, s, http.StatusOK, "changes", "Changes", v)
+}
+
+// projectNamed finds a project by what a person calls it: its slug, or its id. Of one that is gone there is the id alone.
+func (c *Console) projectNamed(ctx context.Context, s *session, name string) (catalog.Project, error) {
+	api := c.client(s, "")
+	p, err := api.ProjectBySlug(ctx, strings.ToLower(name))
+	if id := idOf(name); err != nil && id != 0 {
+		if p, err = api.ProjectByID(ctx, id); client.Status(err, http.StatusNotFound) {
+			return catalog.Project{ID: id}, nil
+		}
+	}
+	return p, err
+}
+
+// minutes is a time of a picker, which may lack the seconds, as the API takes it.
+func minutes(picked string) string {
+	if len(picked) == len("2026-01-31T09:30") {
+		return picked + ":00"
+	}
+	return picked
 }

@@ -73,6 +73,14 @@ type AuditEntry struct {
 	Hash, Prev [32]byte // of this entry and of the previous one in its chain; Prev is zero in the first entry of a chain
 }
 
+// By reports whether who names the entry's author: as the actor is given, by the actor's name or address alone, or by
+// the name of the key. Case does not matter.
+func (e *AuditEntry) By(who string) bool {
+	name, address, _ := strings.Cut(e.Actor, " <")
+	return strings.EqualFold(e.Actor, who) || strings.EqualFold(e.Key, who) ||
+		strings.EqualFold(strings.Trim(name, `"`), who) || strings.EqualFold(strings.TrimSuffix(address, ">"), who)
+}
+
 // A FieldChange is the change of one field. Before and After are nil, bool, int64, string, []string or
 // map[string]string; both are nil for a secret.
 type FieldChange struct {
@@ -84,7 +92,7 @@ type FieldChange struct {
 // An AuditQuery selects entries, the latest first.
 type AuditQuery struct {
 	ProjectID int64     // 0: all
-	Actor     string    // "": all; else the actor or the key's name
+	Actor     string    // "": all; else those that are By it
 	Action    string    // "": all
 	RequestID string    // "": all
 	From, To  time.Time // From <= Time < To; zero: open

@@ -91,7 +91,7 @@ func (l *auditList) filtered() bool {
 
 func (l *auditList) matches(e *catalog.AuditEntry) bool {
 	q := &l.q
-	return (q.Actor == "" || e.Actor == q.Actor || e.Key == q.Actor) && (q.Action == "" || e.Action == q.Action) &&
+	return (q.Actor == "" || e.By(q.Actor)) && (q.Action == "" || e.Action == q.Action) &&
 		(q.RequestID == "" || e.RequestID == q.RequestID) &&
 		(q.From.IsZero() || !e.Time.Before(q.From)) && (q.To.IsZero() || e.Time.Before(q.To))
 }

@@ -9,7 +9,21 @@
     });
     root.querySelectorAll("button[data-copy]").forEach(function (b) { b.hidden = !navigator.clipboard; });
   }
-  document.addEventListener("DOMContentLoaded", function () { dress(document); });
+  // Pickers of times are in the browser's zone, too; what is sent is UTC.
+  function shifted(value, minutes) {
+    var at = new Date(value + "Z");
+    return isNaN(at) ? value : new Date(at - minutes(at) * 60000).toISOString().slice(0, 16);
+  }
+  function pickers() {
+    document.querySelectorAll("input[type=datetime-local]").forEach(function (i) {
+      if (i.value) i.value = shifted(i.value, function (at) { return at.getTimezoneOffset(); });
+      i.form.addEventListener("formdata", function (e) {
+        if (i.value) e.formData.set(i.name, shifted(i.value, function () { return -new Date(i.value).getTimezoneOffset(); }));
+      });
+    });
+    document.querySelectorAll(".zone").forEach(function (z) { z.textContent = format.resolvedOptions().timeZone; });
+  }
+  document.addEventListener("DOMContentLoaded", function () { dress(document); pickers(); });
   document.addEventListener("htmx:load", function (e) { dress(e.detail.elt); });
 
   // "/" goes to the look-up box of the page or of the header, Escape leaves it, and closes the menu.

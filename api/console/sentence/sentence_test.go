@@ -120,6 +120,15 @@ func TestEveryAction(t *testing.T) {
 	}
 }
 
+// TestKinds: people can look for each action, by words.
+func TestKinds(t *testing.T) {
+	for _, k := range sentence.Kinds() {
+		if !catalog.IsAuditAction(k.Action) || k.Text == "" || strings.HasPrefix(k.Text, " ") {
+			t.Errorf("a kind without words, or without an action: %+v", k)
+		}
+	}
+}
+
 // TestWho: a person is called by name, a key by its name, and a change of which neither is known by its door.
 func TestWho(t *testing.T) {
 	who := func(actor, key, door, want string) {
