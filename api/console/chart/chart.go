@@ -67,6 +67,16 @@ func (c *Chart) steps() (n int) {
 	return n
 }
 
+// some reports whether there is a value.
+func (c *Chart) some() bool {
+	for i := range c.Lines {
+		if _, _, n := extent(c.Lines[i].Values); n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // spans are the lengths of the axis of time. A node that has just begun gets the shortest.
 var spans = []struct {
 	length time.Duration

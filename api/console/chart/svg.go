@@ -27,9 +27,13 @@ const (
 func (c *Chart) SVG() template.HTML {
 	var b bytes.Buffer
 	on := spans[span(c.steps(), c.Step)]
-	f := frame{left: 52, right: width - 8, top: 26, bottom: height - 24, axis: c.axis()}
+	f := frame{left: 56, right: width - 8, top: 26, bottom: height - 24, axis: c.axis()}
 	f.dx = (f.right - f.left) / (float64(on.length) / float64(max(c.Step, time.Second)))
 	open(&b, height, c.Sentence())
+	if !c.some() {
+		f.ticks = nil
+		fmt.Fprintf(&b, `<path class="rule" d="M%s %sH%s"/>`, num(f.left), num(f.bottom), num(f.right))
+	}
 	for _, v := range f.ticks {
 		y := num(f.y(v))
 		fmt.Fprintf(&b, `<path class="rule" d="M%s %sH%s"/><text x="%s" y="%s" dy="4" text-anchor="end">%s</text>`,
@@ -37,21 +41,20 @@ func (c *Chart) SVG() template.HTML {
 	}
 	for _, minutes := range on.ticks {
 		x := f.right - float64(minutes)*float64(time.Minute)/float64(max(c.Step, time.Second))*f.dx
-		text, anchor := strconv.Itoa(minutes)+"\u00a0min", "middle"
+		text, anchor := strconv.Itoa(minutes), "middle"
 		switch {
 		case minutes == 0:
 			text, anchor = "now", "end"
 		case x < f.left+20:
-			anchor = "start"
+			text, anchor = text+"\u00a0min ago", "start"
 		}
 		fmt.Fprintf(&b, `<text x="%s" y="%d" text-anchor="%s">%s</text>`, num(x), height-6, anchor, text)
 	}
 	c.drawMarks(&b, &f)
-	some := false
 	for i := range c.Lines {
-		some = f.draw(&b, c.Lines[i].Values, c.Shape, i) || some
+		f.draw(&b, c.Lines[i].Values, c.Shape, i)
 	}
-	if some {
+	if c.some() {
 		c.drawLegend(&b, &f)
 	} else {
 		fmt.Fprintf(&b, `<text x="%s" y="%s" text-anchor="middle">%s</text>`, num((f.left+f.right)/2),
@@ -89,8 +92,8 @@ func (f *frame) y(v float64) float64 { return f.bottom - f.at(v)*(f.bottom-f.top
 // dashes tell the lines of a chart from each other.
 var dashes = []string{"", "5 3", "1 3"}
 
-// draw draws each run of values between two gaps, and reports whether there is one.
-func (f *frame) draw(b *bytes.Buffer, values []float64, shape Shape, nth int) bool {
+// draw draws each run of values between two gaps.
+func (f *frame) draw(b *bytes.Buffer, values []float64, shape Shape, nth int) {
 	var line, area bytes.Buffer
 	for from := 0; from < len(values); {
 		to := from
@@ -103,7 +106,7 @@ func (f *frame) draw(b *bytes.Buffer, values []float64, shape Shape, nth int) bo
 		from = to + 1
 	}
 	if line.Len() == 0 {
-		return false
+		return
 	}
 	if shape != Line && nth == 0 {
 		fmt.Fprintf(b, `<path class="area" d="%s"/>`, area.Bytes())
@@ -113,7 +116,6 @@ func (f *frame) draw(b *bytes.Buffer, values []float64, shape Shape, nth int) bo
 		dash = ` stroke-dasharray="` + d + `"`
 	}
 	fmt.Fprintf(b, `<path class="line line%d"%s d="%s"/>`, nth+1, dash, line.Bytes())
-	return true
 }
 
 // run draws the values from one index to another. What lies on the line between its neighbours is left out.
@@ -153,12 +155,12 @@ func (c *Chart) drawLegend(b *bytes.Buffer, f *frame) {
 			if d := dashes[i%len(dashes)]; d != "" {
 				dash = ` stroke-dasharray="` + d + `"`
 			}
-			fmt.Fprintf(b, `<path class="line line%d"%s d="M%s 9H%s"/>`, i+1, dash, num(at), num(at+22))
+			fmt.Fprintf(b, `<path class="line line%d"%s d="M%s 9H%s"/>`, i+1, dash, num(at), num(at+20))
 		}
 		text := "now\u00a0" + c.Unit.Text(l.last())
 		x := at
 		if l.Name != "" {
-			text, x = l.Name+"\u00a0"+c.Unit.Text(l.last()), at+28
+			text, x = l.Name+"\u00a0"+c.Unit.Text(l.last()), at+25
 		}
 		fmt.Fprintf(b, `<text class="last" x="%s" y="13">%s</text>`, num(x), escape(text))
 		at += (f.right - f.left) / float64(len(c.Lines))

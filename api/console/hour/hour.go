@@ -79,8 +79,8 @@ func Of(v *history.View, edge bool) *Charts {
 			Lines: []chart.Figure{{After: " resolves a second", One: " resolve a second", Values: v.Of(history.Resolves)}}}},
 		{ID: Took, Hint: "Estimated from a histogram: between 2 µs and 1 s the true time is at most a factor of 5 away.",
 			Chart: chart.Chart{Title: "Time of a resolve", Unit: chart.Seconds, Log: true, Lines: []chart.Figure{
-				{Name: "half within", Before: "half of the resolves took at most ", None: none, Values: v.Of(history.P50)},
-				{Name: "99\u00a0% within", Before: "99\u00a0% took at most ", None: none, Values: v.Of(history.P99)}}}},
+				{Name: "half in", Before: "half of the resolves took at most ", None: none, Values: v.Of(history.P50)},
+				{Name: "99\u00a0% in", Before: "99\u00a0% took at most ", None: none, Values: v.Of(history.P99)}}}},
 		{ID: Cache, Chart: chart.Chart{Title: "Answered from the cache", Unit: chart.Share, Top: 1, Lines: []chart.Figure{
 			{After: " of the answers came from the cache", None: none, Values: v.Of(history.HitRatio)}}}},
 		{ID: Writes, Hint: "Writes over the API, saved files and pulls, in each 10 seconds.",
