@@ -35,6 +35,9 @@ func (c *Console) showing(r *http.Request, s *session, name, project, id string)
 	}
 	if f.ID == 0 && !k.single {
 		f.begin(&k, nil)
+		if x := f.field("domain"); x != nil {
+			x.Text = r.FormValue("domain") // a look-up that found no project leads here
+		}
 		return f, nil
 	}
 	if err := c.load(r, s, f, &k); err != nil {

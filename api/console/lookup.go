@@ -2,21 +2,25 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/idna"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/pasted"
 	"fingerpost/resolver/catalog"
 )
 
 // A lookUpView is what is known of a domain.
 type lookUpView struct {
-	Domain     string
+	Asked      string             // what was typed or pasted
+	Domain     string             // that it has
 	Failed     *failure           // of a refusal
 	Message    string             // why it is refused
 	Answer     *client.Resolution // nil: refused
@@ -25,8 +29,18 @@ type lookUpView struct {
 	Cached     string // "yes", "no" or "": not known
 	Groups     []valueGroup
 	Flat, JSON string
-	Change     *client.AuditEntry // the last one; nil: none
+	Change     *told // the last one; nil: none
 	Example    string
+	Miss       *missView // what to do where no project has the domain
+	Origin     string    // of this server, for the link to share
+}
+
+// A missView helps where no project has a domain.
+type missView struct {
+	Near     []string
+	Word     string // to search for in projects
+	To       string // a search for the project to add it to
+	Projects []catalog.Project
 }
 
 // A recordRow is a name under which a domain could be found.
@@ -47,13 +61,29 @@ type valueGroup struct {
 type valueRow struct {
 	Name, Value, Origin string
 	InFile              bool // Origin is a line of a file
+	Link                string
+	from                catalog.Origin
 }
 
-// lookUp answers the start page: which project a domain leads to, and why.
+// linkLines makes links of the origins that are lines of a block, which is shown on a page.
+func linkLines(groups []valueGroup, block *client.Block, page string) {
+	last := block.Line + strings.Count(strings.TrimSuffix(block.Text, "\n"), "\n")
+	for i := range groups {
+		for j := range groups[i].Rows {
+			row := &groups[i].Rows[j]
+			if o := row.from; o.File == block.File && o.Line >= block.Line && o.Line <= last {
+				row.Link = page + "#L" + itoa(o.Line)
+			}
+		}
+	}
+}
+
+// lookUp says which project a domain leads to, and why.
 func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) error {
-	v := lookUpView{Domain: strings.TrimSpace(r.FormValue("domain"))}
+	asked := r.FormValue("domain")
+	v := lookUpView{Asked: asked, Domain: pasted.Host(asked), Origin: origin(r)}
 	api := c.api(s)
-	if v.Domain == "" {
+	if strings.TrimSpace(asked) == "" {
 		v.Example = example(r.Context(), api)
 		return c.render(w, r, s, http.StatusOK, "lookup", "Look-up", v)
 	}
@@ -70,9 +100,65 @@ func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) err
 	}
 	v.candidates(r.Context(), api)
 	if v.Answer != nil {
-		v.explain(r.Context(), api)
+		c.explain(r.Context(), s, &v)
+	} else if v.Failed.Code == catalog.CodeNotFound {
+		v.missed(r.Context(), api, c.may(s).Edit, r.FormValue("to"))
 	}
-	return c.render(w, r, s, http.StatusOK, "lookup", "Look-up: "+v.Domain, v)
+	return c.render(w, r, s, http.StatusOK, "lookup", "Look-up: "+cmp.Or(v.Domain, asked), v)
+}
+
+// origin is the address of this server as the browser has it, as far as the server knows.
+func origin(r *http.Request) string {
+	if r.TLS != nil {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+const (
+	maxNear = 5  // names that are shown
+	maxAdds = 8  // projects to choose from
+	nearOf  = 50 // names of a search that are looked at
+)
+
+// missed looks for names near to one that nobody has, and for the project that it may be added to.
+func (v *lookUpView) missed(ctx context.Context, api *client.Client, adds bool, to string) {
+	m := &missView{To: strings.TrimSpace(to)}
+	v.Miss = m
+	var names []string
+	owners := map[string]int64{}
+	for _, piece := range pasted.Pieces(v.Domain) {
+		page, err := api.DomainPage(ctx, query("q", piece, "limit", itoa(nearOf)))
+		if err != nil {
+			continue
+		}
+		for i := range page.Rows {
+			names = append(names, page.Rows[i].Name)
+			owners[page.Rows[i].Name] = page.Rows[i].ProjectID
+		}
+	}
+	m.Near = pasted.Near(v.Domain, names, maxNear)
+	if labels := strings.Split(v.Domain, "."); len(labels) > 1 {
+		m.Word = labels[len(labels)-2]
+	}
+	if !adds {
+		return
+	}
+	if m.To != "" {
+		if page, err := api.ProjectPage(ctx, query("q", m.To, "page", "1", "limit", itoa(maxAdds))); err == nil {
+			m.Projects = page.Rows
+		}
+		return
+	}
+	for _, n := range m.Near {
+		id := owners[n]
+		if slices.ContainsFunc(m.Projects, func(p catalog.Project) bool { return p.ID == id }) {
+			continue
+		}
+		if p, err := api.ProjectByID(ctx, id); err == nil {
+			m.Projects = append(m.Projects, p)
+		}
+	}
 }
 
 // example returns a domain that can be looked up, "" if there is none.
@@ -92,10 +178,7 @@ const maxCandidates = 12
 
 // candidates looks for all records that could match: the name, and the wildcards above it, the longest first.
 func (v *lookUpView) candidates(ctx context.Context, api *client.Client) {
-	name := strings.ToLower(strings.TrimSuffix(v.Domain, "."))
-	if host, _, found := strings.Cut(name, ":"); found {
-		name = host
-	}
+	name := v.Domain
 	if ascii, err := idna.Lookup.ToASCII(name); err == nil {
 		name = ascii
 	}
@@ -133,15 +216,19 @@ func (v *lookUpView) candidates(ctx context.Context, api *client.Client) {
 }
 
 // explain adds where each value comes from, the other form, and the last change.
-func (v *lookUpView) explain(ctx context.Context, api *client.Client) {
+func (c *Console) explain(ctx context.Context, s *session, v *lookUpView) {
+	api := c.api(s)
 	if flat, err := api.ResolveFlat(ctx, v.Domain); err == nil {
 		v.Flat = secretInFlat.ReplaceAllString(indented(flat), `$1"(secret)"`)
 	}
 	if x, err := explained(ctx, api, v.Answer.ID); err == nil {
 		v.Groups = groupsOf(x)
+		if block, err := api.Block(ctx, v.Answer.ID); err == nil {
+			linkLines(v.Groups, &block, projectPage(v.Answer.ID))
+		}
 	}
 	if page, err := api.AuditPage(ctx, query("projectId", v.Answer.ID, "limit", "1")); err == nil && len(page.Rows) > 0 {
-		v.Change = &page.Rows[0]
+		v.Change = &c.tell(ctx, s, page.Rows)[0]
 	}
 }
 
@@ -170,7 +257,7 @@ func groupsOf(x *catalog.Explained) (groups []valueGroup) {
 				row.Value = strings.ReplaceAll(row.Value, "\n", ", ")
 			}
 			if o, told := from[f.Name]; told {
-				row.Origin, row.InFile = inherited("defaults", o), o.File != "" && !o.Defaults
+				row.Origin, row.InFile, row.from = inherited("defaults", o), o.File != "" && !o.Defaults, o
 			}
 			g.Rows = append(g.Rows, row)
 		}

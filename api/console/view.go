@@ -158,6 +158,7 @@ func (c *Console) functions() template.FuncMap {
 		"bytes": sizeText,
 		"group": group,
 		"link":  link,
+		"query": func(pairs ...any) template.URL { return template.URL(query(pairs...).Encode()) },
 		"lower": strings.ToLower,
 		"add":   func(a, b int) int { return a + b },
 		"dict": func(pairs ...any) (map[string]any, error) {

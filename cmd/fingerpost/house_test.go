@@ -102,10 +102,12 @@ var plan = map[string][]string{
 	"fingerpost/api/console/hour": {"fingerpost/api/console/chart", "fingerpost/api/ops/history"},
 	// sentence: an entry of the audit trail in words; a leaf that any page uses
 	"fingerpost/api/console/sentence": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
+	// hclfile: which name a wrong one was meant to be
+	"fingerpost/api/console/pasted": {"fingerpost/configsrc/hclfile"},
 	// a leaf: which words of two lines differ
 	"fingerpost/api/console/worddiff": {},
 	// transfer: a proposal's plan, as the command prints it
-	"fingerpost/api/console": {"fingerpost/api/console/chart", "fingerpost/api/console/hour",
+	"fingerpost/api/console": {"fingerpost/api/console/pasted", "fingerpost/api/console/chart", "fingerpost/api/console/hour",
 		"fingerpost/api/ops/history", "fingerpost/api/console/sentence", "fingerpost/api/console/worddiff", "fingerpost/api/transfer",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml

@@ -7,6 +7,9 @@
       var at = new Date(t.dateTime);
       if (!isNaN(at)) t.textContent = format.format(at);
     });
+    root.querySelectorAll("[data-origin]").forEach(function (e) { // behind a proxy the server does not know its own
+      e.textContent = e.textContent.replace(e.dataset.origin, location.origin);
+    });
     root.querySelectorAll("button[data-copy]").forEach(function (b) { b.hidden = !navigator.clipboard; });
   }
   // Pickers of times are in the browser's zone, too; what is sent is UTC.
