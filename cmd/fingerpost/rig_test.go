@@ -313,7 +313,7 @@ const (
 
 var (
 	platformError = regexp.MustCompile(`^\{"success":false,"error":\{"code":"([A-Z_]+)","message":` + jsonText +
-		`(?:,"details":\[(` + jsonField + `(?:,` + jsonField + `)*)\])?\},"timestamp":` + jsonTime + `\}\n?$`)
+		`(?:,"details":\[(` + jsonField + `(?:,` + jsonField + `)*)\])?(?:,"requires":"[a-z,]+")?\},"timestamp":` + jsonTime + `\}\n?$`)
 	platformSuccess = regexp.MustCompile(`(?s)^\{"success":true,"message":` + jsonText + `,"data":(.*),"timestamp":` + jsonTime + `\}\n?$`)
 	detailField     = regexp.MustCompile(`\{"field":"([^"]*)"`)
 	stampOf         = regexp.MustCompile(`"timestamp":` + jsonTime)
