@@ -55,7 +55,21 @@ install() {
   }
 }
 
-# tools installs what tests break disks and system calls with, compare with, and send mail to. A second run finds all.
+# unpacked PACKAGE COMMAND unpacks a package that must not be installed, unless its command is there, and prints its folder.
+unpacked() {
+  local dir
+  dir=$(tool_dir)/$1
+  if ! [ -x "$dir/$2" ]; then
+    mkdir -p "$dir"
+    chmod 755 "$dir"
+    (cd "$dir" && { apt-get download -qq "$1" || { apt-get update -qq && apt-get download -qq "$1"; }; } >&2)
+    dpkg -x "$dir/$1"_*.deb "$dir"
+  fi
+  echo "$dir"
+}
+
+# tools installs what tests break disks and system calls with, compare with, check rules with, and send mail to. A second
+# run finds all.
 tools() {
   local need missing=() exim
   for need in strace:strace losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs python3:python3 smtp-sink:postfix \
@@ -68,13 +82,11 @@ tools() {
     dpkg -s $need >/dev/null 2>&1 || missing+=($need)
   done
   [ ${#missing[@]} -eq 0 ] || { echo "installing ${missing[*]}"; install "${missing[@]}"; }
+  # promtool without Prometheus, which would start as a service.
+  command -v promtool >/dev/null || unpacked prometheus usr/bin/promtool >/dev/null
   # Two mail servers cannot be installed together: Exim is unpacked only.
-  exim=$(tool_dir)/exim
-  [ ! -x "$exim/usr/sbin/exim4" ] || return 0
-  mkdir -p "$exim"
-  chmod 755 "$exim"
-  (cd "$exim" && { apt-get download -qq exim4-daemon-light || { apt-get update -qq && apt-get download -qq exim4-daemon-light; }; })
-  dpkg -x "$exim"/exim4-daemon-light_*.deb "$exim"
+  [ ! -x "$(tool_dir)/exim4-daemon-light/usr/sbin/exim4" ] || return 0
+  exim=$(unpacked exim4-daemon-light usr/sbin/exim4)
   # shellcheck disable=SC2046 # names of packages
   install $(dpkg -f "$exim"/exim4-daemon-light_*.deb Depends | tr ',' '\n' | grep -oE '^ *lib[^ ]+')
 }
@@ -83,7 +95,7 @@ tools() {
 tool_dir() { echo "${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/fingerpost-ci"; }
 
 # Servers are in folders that not everybody has in PATH.
-export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:$(tool_dir)/exim/usr/sbin:$(tool_dir)/bin"
+export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:$(tool_dir)/exim4-daemon-light/usr/sbin:$(tool_dir)/prometheus/usr/bin:$(tool_dir)/bin"
 export DEBIAN_FRONTEND=noninteractive
 
 # go_tool MODULE@VERSION builds a Go program once per machine and prints its path.
