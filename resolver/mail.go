@@ -207,6 +207,16 @@ func (r *Resolver) MailLogs(projectID int64, q catalog.MailQuery) (page []catalo
 	return page, total, err
 }
 
+// MailAcross returns a page of the newest entries of several projects, of all if they are nil. See ledger.Ledger for its
+// bounds and its cost.
+func (r *Resolver) MailAcross(projects []int64, q catalog.MailQuery) (found catalog.MailFound, err error) {
+	err = r.withMailLog(func(l *ledger.Ledger) (err error) {
+		found, err = l.MailAcross(projects, q)
+		return err
+	})
+	return found, err
+}
+
 // MailLog returns one entry of a project's mail log; false if there is none.
 func (r *Resolver) MailLog(projectID, id int64) (log catalog.MailLog, found bool, err error) {
 	err = r.withMailLog(func(l *ledger.Ledger) (err error) {

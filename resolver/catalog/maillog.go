@@ -79,5 +79,16 @@ type MailQuery struct {
 	Status       MailStatus
 	TemplateCode string
 	ToEmail      string
+	Text         string    // part of the address, the subject or the Message-ID, in any case
 	From, To     time.Time // range of createdAt; From is included, To is not
+}
+
+// A MailFound is a page of the newest entries of several projects.
+type MailFound struct {
+	Entries []MailLog
+	Total   int // entries on all pages
+	// SearchedTo is zero if all entries were looked at. Else the search has ended before: it has seen all that were
+	// created at this time or later, and a query with it as To goes on. An entry created within the microsecond before To
+	// may come twice.
+	SearchedTo time.Time
 }

@@ -194,6 +194,9 @@ func (l *Ledger) copyMail(log *catalog.MailLog, m *catalog.QueuedMail) (copied b
 	if errors.Is(err, errThere) {
 		return false, nil
 	}
+	if err == nil {
+		l.mail.newest.raise(project, pos)
+	}
 	return err == nil, err
 }
 

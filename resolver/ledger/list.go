@@ -89,7 +89,7 @@ func (r *mailReader) find(id int64, log *catalog.MailLog) (found bool, err error
 // an internationalised domain in either form. q.Sort is one of MailSorts, or "".
 func (l *Ledger) MailLogs(project int64, q catalog.MailQuery) (page []catalog.MailLog, total int, err error) {
 	err = l.readMail(project, func(r *mailReader) (err error) {
-		list := mailList{mailReader: r, q: q, status: statusCode(q.Status), toIDN: canonicalIDN(q.ToEmail)}
+		list := newMailList(r, q)
 		page, total, err = list.list()
 		return err
 	})
@@ -102,6 +102,13 @@ type mailList struct {
 	q      catalog.MailQuery
 	status byte   // 0: any
 	toIDN  string // see canonicalIDN
+	text   string // q.Text in lower case
+	idn    string // canonicalIDN of it
+}
+
+func newMailList(r *mailReader, q catalog.MailQuery) mailList {
+	return mailList{mailReader: r, q: q, status: statusCode(q.Status), toIDN: canonicalIDN(q.ToEmail),
+		text: strings.ToLower(q.Text), idn: canonicalIDN(q.Text)}
 }
 
 // canonicalIDN returns the canonical form of an address with an internationalised domain, "" for other addresses: an
@@ -143,7 +150,9 @@ func (l *mailList) window(total int) (skip, n int) {
 }
 
 // filtered reports whether a filter needs the whole entry.
-func (l *mailList) filtered() bool { return l.q.TemplateCode != "" || l.q.ToEmail != "" }
+func (l *mailList) filtered() bool {
+	return l.q.TemplateCode != "" || l.q.ToEmail != "" || l.text != ""
+}
 
 // counted takes the total from the counts and walks to the end of the page.
 func (l *mailList) counted() (page []catalog.MailLog, total int, err error) {
@@ -224,7 +233,15 @@ func (l *mailList) walk(whole bool, f func(p mailPos, rec []byte, log *catalog.M
 
 func (l *mailList) matches(log *catalog.MailLog) bool {
 	return (l.q.TemplateCode == "" || log.TemplateCode == l.q.TemplateCode) &&
-		(l.q.ToEmail == "" || l.isTo(log.ToEmail))
+		(l.q.ToEmail == "" || l.isTo(log.ToEmail)) && (l.text == "" || l.has(log))
+}
+
+// has reports whether the text is in the entry's address, subject or Message-ID.
+func (l *mailList) has(log *catalog.MailLog) bool {
+	return strings.Contains(strings.ToLower(log.ToEmail), l.text) ||
+		strings.Contains(strings.ToLower(log.Subject), l.text) ||
+		strings.Contains(strings.ToLower(log.MessageID), l.text) ||
+		l.idn != "" && strings.EqualFold(canonicalIDN(log.ToEmail), l.idn)
 }
 
 func (l *mailList) isTo(address string) bool {

@@ -31,6 +31,7 @@ type mailState struct {
 	bound  atomic.Int64  // no higher id has been given out; raised before the batch that stores it is applied
 	number uint64        // of the last write; guarded by turn
 
+	newest  newestMail
 	mark    highWater
 	missing uint64 // writes, see MailMissing
 }
@@ -235,6 +236,7 @@ func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem
 	case there := <-found:
 		return there, nil
 	default:
+		l.mail.newest.raise(project, pos)
 		return nil, nil
 	}
 }
@@ -294,6 +296,7 @@ func (l *Ledger) UpdateMail(log *catalog.MailLog) error {
 	if err != nil {
 		return fmt.Errorf("update a mail: %w", err)
 	}
+	l.mail.newest.raise(project, pos)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -99,7 +100,7 @@ func (m *mailModel) prune(t *testing.T, l *Ledger, before time.Time) {
 func (m *mailModel) list(project int64, q catalog.MailQuery) (page []catalog.MailLog, total int) {
 	var all []catalog.MailLog
 	for _, log := range m.logs {
-		if log.ProjectID == project && (q.Status == "" || q.Status == log.Status) &&
+		if (project == 0 || log.ProjectID == project) && m.has(&log, q.Text) && (q.Status == "" || q.Status == log.Status) &&
 			(q.TemplateCode == "" || q.TemplateCode == log.TemplateCode) && (q.ToEmail == "" || strings.EqualFold(q.ToEmail, log.ToEmail)) &&
 			(q.From.IsZero() || !log.CreatedAt.Before(q.From)) && (q.To.IsZero() || log.CreatedAt.Before(q.To)) {
 			all = append(all, log)
@@ -119,6 +120,30 @@ func (m *mailModel) list(project int64, q catalog.MailQuery) (page []catalog.Mai
 	})
 	from := min(len(all), (q.Page-1)*q.Limit)
 	return all[from:min(len(all), from+q.Limit)], len(all)
+}
+
+func (m *mailModel) has(log *catalog.MailLog, text string) bool {
+	all := log.ToEmail + "\n" + log.Subject + "\n" + log.MessageID
+	return strings.Contains(strings.ToLower(all), strings.ToLower(text))
+}
+
+// compareAcross compares MailAcross of some projects, or of all if they are nil, with the model.
+func (m *mailModel) compareAcross(t *testing.T, l *Ledger, projects []int64, q catalog.MailQuery) {
+	t.Helper()
+	other := mailModel{logs: maps.Clone(m.logs)}
+	maps.DeleteFunc(other.logs, func(_ int64, log catalog.MailLog) bool {
+		return projects != nil && !slices.Contains(projects, log.ProjectID)
+	})
+	want, total := other.list(0, q)
+	if total > MaxAcross {
+		t.Fatal("the model has more mail than one call finds")
+	}
+	got, err := l.MailAcross(projects, q)
+	if err != nil || got.Total != total || !got.SearchedTo.IsZero() || !slices.EqualFunc(got.Entries, want,
+		func(a, b catalog.MailLog) bool { return reflect.DeepEqual(a, b) }) {
+		t.Fatalf("%+v of %v: %d of %d entries to %v, %v, want %d of %d\n%+v\n%+v", q, projects, len(got.Entries), got.Total,
+			got.SearchedTo, err, len(want), total, got.Entries, want)
+	}
 }
 
 func (m *mailModel) compare(t *testing.T, l *Ledger, project int64, q catalog.MailQuery) {
@@ -165,8 +190,19 @@ func (m *mailModel) check(t *testing.T, l *Ledger, projects int64, r *rand.Rand)
 				q.ToEmail = "USER3@to.example"
 			case 2:
 				q.Sort = mailSorts[r.IntN(len(mailSorts))].field
+			case 3:
+				q.Text = [...]string{"SER3@", "subject 1", "<11", "no such"}[r.IntN(4)]
 			}
 			m.compare(t, l, project, q)
+			q.Sort, q.Ascending = "", false
+			some := []int64{}
+			for p := int64(1); p <= projects+1; p++ {
+				if r.IntN(2) == 0 {
+					some = append(some, p)
+				}
+			}
+			m.compareAcross(t, l, some, q)
+			m.compareAcross(t, l, nil, q)
 		}
 	}
 	n := int64(0)
