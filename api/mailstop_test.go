@@ -18,6 +18,9 @@ func TestStoppedMailSaysWhatItWaitsFor(t *testing.T) {
 	p.ask("POST", "/send/raw", p.all, body).check(t, 502, "SMTP_AUTH_FAILED")
 	a := p.ask("POST", "/send/raw", p.all, body) // the config has not changed: not tried
 	a.check(t, 202, "")
+	if data, _ := a.json["data"].(map[string]any); data["waitingFor"] != "a change of the SMTP config: it failed with SMTP_AUTH_FAILED" {
+		t.Errorf("the answer of the send: %s", a.body)
+	}
 	entry := p.entry(a)
 	want := "a change of the SMTP config: it failed with SMTP_AUTH_FAILED"
 	if entry["status"] != "RETRYING" || entry["waitingFor"] != want || entry["nextAttemptAt"] != nil {

@@ -145,7 +145,7 @@ func TestSendOutcomes(t *testing.T) {
 	} {
 		a := p.ask("POST", "/send/raw", p.all, fmt.Sprintf(`{"domain":%q,"toEmail":%q,"subject":"s","bodyText":"t"}`, c.domain, c.to))
 		a.check(t, c.status, c.code)
-		if d := a.data(); c.status == 202 && (len(d) != 3 || d["sent"] != false || d["queued"] != true || d["logId"] == nil) {
+		if d := a.data(); c.status == 202 && (len(d) != 4 || d["sent"] != false || d["queued"] != true || d["logId"] == nil) {
 			t.Errorf("%s: %s", c.domain, a.body)
 		}
 		e := p.entry(a)

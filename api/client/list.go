@@ -60,6 +60,9 @@ func (c *Client) pages(ctx context.Context, path string) (all []row, whole bool,
 type Page[Row any] struct {
 	Rows         []Row
 	Total, Pages int // rows and pages of the whole list
+
+	// SearchedTo is the time to which Mail has looked, "" if it has looked at all mail.
+	SearchedTo string
 }
 
 // readPage reads one page of a list. filters are those of the query, "page" and "limit" among them; an empty one is
@@ -70,6 +73,9 @@ func readPage[Row any](ctx context.Context, s *service, path string, filters url
 	meta, err := s.call(ctx, http.MethodGet, path+"?"+filters.Encode(), nil, &p.Rows)
 	if err == nil && meta != nil {
 		p.Total, p.Pages = meta.Total, meta.TotalPages
+		if meta.SearchedTo != nil {
+			p.SearchedTo = *meta.SearchedTo
+		}
 	}
 	return p, err
 }

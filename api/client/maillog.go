@@ -49,6 +49,12 @@ func (c *Client) MailPage(ctx context.Context, project int64, filters url.Values
 	return readPage[MailEntry](ctx, c.mail, mailPath(project, "/logs"), filters)
 }
 
+// Mail reads one page of the newest mail of all projects that the key covers. filters are those of the API's reference.
+// The page's SearchedTo, as the filter "to", reads on where it is not "".
+func (c *Client) Mail(ctx context.Context, filters url.Values) (Page[MailEntry], error) {
+	return readPage[MailEntry](ctx, c.mail, "/api/mail/logs", filters)
+}
+
 // MailLog reads one page of a project's mail log. more reports whether there are further pages. A project without a
 // mail log is an *Error with status 404.
 func (c *Client) MailLog(ctx context.Context, project int64, q LogQuery) (entries []MailEntry, more bool, err error) {

@@ -28,7 +28,11 @@ type service struct {
 }
 
 // page is the meta of a paginated list.
-type page struct{ Total, Page, Limit, TotalPages int }
+type page struct {
+	Total, Page, Limit, TotalPages int
+
+	SearchedTo *string // see Page
+}
 
 // A request is one call of a service.
 type request struct {

@@ -29,6 +29,7 @@ const (
 	smtpConfigPath = "/api/mail/projects/{projectId}/smtp-config"
 	templatesPath  = "/api/mail/projects/{projectId}/templates"
 	templatePath   = templatesPath + "/{templateId}"
+	allLogsPath    = "/api/mail/logs"
 	logsPath       = "/api/mail/projects/{projectId}/logs"
 )
 
@@ -57,6 +58,7 @@ type Live interface {
 type Log interface {
 	MailLog(projectID, id int64) (catalog.MailLog, bool, error)
 	MailLogs(projectID int64, q catalog.MailQuery) ([]catalog.MailLog, int, error)
+	MailAcross(projects []int64, q catalog.MailQuery) (catalog.MailFound, error)
 }
 
 // An API answers the calls of /api/mail. Safe for concurrent use.
@@ -101,6 +103,7 @@ func (a *API) Routes() []web.Route {
 		web.Call("POST", "/api/mail/send/test-template", mail, 0, a.sendTestTemplate),
 		web.Call("POST", "/api/mail/projects/smtp-config/test", mail, 0, a.testSMTP),
 		web.Call("POST", templatesPath+"/preview", read, 0, on(a.previewTemplate)),
+		web.Call("GET", allLogsPath, read, web.ByAuthority, a.listAllMail),
 		web.Call("GET", logsPath, read, web.ByAuthority, a.listMailLogs),
 		web.Call("GET", logsPath+"/{logId}", read, web.ByAuthority, a.getMailLog),
 		web.Call("GET", logsPath+"/{logId}/message", read, web.ByAuthority, a.getKept),

@@ -150,9 +150,23 @@ func (a *API) answerSend(r *web.Request, project int64, receipt *mailer.Receipt)
 			r.Succeed("mail sent", append(data, '}'))
 		}
 	default:
-		r.Succeed("mail queued", fmt.Appendf(nil, `{"sent":false,"queued":true,"logId":%d}`, receipt.LogID))
+		data := fmt.Appendf(nil, `{"sent":false,"queued":true,"logId":%d,"waitingFor":`, receipt.LogID)
+		if waits := a.waitsFor(r, project); waits != "" {
+			data = resolver.AppendString(data, waits)
+		} else {
+			data = append(data, "null"...)
+		}
+		r.Succeed("mail queued", append(data, '}'))
 		r.Ctx.Response.SetStatusCode(http.StatusAccepted)
 	}
+}
+
+// waitsFor is mailWaitsFor for the sender of a mail. Only who may read the config learns what is wrong with a secret.
+func (a *API) waitsFor(r *web.Request, project int64) string {
+	if r.Key.Allow&catalog.MayRead == 0 && a.Mail.SecretProblem(project) != nil {
+		return "a secret of the SMTP config"
+	}
+	return a.mailWaitsFor(project)
 }
 
 // requestHash hashes path and body. Bodies that differ only in the layout of their JSON have the same hash.

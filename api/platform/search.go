@@ -3,16 +3,12 @@ package platform
 import (
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
-
-// maxSearchText is the longest q, in characters.
-const maxSearchText = 256
 
 // labelParam begins the names of the parameters that filter by a label.
 const labelParam = "label."
@@ -31,16 +27,16 @@ func parseProjectFilter(raw []byte) (f filter, problems catalog.Problems) {
 		labels = nil
 	}
 	q := web.ParseQuery(raw, append(labels, "q", "status")...)
-	f.readText(q, &problems)
+	f.given = q.SearchText(&f.Text)
 	if status, given := q.Values["status"]; given {
 		if f.Status, f.given = status, true; !slices.Contains(catalog.Statuses, status) {
-			problems.Addf("status", "must be one of %s", strings.Join(catalog.Statuses, ", "))
+			q.Problems.Addf("status", "must be one of %s", strings.Join(catalog.Statuses, ", "))
 		}
 	}
 	for _, name := range labels {
 		if value, given := q.Values[name]; given {
 			f.given = true
-			f.readLabel(name, value, &problems)
+			f.readLabel(name, value, &q.Problems)
 		}
 	}
 	return f, append(problems, q.Problems...)
@@ -49,7 +45,7 @@ func parseProjectFilter(raw []byte) (f filter, problems catalog.Problems) {
 // parseDomainFilter reads q.
 func parseDomainFilter(raw []byte) (f filter, problems catalog.Problems) {
 	q := web.ParseQuery(raw, "q")
-	f.readText(q, &problems)
+	f.given = q.SearchText(&f.Text)
 	return f, append(problems, q.Problems...)
 }
 
@@ -65,24 +61,6 @@ func labelParams(raw []byte) (names []string) {
 		}
 	})
 	return names
-}
-
-func (f *filter) readText(q *web.Query, problems *catalog.Problems) {
-	text, given := q.Values["q"]
-	if !given {
-		return
-	}
-	f.Text, f.given = text, true
-	switch n := utf8.RuneCountInString(text); {
-	case text == "":
-		problems.Addf("q", "must not be empty: leave it out to list everything")
-	case !utf8.ValidString(text):
-		problems.Addf("q", "must be valid UTF-8")
-	case n > maxSearchText:
-		problems.Addf("q", "has %d characters, %d are allowed", n, maxSearchText)
-	case strings.ContainsFunc(text, unicode.IsControl):
-		problems.Addf("q", "must not hold control characters")
-	}
 }
 
 // readLabel reads the parameter label.<name>: the value must be equal.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"fingerpost/resolver/catalog"
 )
@@ -72,6 +74,27 @@ func (q *Query) Text(name string, into *string) {
 	if *into = v; given && v == "" {
 		q.Problems.Addf(name, "must not be empty; leave it out for all")
 	}
+}
+
+// maxSearchText is the most characters of q.
+const maxSearchText = 256
+
+// SearchText sets into to the parameter q, the text that a list is searched for, and reports whether it is given.
+func (q *Query) SearchText(into *string) (given bool) {
+	text, given := q.Values["q"]
+	*into = text
+	switch n := utf8.RuneCountInString(text); {
+	case !given:
+	case text == "":
+		q.Problems.Addf("q", "must not be empty: leave it out to list everything")
+	case !utf8.ValidString(text):
+		q.Problems.Addf("q", "must be valid UTF-8")
+	case n > maxSearchText:
+		q.Problems.Addf("q", "has %d characters, %d are allowed", n, maxSearchText)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		q.Problems.Addf("q", "must not hold control characters")
+	}
+	return given
 }
 
 // Moment sets into to a parameter that is a time, if it is given.
