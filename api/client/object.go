@@ -169,6 +169,7 @@ type Key struct {
 	Projects   []string // slugs; nil: every project
 	ExpiresAt  string   // "": never
 	LastUsedAt string   // "": not yet
+	CreatedAt  string   // "": not known
 }
 
 // Keys lists the keys.

@@ -222,12 +222,13 @@ func (c *Console) routes() {
 		"GET /console/proposals/{name}": func(w http.ResponseWriter, r *http.Request, s *session) error {
 			return c.showProposal(w, r, s, nil)
 		},
-		"GET /console/live":           c.live,
-		"GET /console/live/stream":    writes(c.stream),
-		"GET /console/keys":           c.keys,
-		"POST /console/keys/{name}":   c.keyAction,
-		"GET /console/sessions":       c.listSessions,
-		"POST /console/sessions/{id}": c.endSession,
+		"GET /console/live":             c.live,
+		"GET /console/live/stream":      writes(c.stream),
+		"GET /console/keys":             c.keys,
+		"POST /console/keys/{name}":     c.keyAction,
+		"GET /console/sessions":         c.listSessions,
+		"POST /console/sessions/others": c.endOthers,
+		"POST /console/sessions/{id}":   c.endSession,
 	} {
 		c.mux.Handle(pattern, c.signedIn(h))
 	}

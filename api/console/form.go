@@ -21,6 +21,7 @@ type form struct {
 	ETag        string // of what the form shows; "" for something new
 	Delete      bool   // the form asks whether to delete it
 	Back        string
+	Presets     []catalog.Preset // of a new key
 
 	verb client.Verb
 	now  noun // what the API has; nil for something new

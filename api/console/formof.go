@@ -38,6 +38,7 @@ func (c *Console) showing(r *http.Request, s *session, name, project, id string)
 		if x := f.field("domain"); x != nil {
 			x.Text = r.FormValue("domain") // a look-up that found no project leads here
 		}
+		f.start(r.URL.Query().Get("preset"))
 		return f, nil
 	}
 	if err := c.load(r, s, f, &k); err != nil {
@@ -164,10 +165,24 @@ func (f *form) places(origins catalog.Origins) {
 	}
 }
 
+// start gives a new key the permissions of a preset, before a person changes them. It does nothing for another name.
+func (f *form) start(preset string) {
+	for _, p := range f.Presets {
+		if p.Name == preset {
+			f.field("allow").Text = text(p.Allow.Words())
+		}
+	}
+}
+
 // limitKey leaves the permissions that a key can give.
 func (f *form) limitKey(giver Key) {
 	allow := f.field("allow")
-	allow.Choices = choicesOf(giver.gives().Words()...)
+	allow.Choices = permissionsOf(giver.gives().Words())
+	for _, preset := range catalog.Presets {
+		if preset.Allow&^giver.gives() == 0 {
+			f.Presets = append(f.Presets, preset)
+		}
+	}
 	if end := giver.ExpiresAt; !end.IsZero() {
 		f.field("expiresIn").Help = "Such as 720h. Your key ends at " + end.UTC().Format("2006-01-02 15:04:05") + " UTC."
 	}

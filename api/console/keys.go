@@ -11,12 +11,13 @@ import (
 
 // A keysView lists the keys.
 type keysView struct {
-	Rows    []keyRow
-	Refused *failure
+	Rows        []keyRow
+	Refused     *failure
+	Permissions []choice // with what each is for
 }
 
 func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) error {
-	v := keysView{}
+	v := keysView{Permissions: permissionsOf(catalog.Permissions)}
 	if keys, err := c.api(s).Keys(r.Context()); err != nil {
 		v.Refused = failureOf(err)
 	} else {

@@ -112,7 +112,7 @@ func (x *control) choose() {
 		x.Type = "labels"
 	case []string:
 		if x.Type = "slugs"; x.OneOf != nil {
-			x.Type, x.Choices = "permissions", choicesOf(x.OneOf...)
+			x.Type, x.Choices = "permissions", permissionsOf(x.OneOf)
 		}
 		return
 	}
@@ -142,6 +142,14 @@ func (x *control) nullable() bool {
 		return true
 	}
 	return false
+}
+
+// permissionsOf makes choices of permissions that say what each is for.
+func permissionsOf(words []string) (choices []choice) {
+	for _, w := range words {
+		choices = append(choices, choice{w, w + ": " + catalog.PermissionHelp[slices.Index(catalog.Permissions, w)]})
+	}
+	return choices
 }
 
 func choicesOf(words ...string) (choices []choice) {

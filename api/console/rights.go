@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/words"
 	"fingerpost/resolver/catalog"
 )
 
@@ -53,8 +54,14 @@ func (k Key) gives() catalog.Permission {
 // A keyRow is a key with what can be done about it.
 type keyRow struct {
 	Key            client.Key
+	Preset         string // whose permissions it has, "" if it is none
+	Expiry         string // in words; "": it has none
+	Expired, Soon  bool   // soon is within expirySoon
 	Rotate, Revoke bool
 }
+
+// expirySoon is how long before its end a key is marked.
+const expirySoon = 14 * 24 * time.Hour
 
 // keyRows says of each key whether the holder of mine may rotate and revoke it (api/README.md, Keys over the API).
 func keyRows(list []client.Key, mine Key, now time.Time) []keyRow {
@@ -72,7 +79,14 @@ func keyRows(list []client.Key, mine Key, now time.Time) []keyRow {
 		_, err := k.Rotate(now, 0)
 		ends := mine.ExpiresAt.IsZero() || !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(mine.ExpiresAt)
 		within := k.Allow&^mine.gives() == 0 && ends
-		rows[i] = keyRow{Key: list[i], Rotate: err == nil && within, Revoke: full > 1 || !k.Full(now)}
+		row := keyRow{Key: list[i], Rotate: err == nil && within, Revoke: full > 1 || !k.Full(now)}
+		if p := catalog.PresetOf(k.Allow); p != nil {
+			row.Preset = p.Name
+		}
+		if end := k.ExpiresAt; !end.IsZero() {
+			row.Expired, row.Soon, row.Expiry = !end.After(now), end.Sub(now) < expirySoon, words.Until(end, now)
+		}
+		rows[i] = row
 	}
 	return rows
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"fingerpost/api/console/words"
 	"fingerpost/resolver/catalog"
 )
 
@@ -42,6 +43,7 @@ type signIn struct {
 	text    string // of the key
 	actor   string // "Name <address>", or ""
 	peer    netip.Addr
+	browser string // as words has it
 	began   time.Time
 	expires time.Time
 	ended   func() // ends the key, if it is the session's own
@@ -316,7 +318,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := time.Now()
 	s := &session{signIn: signIn{id: random()[:12], secret: random(), token: random(), text: text, actor: actor,
-		peer: peerOf(r), began: now, expires: now.Add(sessionTime), ended: ended}, seen: now, key: key}
+		peer: peerOf(r), browser: words.Browser(r.UserAgent()), began: now, expires: now.Add(sessionTime), ended: ended}, seen: now, key: key}
 	if !c.sessions.add(s) {
 		ended()
 		return refuse(http.StatusServiceUnavailable, "Too many people are signed in. End some sessions first.")
@@ -383,20 +385,30 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 
 // A sessionRow is a line of the list of sessions.
 type sessionRow struct {
-	ID, Key, Actor, Peer string
-	Began, Seen          time.Time
-	Own                  bool
+	ID, Key, Actor, Peer, Browser string
+	Began, Seen                   time.Time
+	Own                           bool
+}
+
+// A sessionsView lists sessions.
+type sessionsView struct {
+	Rows   []sessionRow
+	All    bool // of all keys
+	Others int  // of the session's key
 }
 
 // listSessions shows the sessions of the same key; to a key that may write on every project, those of all keys.
 func (c *Console) listSessions(w http.ResponseWriter, r *http.Request, s *session) error {
-	rows := []sessionRow{}
+	v, key := sessionsView{All: c.sees(s) == ""}, s.Key().ID
 	for _, o := range c.sessions.list(c.sees(s)) {
 		o.mu.Lock()
-		rows = append(rows, sessionRow{o.id, o.key.Name, o.actor, o.peer.String(), o.began, o.seen, o == s})
+		v.Rows = append(v.Rows, sessionRow{o.id, o.key.Name, o.actor, o.peer.String(), o.browser, o.began, o.seen, o == s})
+		if o != s && o.key.ID == key {
+			v.Others++
+		}
 		o.mu.Unlock()
 	}
-	return c.render(w, r, s, http.StatusOK, "sessions", "Sessions", rows)
+	return c.render(w, r, s, http.StatusOK, "sessions", "Sessions", v)
 }
 
 // sees returns the id of the key whose sessions a session may see, "" for all.
@@ -405,6 +417,17 @@ func (c *Console) sees(s *session) string {
 		return k.ID
 	}
 	return ""
+}
+
+// endOthers ends the other sessions of the same key.
+func (c *Console) endOthers(w http.ResponseWriter, r *http.Request, s *session) error {
+	for _, o := range c.sessions.list(s.Key().ID) {
+		if o != s {
+			c.sessions.end(o)
+		}
+	}
+	s.say("All other sessions with your key have ended.")
+	return seeOther(w, r, Prefix+"sessions")
 }
 
 func (c *Console) endSession(w http.ResponseWriter, r *http.Request, s *session) error {

@@ -15,6 +15,7 @@ import (
 
 	"fingerpost/api/console/sentence"
 	"fingerpost/api/console/worddiff"
+	"fingerpost/api/console/words"
 )
 
 // A view is what every page gets.
@@ -179,6 +180,7 @@ func (c *Console) functions() template.FuncMap {
 			return group(n) + " " + word + "s"
 		},
 		"visible": visible,
+		"ago":     agoTag,
 		"commit":  c.commit,
 		"person":  func(author string) string { return visible(sentence.Person(author)) },
 	}
@@ -226,6 +228,15 @@ func timeTag(v any) template.HTML {
 	}
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("2006-01-02 15:04:05") +
 		` UTC">` + t.Format("2006-01-02 15:04:05") + ` UTC</time>`)
+}
+
+// agoTag says how long ago a time was, with the time itself in the title.
+func agoTag(v any) template.HTML {
+	t := moment(v)
+	if t.IsZero() {
+		return "–"
+	}
+	return template.HTML(`<span title="` + t.Format("2006-01-02 15:04:05") + ` UTC">` + words.Ago(t, time.Now()) + `</span>`)
 }
 
 func sizeText(n int64) string {

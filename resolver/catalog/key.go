@@ -8,6 +8,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,6 +31,39 @@ const MayAll = MayResolve | MayRead | MayWrite | MayMail | MaySecrets
 
 // Permissions are the words of a key's allow list; the index is the bit.
 var Permissions = []string{"resolve", "read", "write", "mail", "secrets", "propose"}
+
+// PermissionHelp tells people what each of the Permissions lets a key do.
+var PermissionHelp = []string{
+	"ask which project a domain leads to, and follow changes",
+	"see the configuration, the mail log and the changes, and sign in to the console",
+	"change the configuration at once, and apply proposals",
+	"send mail, and test mail servers",
+	"read the secret of tokens; with write on every project, manage keys",
+	"propose changes that somebody with write applies",
+}
+
+// A Preset is what a usual holder of a key needs.
+type Preset struct {
+	Name, Help string
+	Allow      Permission
+}
+
+// Presets are the usual kinds of holders, the most powerful first.
+var Presets = []Preset{
+	{"admin", "for people who run the service: everything, also the keys", MayAll},
+	{"editor", "for people who change projects and test their mail", MayResolve | MayRead | MayWrite | MayMail},
+	{"support", "for people who look things up and propose changes", MayResolve | MayRead | MayPropose},
+	{"service", "for programs that resolve domains and send mail", MayResolve | MayMail},
+}
+
+// PresetOf returns the preset with exactly these permissions, nil if there is none.
+func PresetOf(p Permission) *Preset {
+	i := slices.IndexFunc(Presets, func(x Preset) bool { return x.Allow == p })
+	if i < 0 {
+		return nil
+	}
+	return &Presets[i]
+}
 
 // ParsePermissions turns words into a set; unknown words are returned.
 func ParsePermissions(words []string) (p Permission, unknown []string) {

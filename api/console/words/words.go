@@ -1,0 +1,90 @@
+// Package words says times and browsers as people do: "3 hours ago", "in 12 days", "Firefox on Linux".
+//
+// What a browser is follows from its User-Agent header, which says what the browser likes: Brave and Vivaldi say that
+// they are Chrome, an iPad may say that it is a Mac, and a program may say anything. So the words help a person to
+// recognise an own session, and prove nothing. Versions are left out.
+package words
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Ago says how long ago a time was: "just now" within a minute, and also if it is yet to come.
+func Ago(t, now time.Time) string {
+	if d := now.Sub(t); d >= time.Minute {
+		return span(d) + " ago"
+	}
+	return "just now"
+}
+
+// Until says how far away a time is, "now" if it has passed.
+func Until(t, now time.Time) string {
+	switch d := t.Sub(now); {
+	case d <= 0:
+		return "now"
+	case d < time.Minute:
+		return "in less than a minute"
+	default:
+		return "in " + span(d)
+	}
+}
+
+// span says a length of time of a minute or more by its largest unit, rounded down.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{365 * day, "year"}, {60 * day, ""}, {day, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
+		switch n := int(d / unit.length); {
+		case n == 0:
+		case unit.name == "":
+			return strconv.Itoa(int(d/(30*day))) + " months"
+		case n == 1:
+			return "1 " + unit.name
+		default:
+			return strconv.Itoa(n) + " " + unit.name + "s"
+		}
+	}
+	return "a moment"
+}
+
+// A mark is what a User-Agent header has of a browser or a system. The first one decides: most browsers also name those
+// that they are compatible with.
+type mark struct{ text, name string }
+
+var (
+	browsers = []mark{{"Edg/", "Edge"}, {"EdgA/", "Edge"}, {"EdgiOS/", "Edge"}, {"OPR/", "Opera"},
+		{"SamsungBrowser/", "Samsung Internet"}, {"Firefox/", "Firefox"}, {"FxiOS/", "Firefox"}, {"CriOS/", "Chrome"},
+		{"HeadlessChrome/", "Chrome without a window"}, {"Chromium/", "Chromium"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"},
+		{"curl/", "curl"}}
+	systems = []mark{{"Android", "Android"}, {"iPhone", "an iPhone"}, {"iPad", "an iPad"}, {"Windows", "Windows"},
+		{"CrOS", "ChromeOS"}, {"Mac OS X", "macOS"}, {"Linux", "Linux"}, {"FreeBSD", "FreeBSD"}, {"OpenBSD", "OpenBSD"}}
+)
+
+// Browser says which browser sent a User-Agent header, and on which system. The words are the package's own: nothing of
+// the header is in them.
+func Browser(agent string) string {
+	browser, system := first(browsers, agent), first(systems, agent)
+	switch {
+	case agent == "":
+		return "a program that gives no name"
+	case browser == "":
+		browser = "an unknown browser"
+	}
+	if system == "" {
+		return browser
+	}
+	return browser + " on " + system
+}
+
+func first(marks []mark, agent string) string {
+	for _, m := range marks {
+		if strings.Contains(agent, m.text) {
+			return m.name
+		}
+	}
+	return ""
+}
