@@ -10,10 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/hcledit"
+	"fingerpost/resolver/catalog"
 )
 
-// The folder that init writes: commented, valid, formatted, and without a key, because each installation makes its own.
+// The folder that init writes: commented, valid, formatted, and without a key, because each installation makes its own,
+// the first one for people.
 //
 //go:embed example
 var example embed.FS
@@ -23,8 +27,8 @@ func newInit(t terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a commented example folder",
-		Long: "Writes an example config folder (projects.d when DIR is left out), .gitattributes and .gitignore. What " +
-			"exists is left alone.\n\n" +
+		Long: "Writes an example config folder (projects.d when DIR is left out) with a key for people, which is printed " +
+			"once, on stderr,\nand .gitattributes and .gitignore. What exists is left alone.\n\n" +
 			"With --ci it also writes what checks the files in git, at the top of the repository: a pre-commit hook, and " +
 			"jobs for pull\n" +
 			"requests on GitHub and GitLab. A folder that has config files already gets these alone.",
@@ -90,8 +94,29 @@ func initDir(t terminal, dir string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.err, "next: fingerpost keys create my-service --allow resolve --config %s, then fingerpost serve "+
-		"--config %s\n", shellWord(dir), shellWord(dir))
+	if err := writeFirstKey(t, dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.err, "next: fingerpost serve --config %s; a service gets a key of its own: fingerpost keys create "+
+		"my-service --allow resolve --config %[1]s\n", shellWord(dir))
+	return nil
+}
+
+// writeFirstKey makes a key with which a person signs in to the console. It is printed on stderr, because stdout lists
+// files for those who go on with them.
+func writeFirstKey(t terminal, dir string) error {
+	k := catalog.Key{Name: "admin", Allow: catalog.MayAll}
+	text, err := newKey(&k)
+	if err != nil {
+		return err
+	}
+	content := "# For people, in the console and on the command line. Each service gets a key of its own, which may less.\n" +
+		hcledit.KeyBlock(&k)
+	if err := writeNew(t, dir, configsrc.KeysFile, []byte(content)); err != nil {
+		return err
+	}
+	fmt.Fprintf(t.err, "the key %q is for people, in the console and as FINGERPOST_KEY; it cannot be shown again:\n%s\n",
+		k.Name, text)
 	return nil
 }
 
