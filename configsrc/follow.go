@@ -131,7 +131,7 @@ func (s *Source) take(ctx context.Context, texts map[string][]byte, change catal
 		return err
 	}
 	s.settled(true, through)
-	s.report(start, "followed")
+	s.report(start, "reloaded")
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (s *Source) firstTree(ctx context.Context, texts map[string][]byte, change 
 		return fmt.Errorf("store the change: %w", err)
 	}
 	s.setGeneration(generation)
-	s.report(start, "followed")
+	s.report(start, "reloaded")
 	return nil
 }
 

@@ -327,6 +327,11 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 		s.fail(err)
 		return err
 	}
+	for i, c := range accepted {
+		if !c.touched {
+			s.changed.add(c.path, change.Files[i].By)
+		}
+	}
 	s.warnings.committed(accepted, gone, s.redecode)
 	return nil
 }

@@ -111,4 +111,15 @@ func TestReloadsAreLogged(t *testing.T) {
 	}
 	reload()
 	lines("a write", "config loaded generation=1", "config reloaded generation=2", "config written generation=3")
+	if !regexp.MustCompile(`"config reloaded" generation=2 files=1 .* seconds=[0-9.e-]+ changed=1 paths=\[a\.hcl\]\n`).MatchString(log.String()) {
+		t.Errorf("the line of the save is not there:\n%s", log.String())
+	}
+
+	// Another process on the same store loads, whether or not anything has changed meanwhile.
+	again := configsrc.New(configsrc.Options{Dir: dir, Sink: r, MaxDelete: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := again.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines("a restart", "config loaded generation=1", "config reloaded generation=2", "config written generation=3",
+		"config loaded generation=3")
 }

@@ -130,7 +130,9 @@ type Source struct {
 type lookState struct {
 	lookNo    uint64
 	told      uint64 // the generation that was logged last
-	blind     bool   // there is no watch, which was logged
+	loaded    bool   // "config loaded" is in the log
+	changed   changes
+	blind     bool // there is no watch, which was logged
 	suspects  map[string]suspect
 	redecode  bool                  // the decoder has changed: decode every file again, even with the same bytes
 	byHash    bool                  // this look trusts no stamp

@@ -1,7 +1,10 @@
 package configsrc
 
 import (
+	"math"
+	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"fingerpost/configsrc/hclfile"
@@ -109,12 +112,51 @@ func (s *Source) report(start time.Time, word string) {
 	}
 	now := *st
 	s.mu.Unlock()
+	s.logReport(start, word, before, now)
+}
+
+// logReport writes a line if something has changed. The first one of a process says "loaded"; an edge has it with its
+// first tree.
+func (s *Source) logReport(start time.Time, word string, before, now Status) {
+	changed := s.changed
+	s.changed = changes{}
 	told := s.told
 	s.told = now.Generation
-	if told != now.Generation || before.Errors != now.Errors || before.State != now.State {
-		s.o.Logger.Info("config "+word, "generation", now.Generation, "files", now.Files, "projects", now.Projects,
-			"domains", now.Domains, "quarantined", now.Quarantined, "took",
-			time.Since(start).Round(10*time.Microsecond).String())
+	switch {
+	case s.o.Follow && now.Generation == 0:
+		return
+	case !s.loaded:
+		word, s.loaded = "loaded", true
+	case told == now.Generation && before.Errors == now.Errors && before.State == now.State:
+		return
+	}
+	line := []any{"generation", now.Generation, "files", now.Files, "projects", now.Projects, "domains", now.Domains,
+		"quarantined", now.Quarantined, "seconds", math.Round(time.Since(start).Seconds()*1e5) / 1e5}
+	if word != "loaded" {
+		line = append(line, "changed", changed.n, "paths", changed.paths)
+	}
+	if len(changed.commits) > 0 {
+		line = append(line, "commit", strings.Join(changed.commits, ","))
+	}
+	s.o.Logger.Info("config "+word, line...)
+}
+
+// changes are the files that were committed since the last report.
+type changes struct {
+	n       int
+	paths   []string // the first ones
+	commits []string // the first ones of those that have brought them
+}
+
+// maxLogged is how many paths, and how many commits, a line of the log has.
+const maxLogged = 5
+
+func (c *changes) add(path string, by *catalog.Author) {
+	if c.n++; len(c.paths) < maxLogged {
+		c.paths = append(c.paths, path)
+	}
+	if by != nil && by.Commit != "" && len(c.commits) < maxLogged && !slices.Contains(c.commits, by.Commit) {
+		c.commits = append(c.commits, by.Commit)
 	}
 }
 

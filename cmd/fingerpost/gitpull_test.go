@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,10 @@ func TestGitPullIsAudited(t *testing.T) {
 	}
 	if e.Action != "project.update" || e.Door != "git" || orEmpty(e.Actor) != testrig.Person || orEmpty(e.Commit) != commit {
 		t.Errorf("%+v, want it of Bob and commit %s", e, commit)
+	}
+	config, _ := r.configLines()
+	if last := config[len(config)-1]; last.Msg != "config reloaded" || last.Commit != commit || !slices.Equal(last.Paths, []string{"other.hcl"}) {
+		t.Errorf("the log says %+v, want it with commit %s", last, commit)
 	}
 	broken := g.push("gone.hcl", "project \"gone\" {\n")
 	if err := poll(testrig.Patience, func() error {

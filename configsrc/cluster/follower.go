@@ -85,6 +85,7 @@ type shown struct {
 	heardAt  time.Time // the last word of the authority; zero: none yet
 	newest   catalog.Position
 	problem  error
+	logged   string // the problem of which the log has a warning; "": none
 	netError error
 	refused  map[string]string // as reader.bad
 	stats    FollowerStats
@@ -284,6 +285,10 @@ func (f *Follower) wait(ctx context.Context, most time.Duration) {
 	}
 }
 
+// startPatience is how long an edge that starts may wait for its authority before that is worth a warning: where all
+// nodes start at once, some are later than others.
+const startPatience = 10 * time.Second
+
 // note keeps why the edge does not follow, and logs it when that changes.
 func (f *Follower) note(err error) {
 	f.mu.Lock()
@@ -295,8 +300,13 @@ func (f *Follower) note(err error) {
 		err = fmt.Errorf("%w: is %q the name that this key has in the files, and %q the name of the cluster?", f.netError,
 			f.o.Edge, f.o.Cluster)
 	}
-	before := f.problem
-	f.problem = err
+	before, logged := f.problem, f.logged
+	starting := f.heardAt.IsZero() && f.now().Sub(f.started) < startPatience
+	if f.problem = err; err == nil || starting {
+		f.logged = ""
+	} else {
+		f.logged = err.Error()
+	}
 	f.mu.Unlock()
 	switch {
 	case err == nil && before != nil:
@@ -305,7 +315,11 @@ func (f *Follower) note(err error) {
 		if f.open() {
 			f.o.Logger.Warn(openServer+": see configsrc/cluster/README.md", "edge", f.o.Edge)
 		}
-	case err != nil && (before == nil || before.Error() != err.Error()):
+	case err != nil && starting:
+		if before == nil || before.Error() != err.Error() {
+			f.o.Logger.Info("the edge waits for the cluster", "cluster", f.o.Cluster, "edge", f.o.Edge, "error", err)
+		}
+	case err != nil && err.Error() != logged:
 		f.o.Logger.Warn("the edge does not follow the cluster: it goes on with what it has", "cluster", f.o.Cluster, "edge",
 			f.o.Edge, "error", err)
 	}
