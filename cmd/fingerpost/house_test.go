@@ -27,6 +27,8 @@ var plan = map[string][]string{
 	"fingerpost/resolver/catalog": {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "golang.org/x/text/unicode/norm"},
 	// x/sys: renameat2, which package syscall lacks
 	"fingerpost/resolver/pebblefs": {"github.com/cockroachdb/pebble/v2/vfs", "golang.org/x/sys/unix"},
+	// a leaf: a step of a traced request, for every room whose steps take time
+	"fingerpost/resolver/trace": {},
 	// cbor encodes its records
 	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
 		"github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
