@@ -50,7 +50,7 @@ func TestGuides(t *testing.T) {
 			if testing.Short() && !strings.HasSuffix(file, "first-project.md") {
 				t.Skip("-short")
 			}
-			runGuide(t, steps)
+			runGuide(t, steps, t.TempDir())
 		})
 	}
 }
@@ -123,19 +123,19 @@ func (s guideStep) repeats() bool {
 		strings.HasPrefix(s.command, "fingerpost edges --url") && !strings.Contains(s.command, "--wait")
 }
 
-func runGuide(t *testing.T, steps []guideStep) {
+// runGuide runs the steps in the folder work of dir, which may have files.
+func runGuide(t *testing.T, steps []guideStep, dir string) {
 	there, back := guideAddresses(t)
-	dir := t.TempDir()
 	work, outputs := filepath.Join(dir, "work"), filepath.Join(dir, "outputs")
 	for _, d := range []string{work, outputs} {
-		if err := os.Mkdir(d, 0o755); err != nil {
+		if err := os.MkdirAll(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	shell := exec.Command("bash", "--norc", "--noprofile", "-s")
 	shell.Dir = work
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	shell.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C.UTF-8", "NO_COLOR=1",
+	shell.Env = []string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C.UTF-8", "NO_COLOR=1",
 		"GIT_CONFIG_GLOBAL=" + filepath.Join(dir, "gitconfig"),
 		"FINGERPOST_LISTEN=" + there.Replace("127.0.0.1:8080"), "FINGERPOST_OPS_LISTEN=" + there.Replace("127.0.0.1:9090"),
 		"FINGERPOST_CACHE_SIZE=8MiB"}

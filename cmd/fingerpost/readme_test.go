@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,6 +65,43 @@ func TestReadmeFlags(t *testing.T) {
 			t.Errorf("cmd/fingerpost/README.md names --%s, which no command has", m[1])
 		}
 	}
+}
+
+// TestReadmeRuns runs the commands of README.md as they are printed, in one shell, on a copy of what a fresh clone has,
+// but for "go test": the server in the background, and "go run ./cmd/fingerpost" with the binary of the tests.
+func TestReadmeRuns(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short")
+	}
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	shim := "#!/bin/sh\n[ \"$1 $2\" = 'run ./cmd/fingerpost' ] && shift 2 && exec fingerpost \"$@\"\n"
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bin", "go"), []byte(shim), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "work", "projects.d"), os.DirFS("../../projects.d")); err != nil {
+		t.Fatal(err)
+	}
+	steps := slices.DeleteFunc(guideSteps(t, string(text)), func(s guideStep) bool { return strings.HasPrefix(s.command, "go test") })
+	for i := range steps {
+		command, _, _ := strings.Cut(steps[i].command, "  #")
+		if strings.Contains(command, "fingerpost serve") {
+			command = strings.TrimSpace(command) + " 2> serve.log &\n"
+		}
+		steps[i].command = command
+		steps[i].prints = strings.TrimSpace(steps[i].prints) + "\n"
+	}
+	if len(steps) < 5 {
+		t.Errorf("README.md has only %d commands", len(steps))
+	}
+	runGuide(t, append([]guideStep{{command: "export FINGERPOST_URL=http://127.0.0.1:8080\n"}}, steps...), dir)
 }
 
 // TestReadmeShort: README.md is an introduction, so it has to be short.
