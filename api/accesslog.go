@@ -48,13 +48,14 @@ func (l *accessLog) visit(ctx *fasthttp.RequestCtx, method string, v *console.Vi
 // add writes a line, unless it is one of many about requests without a good key. more begins with the key, if there is
 // one.
 func (l *accessLog) add(ctx *fasthttp.RequestCtx, method, pattern string, took time.Duration, more []slog.Attr) {
-	if status := ctx.Response.StatusCode(); more == nil && status >= 400 && status < 500 && !l.anonymous.allow(time.Now()) {
+	status := ctx.Response.StatusCode()
+	if more == nil && status >= 400 && status < 500 && !l.anonymous.allow(time.Now()) {
 		return
 	}
 	attrs := append([]slog.Attr{
 		slog.String("method", method),
 		slog.String("path", pattern),
-		slog.Int("status", ctx.Response.StatusCode()),
+		slog.Int("status", status),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000), // text and JSON alike
 		slog.String("request_id", web.RequestID(ctx)),
 	}, more...)

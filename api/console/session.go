@@ -318,7 +318,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := time.Now()
 	s := &session{signIn: signIn{id: random()[:12], secret: random(), token: random(), text: text, actor: actor,
-		peer: peerOf(r), browser: words.Browser(r.UserAgent()), began: now, expires: now.Add(sessionTime), ended: ended}, seen: now, key: key}
+		peer: peerOf(r), browser: words.Browser(r.UserAgent()), began: now, expires: now.Add(sessionTime), ended: ended},
+		seen: now, key: key}
 	if !c.sessions.add(s) {
 		ended()
 		return refuse(http.StatusServiceUnavailable, "Too many people are signed in. End some sessions first.")

@@ -42,7 +42,8 @@ func serve(ctx context.Context, t terminal, f *serveFlags) error {
 		return err
 	}
 	if f.Terminal = isTerminal(t.out); f.ConsoleLink && !f.Terminal {
-		return usage("--console-link prints a link that lets its first reader do everything, so it needs a terminal as stdout")
+		return usage("--console-link prints a link with which its first reader may do everything: it needs a terminal as " +
+			"stdout")
 	}
 	if _, err := os.Stat(f.Files.Config); err != nil && !f.Cluster.IsEdge() {
 		return fmt.Errorf("open config folder %s: %w (\"fingerpost init\" writes an example)", f.Files.Config,

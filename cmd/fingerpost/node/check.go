@@ -89,10 +89,10 @@ func (o *Options) CheckCluster(set func(flag string) bool) []string {
 			say(set(name), "--follow and --%s contradict each other: an edge has no config folder, its files come from the "+
 				"authority", name)
 		}
-		say(set("console-link"), "--follow and --console-link contradict each other: the authority would not know the key of such "+
-			"a session; sign in with a key of its files")
-		say(set("mail-sink"), "--follow and --mail-sink contradict each other: the authority sends the mail of an edge, so give "+
-			"--mail-sink there")
+		say(set("console-link"), "--follow and --console-link contradict each other: the authority would not know the key "+
+			"of such a session; sign in with a key of its files")
+		say(set("mail-sink"), "--follow and --mail-sink contradict each other: the authority sends the mail of an edge, so "+
+			"give --mail-sink there")
 		say(o.Cluster.EdgeName == "", "--follow needs --edge-name NAME, as an edge block in the files has it")
 		wrong := catalog.CheckEdgeName(o.Cluster.EdgeName)
 		say(o.Cluster.EdgeName != "" && wrong != "", "--edge-name %q: %s", o.Cluster.EdgeName, wrong)
