@@ -67,7 +67,7 @@ type noun struct {
 	create, remove string
 	of             string // the object, after "of"
 	fields         []catalog.Field
-	special        func(*writer) bool // says an update that has a verb of its own, else nothing; nil: none has
+	special        func(*writer, *noun) bool // says an update that has a verb of its own, else nothing; nil: none has
 }
 
 var nouns = map[string]noun{

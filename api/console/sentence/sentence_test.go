@@ -38,6 +38,8 @@ func TestSentences(t *testing.T) {
 		{"project.update", "acme", `[{"field":"name","before":"Acme","after":"Acme Shop"}]`, "Ada Lovelace renamed Acme to Acme Shop"},
 		{"project.update", "shop", `[{"field":"slug","before":"acme","after":"shop"},{"field":"name","before":"Acme","after":"Shop"}]`,
 			"Ada Lovelace renamed Acme to Shop (slug shop)"},
+		{"project.update", "acme", `[{"field":"name","before":"Acme","after":"Shop"},{"field":"description","before":"a","after":"b"}]`,
+			"Ada Lovelace renamed Acme to Shop, and changed “Description”"},
 		{"project.update", "shop", `[{"field":"slug","before":"acme","after":"shop"}]`,
 			"Ada Lovelace gave Acme the slug shop, before: acme"},
 		{"project.update", "acme", `[{"field":"status","before":"ACTIVE","after":"SUSPENDED"}]`, "Ada Lovelace suspended Acme"},

@@ -130,16 +130,22 @@ func (w *writer) count(field, what string) string {
 }
 
 // project tells of a project's new name, slug, status or label.
-func (w *writer) project() bool {
+func (w *writer) project(n *noun) bool {
 	name, slug := w.change("name"), w.change("slug")
 	switch {
-	case name != nil && w.only("name", "slug"):
+	case name != nil:
 		w.say(" renamed ")
 		w.strong(value(name.Before))
 		w.say(" to ")
 		w.out = append(w.out, Part{Text: value(name.After), Project: w.id()})
 		if slug != nil {
 			w.text(" (slug " + value(slug.After) + ")")
+		}
+		rest := slices.DeleteFunc(slices.Clone(w.e.Changes), func(c client.AuditChange) bool {
+			return c.Field == "name" || c.Field == "slug"
+		})
+		if len(rest) > 0 {
+			w.text(", and changed " + fieldList(n, rest))
 		}
 	case slug != nil && w.only("slug"):
 		w.say(" gave %p the slug ")
@@ -198,7 +204,7 @@ func (w *writer) label() bool {
 }
 
 // domain tells of a domain that is primary, or switched on or off.
-func (w *writer) domain() bool {
+func (w *writer) domain(*noun) bool {
 	switch {
 	case w.only("active") && w.after("active") == "yes":
 		w.say(" activated the domain %o of %p")
@@ -215,7 +221,7 @@ func (w *writer) domain() bool {
 }
 
 // key tells what a key may do, where, and how long.
-func (w *writer) key() bool {
+func (w *writer) key(*noun) bool {
 	switch {
 	case w.only("allow"):
 		w.say(" changed what the key %o may do, from ")
@@ -248,7 +254,7 @@ func (w *writer) id() int64 {
 
 // update tells of changed fields.
 func (w *writer) update(n *noun) {
-	if n.special != nil && n.special(w) {
+	if n.special != nil && n.special(w, n) {
 		return
 	}
 	switch len(w.e.Changes) {
@@ -258,25 +264,26 @@ func (w *writer) update(n *noun) {
 		w.oneField(n, &w.e.Changes[0])
 	default:
 		w.say(" changed ")
-		w.text(w.fieldList(n))
+		w.text(fieldList(n, w.e.Changes))
 		w.say(" of " + n.of)
 	}
 }
 
-func (w *writer) fieldList(n *noun) string {
-	if len(w.e.Changes) > maxNamed {
-		return strconv.Itoa(len(w.e.Changes)) + " values"
+// fieldList names the fields of changes, or says how many they are.
+func fieldList(n *noun, changes []client.AuditChange) string {
+	if len(changes) > maxNamed {
+		return strconv.Itoa(len(changes)) + " values"
 	}
 	var b strings.Builder
-	for i := range w.e.Changes {
+	for i := range changes {
 		switch {
 		case i == 0:
-		case i == len(w.e.Changes)-1:
+		case i == len(changes)-1:
 			b.WriteString(" and ")
 		default:
 			b.WriteString(", ")
 		}
-		b.WriteString(n.label(w.e.Changes[i].Field))
+		b.WriteString(n.label(changes[i].Field))
 	}
 	return b.String()
 }
