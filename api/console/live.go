@@ -26,6 +26,7 @@ type liveView struct {
 	Waiting   int64
 	Attempts  int64
 	Edges     []edgeRow
+	NoEdges   string // why the state of the edges is not known; "": it is
 	Clustered bool
 	Git       *GitState
 	Hour      *hour.Charts // nil: not shown
@@ -68,7 +69,10 @@ func (c *Console) liveNow(ctx context.Context, s *session, before *Figures, sinc
 	}
 	if c.o.Cluster {
 		edges, err := c.api(s).Edges(ctx)
-		v.Clustered, v.Edges = err == nil, edgeRows(edges, v.Hour)
+		if v.Clustered = true; err != nil {
+			v.NoEdges = reason(err)
+		}
+		v.Edges = edgeRows(edges, v.Hour)
 	}
 	return v
 }
@@ -90,7 +94,7 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 	events := c.feed(ctx, s)
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
-	key := s.text
+	key, whole := s.text, s.Key().Everything
 	last, at := (*Figures)(nil), time.Now()
 	shown := shown{parts: map[string]string{}}
 	for {
@@ -118,7 +122,8 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 				break wait
 			}
 		}
-		if k, good := c.o.Keys.Check(key); !good || !k.May(catalog.MayRead) ||
+		// A key that covers more or less than before needs another page.
+		if k, good := c.o.Keys.Check(key); !good || !k.May(catalog.MayRead) || k.Everything != whole ||
 			c.sessions.with(s.secret) == nil {
 			fmt.Fprint(w, "event: ended\ndata: \n\n")
 			_ = flush.Flush()
@@ -150,6 +155,9 @@ func (c *Console) news(shown *shown, v *liveView) []byte {
 	if v.Hour != nil && v.Hour.Steps != shown.steps {
 		out.Write(c.chartEvents(v.Hour))
 		shown.steps = v.Hour.Steps
+	}
+	if out.Len() == 0 {
+		out.WriteString(":\n\n") // writing tells whether the browser is still there
 	}
 	return out.Bytes()
 }

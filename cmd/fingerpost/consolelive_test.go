@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -158,51 +159,99 @@ func TestConsoleEdges(t *testing.T) {
 	}
 }
 
-// A stream of a key that covers one project has no figures of all projects.
-func TestConsoleStreamOfAProjectKey(t *testing.T) {
+// A liveStream is an open stream of the Live page.
+type liveStream struct {
+	status int
+	body   io.ReadCloser
+	said   strings.Builder
+}
+
+// liveStreams signs in with a key and opens streams of the Live page with the session.
+func (r *rig) liveStreams(key string) (open func() *liveStream) {
+	r.t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	form := url.Values{"key": {key}, "name": {"Ada"}, "email": {"ada@example.com"}}
+	signIn, err := http.NewRequest(http.MethodPost, r.url+"/console/sign-in", strings.NewReader(form.Encode()))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	signIn.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	signIn.Header.Set("Sec-Fetch-Site", "same-origin")
+	signedIn, err := client.Do(signIn)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	signedIn.Body.Close()
+	return func() *liveStream {
+		r.t.Helper()
+		stream, err := http.NewRequest(http.MethodGet, r.url+"/console/live/stream", nil)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, cookie := range signedIn.Cookies() {
+			stream.AddCookie(cookie)
+		}
+		res, err := client.Do(stream)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.t.Cleanup(func() { res.Body.Close() })
+		return &liveStream{status: res.StatusCode, body: res.Body}
+	}
+}
+
+// until reads until the stream has said something, and returns all that it has said.
+func (s *liveStream) until(t *testing.T, want string) string {
+	t.Helper()
+	part := make([]byte, 32<<10)
+	for !strings.Contains(s.said.String(), want) {
+		n, err := s.body.Read(part)
+		if s.said.Write(part[:n]); err != nil {
+			t.Fatalf("%v, and %q does not stand in %q", err, want, s.said.String())
+		}
+	}
+	return s.said.String()
+}
+
+// A stream of a key that covers one project has no figures of all projects, and a stream ends when its key does not
+// cover every project any more.
+func TestConsoleStreamsOfKeys(t *testing.T) {
 	t.Parallel()
 	files, admin, shopOnly := consoleFiles(1)
 	r := newRig(t, files)
-	read := func(key string) string {
-		t.Helper()
-		form := url.Values{"key": {key}, "name": {"Ada"}, "email": {"ada@example.com"}}
-		signIn, err := http.NewRequest(http.MethodPost, r.url+"/console/sign-in", strings.NewReader(form.Encode()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		signIn.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		signIn.Header.Set("Sec-Fetch-Site", "same-origin")
-		client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		res, err := client.Do(signIn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		stream, err := http.NewRequest(http.MethodGet, r.url+"/console/live/stream", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, cookie := range res.Cookies() {
-			stream.AddCookie(cookie)
-		}
-		if res, err = client.Do(stream); err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		var all strings.Builder
-		part := make([]byte, 32<<10)
-		for !strings.Contains(all.String(), "event: figures\n") || !strings.HasSuffix(all.String(), "\n\n") {
-			n, err := res.Body.Read(part)
-			if all.Write(part[:n]); err != nil {
-				t.Fatalf("%v after %q", err, all.String())
-			}
-		}
-		return all.String()
+	whole := r.liveStreams(admin)()
+	whole.until(t, "event: state\n")
+	part := r.liveStreams(shopOnly)().until(t, "\n:\n") // nothing is new
+	if strings.Contains(part, "event: state\n") || strings.Contains(part, "event: chart") || strings.Contains(part, "resolves a second") {
+		t.Errorf("a key of one project is sent\n%s", part)
 	}
-	if text := read(admin); !strings.Contains(text, "event: state\n") {
-		t.Errorf("an admin is sent\n%s", text)
+	r.put("key-admin.hcl", strings.Replace(files["key-admin.hcl"], "allow = ", "projects = [\"acme\"]\n  allow = ", 1))
+	whole.until(t, "event: ended\n")
+}
+
+// Streams that browsers have left make room for others, also those that have nothing to tell.
+func TestConsoleStreamsThatWereLeft(t *testing.T) {
+	t.Parallel()
+	files, _, shopOnly := consoleFiles(1)
+	open := newRig(t, files).liveStreams(shopOnly)
+	var all []*liveStream
+	for {
+		s := open()
+		if s.status != http.StatusOK {
+			break
+		}
+		all = append(all, s)
+		s.until(t, "event: figures\n")
 	}
-	if text := read(shopOnly); strings.Contains(text, "event: state\n") || strings.Contains(text, "event: chart") || strings.Contains(text, "resolves a second") {
-		t.Errorf("a key of one project is sent\n%s", text)
+	for _, s := range all {
+		s.body.Close()
+	}
+	if err := poll(testrig.Patience, func() error {
+		if s := open(); s.status != http.StatusOK {
+			return fmt.Errorf("%d streams were left, and the next one is answered %d", len(all), s.status)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
 	}
 }

@@ -29,6 +29,14 @@ func TestLane(t *testing.T) {
 	}
 }
 
+// A name cannot turn a text around, and what is not to be seen is seen.
+func TestHiddenCharacters(t *testing.T) {
+	c := chart.Chart{Title: "a\u202eb\u200bc\r\n\u2028d", Step: step, Lines: []chart.Figure{{}}}
+	if svg := string(c.SVG()); !strings.Contains(svg, "a\ufffdb\ufffdc\ufffd\ufffd\ufffdd") {
+		t.Errorf("%+q", svg)
+	}
+}
+
 // The table has the numbers of the chart, by minute, the newest first.
 func TestTable(t *testing.T) {
 	c := chart.Chart{Unit: chart.Count, Step: step, End: end}

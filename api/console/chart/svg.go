@@ -68,10 +68,11 @@ func open(b *bytes.Buffer, height int, text string) {
 	fmt.Fprintf(b, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, width, height, escape(text))
 }
 
-// escape returns a text for SVG, which has no characters that XML does not have.
+// escape returns a text for SVG. Characters that XML does not have, that are not to be seen, or that turn the direction
+// of a text around, are shown as one that is seen.
 func escape(text string) string {
 	return template.HTMLEscapeString(strings.Map(func(r rune) rune {
-		if r < 0x20 && r != '\t' && r != '\n' || r >= 0xd800 && r < 0xe000 || r == 0xfffe || r == 0xffff {
+		if r == 0xfffe || r == 0xffff || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Cs, unicode.Zl, unicode.Zp) {
 			return unicode.ReplacementChar
 		}
 		return r
