@@ -75,7 +75,7 @@ func (o *Server) mailMetrics(gauge func(name, help string,
 			}),
 		gauge("fingerpost_mail_disk_low", "1 while the disk has too little room for mail: sends are refused.",
 			func() float64 { return boolValue(o.Mail.Counts().LowDisk != "") }),
-		gauge("fingerpost_mail_stopped_mails", "Mails of those projects that wait.", func() (n float64) {
+		gauge("fingerpost_mail_stopped_mails", "Mails that wait in projects whose mail has stopped.", func() (n float64) {
 			for _, stopped := range o.Mail.Stopped() {
 				n += float64(stopped.Waiting)
 			}
@@ -83,7 +83,7 @@ func (o *Server) mailMetrics(gauge func(name, help string,
 		}),
 		gauge("fingerpost_mail_attempts_running", "Attempts to send a mail that are under way.",
 			func() float64 { return float64(o.Mail.Counts().Attempts) }),
-		gauge("fingerpost_mail_log_gaps", "Damaged stores whose mail could not be had back whole, or not yet.",
+		gauge("fingerpost_mail_log_gaps", "Damaged stores whose mail was not recovered whole, or is not yet.",
 			func() (n float64) {
 				for _, gap := range o.Resolver.MailGaps() {
 					n += boolValue(!gap.Complete)
