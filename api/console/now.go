@@ -1,11 +1,87 @@
 package console
 
-import "net/http"
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"fingerpost/api/client"
+	"fingerpost/api/console/hour"
+	"fingerpost/api/console/now"
+	"fingerpost/configsrc"
+)
+
+// A nowView is what needs a person, and how it is.
+type nowView struct {
+	Items  []now.Item
+	Whole  bool              // the key covers every project
+	Files  *configsrc.Status // nil: not for this key
+	Charts []*hour.Chart
+}
 
 // now answers the start page. Links to a look-up of the time when that was the start page still lead there.
 func (c *Console) now(w http.ResponseWriter, r *http.Request, s *session) error {
 	if domain := r.FormValue("domain"); domain != "" {
 		return seeOther(w, r, link(Prefix+"lookup", "domain", domain))
 	}
-	return c.render(w, r, s, http.StatusOK, "now", "Now", nil)
+	facts := c.facts(r.Context(), s)
+	return c.render(w, r, s, http.StatusOK, "now", "Now", nowView{Items: now.Items(facts), Whole: facts.May.Everything,
+		Files: facts.Files, Charts: c.nowCharts(s)})
+}
+
+// facts collects what the session's key may know of the present state.
+func (c *Console) facts(ctx context.Context, s *session) *now.Facts {
+	k, may, api := s.Key(), c.may(s), c.client(s, "")
+	f := &now.Facts{Time: time.Now(), May: now.May{Write: may.Save, Edit: may.Edit, Everything: k.Everything, Key: k.Name}}
+	if p := c.problemsOf(s); p.Whole {
+		f.Files, f.Store, f.Git = &p.Status, p.Store, (*now.Git)(p.Git)
+	}
+	c.stoppedMail(ctx, s, f)
+	if c.o.Cluster && k.Everything {
+		f.Edges, _ = api.Edges(ctx) // an edge that cannot be asked tells nothing
+	}
+	if may.Keys {
+		f.Keys, _ = api.Keys(ctx)
+	} else if !k.ExpiresAt.IsZero() {
+		f.Keys = []client.Key{{Name: k.Name, ExpiresAt: k.ExpiresAt.UTC().Format("2006-01-02T15:04:05")}}
+	}
+	if c.o.Git && may.Edit {
+		f.Proposals, _ = api.Proposals(ctx)
+	}
+	return f
+}
+
+const (
+	maxStopped = 4   // projects whose mail has stopped that are told one by one
+	maxTried   = 200 // of which a key for some projects is asked whether it covers them
+)
+
+// stoppedMail adds the projects of the key whose mail has stopped.
+func (c *Console) stoppedMail(ctx context.Context, s *session, f *now.Facts) {
+	if c.o.Mail == nil || c.o.Edge { // the authority sends
+		return
+	}
+	if f.May.Everything {
+		f.MailRoom = c.o.Mail.Counts().LowDisk
+	}
+	api := c.client(s, "")
+	for i, x := range c.o.Mail.Stopped() {
+		if i >= maxTried && !f.May.Everything {
+			return
+		}
+		if f.May.Everything && len(f.Stopped) >= maxStopped {
+			f.More++
+			continue
+		}
+		p, err := api.ProjectByID(ctx, x.ProjectID)
+		if err != nil {
+			continue // not a project of this key
+		}
+		if len(f.Stopped) >= maxStopped {
+			f.More++
+			continue
+		}
+		f.Stopped = append(f.Stopped, now.Stopped{Project: x.ProjectID, Name: p.Name, Code: string(x.Code),
+			Waiting: x.Waiting, Since: x.Since})
+	}
 }

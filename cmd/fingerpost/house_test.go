@@ -104,6 +104,8 @@ var plan = map[string][]string{
 	"fingerpost/api/console/hour": {"fingerpost/api/console/chart", "fingerpost/api/ops/history"},
 	// sentence: an entry of the audit trail in words; a leaf that any page uses
 	"fingerpost/api/console/sentence": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
+	// client and configsrc: the shapes of the states that it judges
+	"fingerpost/api/console/now": {"fingerpost/api/client", "fingerpost/configsrc"},
 	// hclfile: which name a wrong one was meant to be
 	"fingerpost/api/console/pasted": {"fingerpost/configsrc/hclfile"},
 	// a leaf: which words of two lines differ
@@ -111,7 +113,8 @@ var plan = map[string][]string{
 	// a leaf: times and browsers as people say them
 	"fingerpost/api/console/words": {},
 	// transfer: a proposal's plan, as the command prints it
-	"fingerpost/api/console": {"fingerpost/api/console/pasted", "fingerpost/api/console/chart", "fingerpost/api/console/hour",
+	"fingerpost/api/console": {"fingerpost/api/console/now", "fingerpost/api/console/pasted", "fingerpost/api/console/chart",
+		"fingerpost/api/console/hour",
 		"fingerpost/api/ops/history", "fingerpost/api/console/sentence", "fingerpost/api/console/worddiff", "fingerpost/api/console/words",
 		"fingerpost/api/transfer",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},

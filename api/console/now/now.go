@@ -1,0 +1,319 @@
+// Package now says what needs a person at this moment: one sentence for each thing, the worst first, with the page that
+// helps. It is what the start page of the console shows.
+//
+// What it promises. Nothing is in the list that a person need not do something about, and an empty list is good news. A
+// button leads only where the key may go, and says only what the key may do. It asks nobody: it judges Facts.
+//
+// What it does not do. It does not decide what a key may know: what is left out of the Facts is not told.
+package now
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fingerpost/api/client"
+	"fingerpost/configsrc"
+)
+
+// Kinds of items.
+const (
+	Bad  = "bad"  // something does not work
+	Warn = "warn" // something will not work, or waits for a decision
+)
+
+// An Item is one thing that needs a person.
+type Item struct {
+	Kind   string
+	Text   string    // a sentence
+	Detail string    // what a system said about it; ""
+	Since  time.Time // zero: not known
+	To, Do string    // the path of the page that helps, and what to do there
+}
+
+// Facts are what is known. What does not concern a key is left out.
+type Facts struct {
+	Time      time.Time
+	Files     *configsrc.Status // nil: not for this key
+	Store     string            // why the store on disk is not in use, or ""
+	Git       *Git
+	MailRoom  string // why new mail is refused, or ""
+	Stopped   []Stopped
+	More      int // projects whose mail has stopped and that Stopped does not have
+	Edges     []client.Edge
+	Keys      []client.Key
+	Proposals []client.Proposal
+	May       May
+}
+
+// May is what the key may do.
+type May struct {
+	Write      bool
+	Edit       bool // write or propose
+	Everything bool // it covers every project
+	Key        string
+}
+
+// Git is the state of the repository of the files.
+type Git struct {
+	Branch, Head           string
+	Ahead, Behind, Pending int
+	Errors                 []string
+	Conflict               string
+	Overruled              []string
+}
+
+// Stopped is a project whose mail waits until a person changes something.
+type Stopped struct {
+	Project    int64
+	Name, Code string
+	Waiting    int
+	Since      time.Time
+}
+
+const (
+	maxEach   = 4 // items of a kind that are told one by one
+	soon      = 14 * 24 * time.Hour
+	lagging   = 10 * time.Second
+	problems  = "/console/problems"
+	proposals = "/console/proposals"
+)
+
+// Items lists what needs a person.
+func Items(f *Facts) []Item {
+	var l list
+	if f.Files != nil {
+		l.files(f)
+	}
+	if f.Git != nil {
+		l.git(f.Git)
+	}
+	l.mail(f)
+	l.edges(f.Edges)
+	l.keys(f)
+	l.proposals(f)
+	slices.SortStableFunc(l.items, func(a, b Item) int { return cmp.Compare(a.Kind, b.Kind) }) // bad, warn
+	return l.items
+}
+
+type list struct{ items []Item }
+
+func (l *list) add(kind, text, detail, to, do string) {
+	l.items = append(l.items, Item{Kind: kind, Text: text, Detail: detail, To: to, Do: do})
+}
+
+func (l *list) files(f *Facts) {
+	st := f.Files
+	if st.Held != nil {
+		do := "See what it removes"
+		if f.May.Write {
+			do = "Look and decide"
+		}
+		l.add(Bad, "A reload of the files is held back: it would remove "+plural(st.Held.Projects, "project")+" and "+
+			plural(st.Held.Domains, "domain")+".", st.Held.Reason, problems, do)
+		l.items[len(l.items)-1].Since = st.Held.Since
+	}
+	if st.Error != "" {
+		l.add(Bad, "The files could not be read; what was read before is served.", st.Error, problems, "See the problem")
+	}
+	if st.Errors > 0 {
+		served := "."
+		if st.Quarantined > 0 {
+			served = "; what " + plural(st.Quarantined, "file") + " said before is served."
+		}
+		l.add(Bad, "The files have "+plural(st.Errors, "error")+served, first(st, "error"), problems, "See where")
+	}
+	if st.Warnings > 0 {
+		l.add(Warn, "The files have "+plural(st.Warnings, "warning")+".", first(st, "warning"), problems, "See where")
+	}
+	if st.LowDisk != "" {
+		l.add(Bad, "The disk is nearly full: changes are refused until there is room.", st.LowDisk, problems,
+			"See the problem")
+	}
+	if f.Store != "" {
+		l.add(Bad, "The store on disk is not in use: look-ups go on from memory, changes are refused.", f.Store, problems,
+			"See the problem")
+	}
+}
+
+// first is the first problem of a severity, with its line.
+func first(st *configsrc.Status, severity string) string {
+	for _, p := range st.Problems {
+		if fmt.Sprint(p.Severity) != severity {
+			continue
+		}
+		if p.File == "" {
+			return p.Summary
+		}
+		return p.File + ":" + strconv.Itoa(p.Start.Line) + ": " + p.Summary
+	}
+	return ""
+}
+
+func (l *list) git(g *Git) {
+	if g.Conflict != "" {
+		l.add(Bad, "Git needs a person: until then nothing is pulled or pushed.", g.Conflict, problems, "See what to do")
+	}
+	for _, e := range g.Errors[:min(maxEach, len(g.Errors))] {
+		l.add(Bad, "Git does not work; the service goes on.", e, problems, "See the problem")
+	}
+	if g.Behind > 0 && g.Conflict == "" {
+		l.add(Warn, "The git server has "+plural(g.Behind, "commit")+" that "+isAre(g.Behind)+" not live here yet.", "",
+			"/console/live", "See the state")
+	}
+	if n := len(g.Overruled); n > 0 {
+		l.add(Warn, plural(n, "change")+" "+isAre(n)+" set aside: a person's commit changed the same, and won.", "", problems,
+			"See them")
+	}
+}
+
+const suspended = "PROJECT_SUSPENDED"
+
+// why says in words what a project's mail waits for.
+var why = map[string]string{
+	"SMTP_AUTH_FAILED":         "its mail server refuses the user name or the password",
+	"SMTP_AUTH_REQUIRED":       "its mail server asks for a user name and a password",
+	"SMTP_HOST_NOT_FOUND":      "the name of its mail server is not known",
+	"SMTP_CONNECTION_REFUSED":  "its mail server refuses the connection",
+	"SMTP_CONNECTION_FAILED":   "its mail server cannot be reached",
+	"SMTP_TIMEOUT":             "its mail server does not answer",
+	"SMTP_TLS_NOT_OFFERED":     "its mail server offers no encryption",
+	"SMTP_TLS_FAILED":          "the encryption with its mail server fails",
+	"SMTP_CERTIFICATE_INVALID": "the certificate of its mail server is not good",
+	"SMTP_SENDER_REFUSED":      "its mail server refuses the sender's address",
+	"SMTP_ADDRESS_NOT_ALLOWED": "this service may not connect to its mail server",
+	"SMTP_NOT_CONFIGURED":      "it has no SMTP config",
+	"UNAVAILABLE":              "a secret of its SMTP config cannot be opened",
+	suspended:                  "it is suspended",
+}
+
+func (l *list) mail(f *Facts) {
+	if f.MailRoom != "" {
+		l.add(Bad, "New mail is refused until there is room.", f.MailRoom, "/console/mail", "See the queue")
+	}
+	for _, s := range f.Stopped {
+		text := "No mail of " + s.Name + " is sent: " + cmp.Or(why[s.Code], "see the code") + "."
+		detail := s.Code
+		if s.Waiting > 0 {
+			detail += ", " + plural(s.Waiting, "mail") + " " + map[bool]string{true: "waits", false: "wait"}[s.Waiting == 1]
+		}
+		id := strconv.FormatInt(s.Project, 10)
+		to, do := "/console/mail?project="+id, "See its mail"
+		switch {
+		case f.May.Edit && s.Code == suspended:
+			to, do = "/console/edit?kind=project&project="+id, "Change its status"
+		case f.May.Edit:
+			to, do = "/console/edit?kind=smtp-config&project="+id, "Mend the SMTP config"
+		}
+		l.add(Bad, text, detail, to, do)
+		l.items[len(l.items)-1].Since = s.Since
+	}
+	if f.More > 0 {
+		l.add(Bad, "The mail of "+plural(f.More, "more project")+" is stopped, too.", "", "/console/mail", "See them")
+	}
+}
+
+func (l *list) edges(edges []client.Edge) {
+	for _, e := range edges {
+		behind := time.Duration(e.LagMS * float64(time.Millisecond))
+		silent := time.Duration(e.BeatAgeMS * float64(time.Millisecond))
+		switch {
+		case e.Version == "":
+			l.add(Bad, "The edge "+e.Name+" is missing: it was not heard since this server started.", "", "/console/live",
+				"See the edges")
+		case !e.Ready && silent >= lagging:
+			l.add(Bad, "The edge "+e.Name+" is missing: it was last heard "+about(silent)+" ago.", e.Problem, "/console/live",
+				"See the edges")
+		case !e.Ready:
+			l.add(Bad, "The edge "+e.Name+" is not ready.", e.Problem, "/console/live", "See the edges")
+		case !e.Current && behind >= lagging:
+			l.add(Bad, "The edge "+e.Name+" answers from what was true "+about(behind)+" ago.", e.Problem, "/console/live",
+				"See the edges")
+		case e.Problem != "":
+			l.add(Warn, "The edge "+e.Name+" reports a problem.", e.Problem, "/console/live", "See the edges")
+		}
+	}
+}
+
+func (l *list) keys(f *Facts) {
+	for i := range f.Keys {
+		k := &f.Keys[i]
+		end, err := time.Parse("2006-01-02T15:04:05.999999", strings.TrimSuffix(k.ExpiresAt, "Z"))
+		if err != nil || end.Before(f.Time) || end.Sub(f.Time) > soon {
+			continue
+		}
+		name, to, do := "The key "+k.Name, "/console/keys", "See the keys"
+		if k.Name == f.May.Key {
+			name = "Your key " + k.Name
+		}
+		if !f.May.Everything {
+			to, do = "", ""
+		}
+		l.add(Warn, name+" ends in "+about(end.Sub(f.Time))+".", "", to, do)
+	}
+}
+
+func (l *list) proposals(f *Facts) {
+	if !f.May.Edit {
+		return
+	}
+	do, told, more := "Read it", 0, 0
+	if f.May.Write {
+		do = "Read and decide"
+	}
+	for i := range f.Proposals {
+		p := &f.Proposals[i]
+		if !f.May.Write && (p.Key == nil || *p.Key != f.May.Key) {
+			continue
+		}
+		if told++; told > maxEach {
+			more++
+			continue
+		}
+		who, _, _ := strings.Cut(p.Author, " <")
+		text := who + " proposes: " + cmp.Or(p.Title, p.Name)
+		if !f.May.Write {
+			text = "Your proposal waits for a person who may apply it: " + cmp.Or(p.Title, p.Name)
+		}
+		detail := ""
+		if !p.Mergeable {
+			detail = "It conflicts with what is live."
+		}
+		l.add(Warn, text+".", detail, proposals+"/"+url.PathEscape(p.Name), do)
+	}
+	if more > 0 {
+		l.add(Warn, plural(more, "more proposal")+" "+map[bool]string{true: "waits", false: "wait"}[more == 1]+".", "",
+			proposals, "See them")
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// about is a time in one unit.
+func about(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return plural(int(d.Hours()/24), "day")
+	case d >= 2*time.Hour:
+		return plural(int(d.Hours()), "hour")
+	case d >= 2*time.Minute:
+		return plural(int(d.Minutes()), "minute")
+	}
+	return plural(int(d.Seconds()), "second")
+}

@@ -1,0 +1,82 @@
+package now_test
+
+import (
+	"testing"
+	"time"
+
+	"fingerpost/api/client"
+	"fingerpost/api/console/now"
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/hclfile"
+)
+
+var at = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+
+func TestItems(t *testing.T) {
+	t.Parallel()
+	admin := now.May{Write: true, Edit: true, Everything: true, Key: "admin"}
+	reader := now.May{Key: "reader"}
+	proposer := now.May{Edit: true, Key: "carol"}
+	carol := "carol"
+	broken := &configsrc.Status{Errors: 2, Quarantined: 1, Problems: hclfile.Diagnostics{{Severity: hclfile.Error, File: "acme.hcl",
+		Start: hclfile.Pos{Line: 5}, Summary: "unknown status"}}}
+	f := func(name string, facts now.Facts, want ...now.Item) {
+		t.Helper()
+		facts.Time = at
+		got := now.Items(&facts)
+		if len(got) != len(want) {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+			return
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("%s: %+v, want %+v", name, got[i], want[i])
+			}
+		}
+	}
+	f("nothing", now.Facts{May: admin})
+	f("all good", now.Facts{May: admin, Files: &configsrc.Status{Files: 3}, Git: &now.Git{Branch: "main", Ahead: 2, Pending: 1},
+		Edges: []client.Edge{{Name: "lisbon", Version: "1", Ready: true, LagMS: 900}},
+		Keys:  []client.Key{{Name: "ci", ExpiresAt: "2027-01-01T00:00:00"}, {Name: "old", ExpiresAt: "2020-01-01T00:00:00"}}})
+	f("errors", now.Facts{May: admin, Files: broken}, now.Item{Kind: now.Bad, Text: "The files have 2 errors; what 1 file said before is served.",
+		Detail: "acme.hcl:5: unknown status", To: "/console/problems", Do: "See where"})
+	held := &configsrc.Status{Held: &configsrc.Held{Reason: "more than half", Projects: 12, Domains: 1, Since: at}}
+	item := now.Item{Kind: now.Bad, Text: "A reload of the files is held back: it would remove 12 projects and 1 domain.",
+		Detail: "more than half", Since: at, To: "/console/problems", Do: "Look and decide"}
+	f("held", now.Facts{May: admin, Files: held}, item)
+	item.Do = "See what it removes"
+	f("held, for a reader", now.Facts{May: reader, Files: held}, item)
+	f("disk and store", now.Facts{Files: &configsrc.Status{LowDisk: "/data"}, Store: "broken"},
+		now.Item{Kind: now.Bad, Text: "The disk is nearly full: changes are refused until there is room.", Detail: "/data",
+			To: "/console/problems", Do: "See the problem"},
+		now.Item{Kind: now.Bad, Text: "The store on disk is not in use: look-ups go on from memory, changes are refused.",
+			Detail: "broken", To: "/console/problems", Do: "See the problem"})
+	f("git", now.Facts{Git: &now.Git{Behind: 1, Errors: []string{"no route"}, Overruled: []string{"a"}}},
+		now.Item{Kind: now.Bad, Text: "Git does not work; the service goes on.", Detail: "no route", To: "/console/problems", Do: "See the problem"},
+		now.Item{Kind: now.Warn, Text: "The git server has 1 commit that is not live here yet.", To: "/console/live", Do: "See the state"},
+		now.Item{Kind: now.Warn, Text: "1 change is set aside: a person's commit changed the same, and won.", To: "/console/problems", Do: "See them"})
+	stopped := []now.Stopped{{Project: 7, Name: "Acme", Code: "SMTP_AUTH_FAILED", Waiting: 1, Since: at}}
+	item = now.Item{Kind: now.Bad, Text: "No mail of Acme is sent: its mail server refuses the user name or the password.",
+		Detail: "SMTP_AUTH_FAILED, 1 mail waits", Since: at, To: "/console/edit?kind=smtp-config&project=7", Do: "Mend the SMTP config"}
+	f("mail", now.Facts{May: proposer, Stopped: stopped}, item)
+	item.To, item.Do = "/console/mail?project=7", "See its mail"
+	f("mail, for a reader", now.Facts{May: reader, Stopped: stopped}, item)
+	f("edges", now.Facts{Edges: []client.Edge{{Name: "a", Version: "1", Ready: true, LagMS: 130_000}, {Name: "b"},
+		{Name: "c", Version: "1", BeatAgeMS: 7_300_000}}},
+		now.Item{Kind: now.Bad, Text: "The edge a answers from what was true 2 minutes ago.", To: "/console/live", Do: "See the edges"},
+		now.Item{Kind: now.Bad, Text: "The edge b is missing: it was not heard since this server started.", To: "/console/live", Do: "See the edges"},
+		now.Item{Kind: now.Bad, Text: "The edge c is missing: it was last heard 2 hours ago.", To: "/console/live", Do: "See the edges"})
+	f("keys", now.Facts{May: admin, Keys: []client.Key{{Name: "ci", ExpiresAt: "2026-11-30T12:00:00.000000"}}},
+		now.Item{Kind: now.Warn, Text: "The key ci ends in 3 days.", To: "/console/keys", Do: "See the keys"})
+	f("own key", now.Facts{May: reader, Keys: []client.Key{{Name: "reader", ExpiresAt: "2026-11-27T18:00:00Z"}}},
+		now.Item{Kind: now.Warn, Text: "Your key reader ends in 6 hours."})
+	open := []client.Proposal{{Name: "x", Title: "Rename", Author: "Bob <b@b.example>", Mergeable: true},
+		{Name: "y", Title: "Remove", Author: "Carol <c@c.example>", Key: &carol}}
+	f("proposals", now.Facts{May: admin, Proposals: open},
+		now.Item{Kind: now.Warn, Text: "Bob proposes: Rename.", To: "/console/proposals/x", Do: "Read and decide"},
+		now.Item{Kind: now.Warn, Text: "Carol proposes: Remove.", Detail: "It conflicts with what is live.", To: "/console/proposals/y", Do: "Read and decide"})
+	f("own proposals", now.Facts{May: proposer, Proposals: open}, now.Item{Kind: now.Warn,
+		Text:   "Your proposal waits for a person who may apply it: Remove.",
+		Detail: "It conflicts with what is live.", To: "/console/proposals/y", Do: "Read it"})
+	f("proposals, for a reader", now.Facts{May: reader, Proposals: open})
+}
