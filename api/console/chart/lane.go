@@ -24,15 +24,16 @@ func (l *Lane) chart() *Chart {
 // Columns returns the heads of the cells of Table.
 func (l *Lane) Columns() []string { return l.chart().Columns() }
 
-// Table returns how far behind it was, the newest minute first, and where it was not ready.
+// Table returns how far behind it was, the newest minute first, and where it was not ready. Minutes in which it had
+// everything are left out.
 func (l *Lane) Table() []Row {
 	c := l.chart()
 	return c.rows(len(l.Lag), func(k int) (string, bool) {
-		text := c.Unit.Text(l.Lag[k])
-		if l.state(k) == "down" {
+		text, down := c.Unit.Text(l.Lag[k]), l.state(k) == "down"
+		if down {
 			text += ", not ready"
 		}
-		return text, known(l.Lag[k])
+		return text, down || l.Lag[k] > 0
 	})
 }
 

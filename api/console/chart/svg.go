@@ -176,21 +176,41 @@ func (l *Figure) last() float64 {
 	return -1
 }
 
-// minGap is how far marks stand apart: of those closer to each other only the newest is drawn.
-const minGap = 3
+// minGap is how far marks stand apart: of those closer to each other only the newest is drawn. Beyond maxTitles of them
+// none has its text: the drawing would be large, and a pointer would hardly find one of them.
+const (
+	minGap    = 3
+	maxTitles = 24
+)
 
-// drawMarks draws a dashed line for each mark.
+// drawMarks draws a dashed line for each mark, and a triangle at its foot.
 func (c *Chart) drawMarks(b *bytes.Buffer, f *frame) {
+	type drawn struct{ x, text string }
+	var all []drawn
 	before := f.right + 2*minGap
 	for i := len(c.Marks) - 1; i >= 0; i-- {
 		m := &c.Marks[i]
 		ago := max(c.End.Sub(m.Time), 0)
 		x := f.right - float64(ago)/float64(max(c.Step, time.Second))*f.dx
-		if x < f.left || before-x < minGap {
+		if x >= f.left && before-x >= minGap {
+			before = x
+			all = append(all, drawn{num(x), m.Text})
+		}
+	}
+	var lines, feet strings.Builder
+	for _, m := range all {
+		line := "M" + m.x + " " + num(f.top) + "V" + num(f.bottom)
+		foot := "M" + m.x + " " + num(f.bottom) + "l-4 6h8z"
+		if len(all) > maxTitles {
+			lines.WriteString(line)
+			feet.WriteString(foot)
 			continue
 		}
-		before = x
-		fmt.Fprintf(b, `<g class="mark"><title>%s</title><path stroke-dasharray="2 2" d="M%s %sV%s"/>`+
-			`<path d="M%s %sl-4 6h8z"/></g>`, escape(m.Text), num(x), num(f.top), num(f.bottom), num(x), num(f.bottom))
+		fmt.Fprintf(b, `<g class="mark"><title>%s</title><path stroke-dasharray="2 2" d="%s"/><path d="%s"/></g>`,
+			escape(m.text), line, foot)
+	}
+	if lines.Len() > 0 {
+		fmt.Fprintf(b, `<g class="mark"><path stroke-dasharray="2 2" d="%s"/><path d="%s"/></g>`, lines.String(),
+			feet.String())
 	}
 }
