@@ -14,12 +14,18 @@ import (
 
 // A proposalsView is a page of the list of open proposals.
 type proposalsView struct {
-	Rows                []client.Proposal
+	Rows                []proposalRow
 	All, Page, Pages    int
 	Link                string
 	Refused             *failure
 	WorkedIn            string // the proposal that the person works in, or ""
 	MayPropose, Enabled bool
+}
+
+// A proposalRow is a proposal of the list.
+type proposalRow struct {
+	client.Proposal
+	Page string // "": a person has given the branch a name that the API does not take
 }
 
 // proposals lists the open proposals that the key may see, those that were written to last first.
@@ -36,7 +42,13 @@ func (c *Console) proposals(w http.ResponseWriter, r *http.Request, s *session) 
 		})
 		v.All, v.Pages = len(list), (len(list)+pageRows-1)/pageRows
 		v.Page = max(1, min(v.Page, v.Pages))
-		v.Rows = list[min(len(list), (v.Page-1)*pageRows):min(len(list), v.Page*pageRows)]
+		for _, p := range list[min(len(list), (v.Page-1)*pageRows):min(len(list), v.Page*pageRows)] {
+			row := proposalRow{Proposal: p}
+			if proposalName.MatchString(p.Name) {
+				row.Page = Prefix + "proposals/" + p.Name
+			}
+			v.Rows = append(v.Rows, row)
+		}
 	}
 	return c.render(w, r, s, http.StatusOK, "proposals", "Proposals", v)
 }

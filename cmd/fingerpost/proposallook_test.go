@@ -119,4 +119,20 @@ func TestProposalMergedByHand(t *testing.T) {
 	if now := g.look("full", "shop"); len(now.Commits) != 1 || now.Refusal != nil {
 		t.Errorf("a new one of the name: %+v", now)
 	}
+	if subjects := g.git(g.dir, "log", "--format=%s", "main..propose/shop"); strings.Count(subjects, "\n") != 0 {
+		t.Errorf("the new one is made of %q", subjects)
+	}
+
+	// At the next start the branch of a key's proposal is removed, and the one that a person has just begun stays.
+	g.git(g.dir, "merge", "-q", "--no-ff", "-m", "merged", "propose/shop")
+	g.git(g.dir, "branch", "propose/begun", "main")
+	g.halt()
+	g.start()
+	testrig.Eventually(t, "the merged branch is gone, and the trail says why", func() bool {
+		trail := g.as("full", "", http.MethodGet, "/api/platform/audit?action=proposal.drop", "").body
+		return strings.Contains(trail, "merged by hand") && g.git(g.dir, "branch", "--list", "propose/shop") == ""
+	})
+	if g.git(g.dir, "branch", "--list", "propose/begun") == "" {
+		t.Error("the branch of a person who has just begun was removed")
+	}
 }

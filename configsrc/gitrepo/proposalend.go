@@ -182,10 +182,23 @@ func (r *Repo) dropOld(ctx context.Context, name string, since time.Time) (*Drop
 		return nil, nil
 	}
 	p := &Proposal{Name: name, Branch: strings.TrimPrefix(ref, "refs/heads/"), Commit: tip}
-	return &Dropped{name, merged}, r.dropProposal(ctx, p)
+	if merged { // the remote's branch stays: it may have commits that were added since
+		return &Dropped{name, true}, r.removeBranch(ctx, p)
+	}
+	return &Dropped{name, false}, r.dropProposal(ctx, p)
 }
 
+// dropProposal removes a proposal here and from the remote.
 func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {
+	err := r.removeBranch(ctx, p)
+	if err == nil {
+		r.send(":refs/heads/" + p.Branch)
+	}
+	return err
+}
+
+// removeBranch removes a proposal's branch, and what is kept of it.
+func (r *Repo) removeBranch(ctx context.Context, p *Proposal) error {
 	ref := "refs/heads/" + p.Branch
 	err := r.files.PatientGitTurn(ctx, func() error { // removing a ref touches git's folder
 		return r.git.ChangeRef(ctx, ref, "-d", ref, p.Commit)
@@ -201,7 +214,6 @@ func (r *Repo) dropProposal(ctx context.Context, p *Proposal) error {
 			r.o.Logger.Warn("git: a ref of a former proposal stays", "ref", formerRef(p.Name), "error", err)
 		}
 	}
-	r.send(":" + ref)
 	if err := r.o.Ledger.ChangeProposals(nil, p.Name); err != nil { // it names commits that no branch has any more
 		r.o.Logger.Warn("git: the record of a proposal stays", "proposal", p.Name, "error", err)
 	}

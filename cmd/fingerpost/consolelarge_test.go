@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/cmd/testrig"
+)
+
+// A proposal of any size, with any texts, has a page of moderate size; so has a list of any number of them.
+func TestConsoleLargeProposals(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	files, admin, shop := consoleFiles(25)
+	g := newProposalRig(t, files)
+	var large strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&large, "project \"p%04d\" {\n  name = \"P %d\"\n}\n\n", i, i)
+	}
+	g.commitAs("propose/large", map[string]string{"projects.d/large.hcl": large.String()})
+	g.git(g.work, "commit", "-q", "--amend", "-m", "<script>alert(1)</script> \u202egnp.exe \x1b[31m", "-m",
+		strings.Repeat("on and on ", 10_000))
+	g.git(g.work, "push", "-q", "-f", "origin", "edit:refs/heads/propose/large")
+	g.git(g.dir, "branch", "propose/Some/<b>Name", "propose/large")
+
+	v := newVisitor(t, g.url)
+	v.signIn(admin)
+	began := time.Now()
+	v.ask("/console/proposals/large", nil)
+	testrig.Figure(t, "the page of a proposal with 3,000 projects has %d kB, after %v", len(v.body)>>10, time.Since(began).Round(time.Millisecond))
+	v.expects(http.StatusOK, "These are the first 400 of 12\u202f003 lines.", "These are the first 400 of", "can be applied",
+		"&lt;script&gt;alert(1)&lt;/script&gt;", "\ufffdgnp.exe")
+	if len(v.body) > 200<<10 || strings.Contains(v.body, "<script>alert") || strings.ContainsAny(v.body, "\u202e\x1b") {
+		t.Errorf("the page has %d bytes: %s", len(v.body), cutMiddle(v.body, 2000))
+	}
+	if got := g.as("admin", "", http.MethodGet, proposalsPath+"/large", ""); len(got.body) > 4<<20 {
+		t.Errorf("the answer of the API has %d bytes", len(got.body))
+	}
+	v.ask("/console/proposals", nil)
+	v.expects(http.StatusOK, "2 open proposals", "is not one of a proposal", "Some/&lt;b&gt;Name")
+	for _, path := range []string{"/console/proposals/Some", "/console/proposals/..%2f..", "/console/proposals/nothing"} {
+		v.ask(path, nil)
+		v.expects(http.StatusNotFound)
+	}
+	limited := newVisitor(t, g.url)
+	limited.signIn(shop)
+	limited.ask("/console/proposals/large", nil)
+	limited.expects(http.StatusNotFound, "it touches more than your key may see")
+	limited.ask("/console/proposals", nil)
+	limited.expects(http.StatusOK, "Nothing is proposed.")
+
+	var refs strings.Builder
+	small := g.commitAs("propose/small", map[string]string{"projects.d/small.hcl": plain("small", "Small")})
+	for i := range testrig.Size(t, 1000, 60) {
+		fmt.Fprintf(&refs, "create refs/heads/propose/n%d %s\n", i, small)
+	}
+	g.git(g.dir, "fetch", "-q", g.work, "edit")
+	cmd := testrig.GitCommand(g.dir, "update-ref", "--stdin")
+	cmd.Stdin = strings.NewReader(refs.String())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	for _, page := range []string{"1", "2", "99999"} {
+		began := time.Now()
+		if v.ask("/console/proposals?page="+page, nil); v.res.StatusCode == http.StatusServiceUnavailable {
+			continue
+		}
+		testrig.Figure(t, "page %s of the list of %d proposals has %d kB, after %v", page, testrig.Size(t, 1000, 60),
+			len(v.body)>>10, time.Since(began).Round(time.Millisecond))
+		v.expects(http.StatusOK, "open proposals", "by hand", "Page ")
+		if len(v.body) > 100<<10 {
+			t.Errorf("page %s has %d bytes", page, len(v.body))
+		}
+	}
+}
