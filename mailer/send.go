@@ -286,6 +286,12 @@ func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 	log := &s.log
 	if !cut {
 		log.ErrorCode, log.ErrorMessage, log.SMTPCode = o.Code, explain(o), o.SMTPCode
+		said := log.ErrorMessage
+		if o.Class == smtp.Accepted {
+			said = o.Reply
+		}
+		log.Attempted(catalog.MailAttempt{Number: log.Attempts, At: now.UTC().Truncate(time.Microsecond),
+			Stage: string(o.Stage), Code: o.Code, SMTPCode: o.SMTPCode, Message: shortened(said)})
 	}
 	log.NextAttemptAt = time.Time{}
 	switch {
@@ -365,6 +371,16 @@ func explain(o *smtp.Outcome) string {
 		return o.Message
 	}
 	return strings.TrimSuffix(o.Message, ".") + ". The server said: " + o.Reply
+}
+
+// maxAttemptText bounds the text of an attempt in the history, in bytes.
+const maxAttemptText = 400
+
+func shortened(text string) string {
+	if len(text) > maxAttemptText {
+		text = strings.ToValidUTF8(text[:maxAttemptText], "") + "…"
+	}
+	return text
 }
 
 func earlier(a, b time.Time) time.Time {

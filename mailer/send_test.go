@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"net/mail"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,12 @@ func TestSendIsSentAndLogged(t *testing.T) {
 		TemplateCode: "WELCOME", Status: catalog.MailSent, SMTPCode: 250, MessageID: got.MessageID, ServiceName: "auth", Attempts: 1,
 		CreatedAt: noon, SentAt: noon,
 	}
-	if e := r.entry("acme", got.LogID); e != want {
+	e := r.entry("acme", got.LogID)
+	if h := e.History; len(h) != 1 || h[0].Number != 1 || !h[0].At.Equal(noon) || h[0].Stage != "eod" || h[0].Code != "" ||
+		h[0].SMTPCode != 250 || h[0].Message == "" {
+		t.Errorf("history %+v", h)
+	}
+	if e.History = nil; !reflect.DeepEqual(e, want) {
 		t.Errorf("entry %+v\nwant  %+v", e, want)
 	}
 	if _, queued, _ := r.ledger.QueuedMail(got.LogID); queued {

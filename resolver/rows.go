@@ -158,6 +158,25 @@ func AppendTemplateRow(dst []byte, t *catalog.Template) []byte {
 // TemplateETag returns the ETag of a template.
 func TemplateETag(t *catalog.Template) string { return etag(withoutTimes(AppendTemplate(nil, t))) }
 
+// AppendMailEntry appends a mail's log entry as AppendMailLog does, and the history of its attempts.
+func AppendMailEntry(dst []byte, l *catalog.MailLog) []byte {
+	dst = AppendMailLog(dst, l)
+	dst = append(dst[:len(dst)-1], `,"history":[`...)
+	for i, a := range l.History {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendObject(dst,
+			"attempt", a.Number,
+			"at", a.At,
+			"stage", nullIf(a.Stage == "", a.Stage),
+			"errorCode", nullIf(a.Code == "", string(a.Code)),
+			"smtpCode", nullIf(a.SMTPCode == 0, a.SMTPCode),
+			"message", nullIf(a.Message == "", a.Message))
+	}
+	return append(dst, "]}"...)
+}
+
 // AppendMailLog appends a mail's log entry as JSON: the specification's fields, then ours (mailer/README.md). Zero
 // times, empty texts and a reply code of 0 are null.
 func AppendMailLog(dst []byte, l *catalog.MailLog) []byte {

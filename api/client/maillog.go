@@ -34,6 +34,18 @@ type MailEntry struct {
 	Uncertain     bool    `json:"uncertain"`
 	ServiceName   string  `json:"serviceName"`
 	WaitingFor    *string `json:"waitingFor"`
+
+	History []MailAttempt `json:"history,omitempty"` // of MailLogEntry alone
+}
+
+// A MailAttempt is how one attempt with a mail has ended.
+type MailAttempt struct {
+	Attempt   int     `json:"attempt"`
+	At        string  `json:"at"`
+	Stage     *string `json:"stage"` // how far it got
+	ErrorCode *string `json:"errorCode"`
+	SMTPCode  *int    `json:"smtpCode"`
+	Message   *string `json:"message"`
 }
 
 // A LogQuery says which entries of a project's mail log are read. Empty fields do not filter.

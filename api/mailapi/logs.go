@@ -131,7 +131,7 @@ func (a *API) getMailLog(r *web.Request) error {
 		return err
 	}
 	withWait(&entry, a.mailWaitsFor(entry.ProjectID))
-	r.SucceedTagged("mail log entry found", resolver.AppendMailLog(nil, &entry), resolver.MailLogETag(&entry))
+	r.SucceedTagged("mail log entry found", resolver.AppendMailEntry(nil, &entry), resolver.MailLogETag(&entry))
 	return nil
 }
 

@@ -1,6 +1,9 @@
 package catalog
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A MailStatus is the status of a mail (mailer/README.md).
 type MailStatus string
@@ -49,7 +52,29 @@ type MailLog struct {
 	CreatedAt     time.Time
 	SentAt        time.Time // zero unless SENT
 	NextAttemptAt time.Time // zero unless PENDING or RETRYING; RETRYING without it is SENDING that outlived its request
-	WaitingFor    string    // why there is no next attempt yet, in words; the Mailer knows it, it is not stored
+	History       []MailAttempt
+	WaitingFor    string // why there is no next attempt yet, in words; the Mailer knows it, it is not stored
+}
+
+// MaxMailHistory is how many attempts the History of a mail has at most: its first one, and the latest ones.
+const MaxMailHistory = 8
+
+// A MailAttempt is how one attempt has ended.
+type MailAttempt struct {
+	Number   int // from 1
+	At       time.Time
+	Stage    string // how far it got, see package smtp
+	Code     Code   // SMTP_…; "" if the server has taken the mail
+	SMTPCode int    // the server's reply code, 0 if none
+	Message  string // what happened, in words, and what the server said
+}
+
+// Attempted adds an attempt to the history.
+func (l *MailLog) Attempted(a MailAttempt) {
+	if len(l.History) == MaxMailHistory {
+		l.History = append(slices.Clone(l.History[:1]), l.History[2:]...)
+	}
+	l.History = append(l.History[:len(l.History):len(l.History)], a)
 }
 
 // A QueuedMail is the data needed to send a mail, stored until its status is final.

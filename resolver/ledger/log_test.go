@@ -31,6 +31,10 @@ func randomMail(r *rand.Rand) (catalog.MailLog, queued, catalog.Idempotency) {
 		MessageID: text(), ServiceName: text(), Attempts: r.IntN(100), Uncertain: r.IntN(2) == 0,
 		CreatedAt: time.UnixMicro(r.Int64N(1 << 52)).UTC(), SentAt: when(), NextAttemptAt: when(),
 	}
+	for n := range r.IntN(catalog.MaxMailHistory + 1) {
+		log.History = append(log.History, catalog.MailAttempt{Number: 1 + n, At: time.UnixMicro(r.Int64N(1 << 52)).UTC(), Stage: text(),
+			Code: catalog.Code(text()), SMTPCode: r.IntN(600), Message: text()})
+	}
 	q := queued{project: log.ProjectID, created: log.CreatedAt, from: text(), to: text(), expiresAt: when()}
 	i := catalog.Idempotency{ProjectID: log.ProjectID, Key: text(), LogID: log.ID, ExpiresAt: log.CreatedAt, Request: [32]byte{byte(r.IntN(256))}}
 	if r.IntN(2) == 0 {
@@ -288,7 +292,7 @@ func TestNewerMailRecord(t *testing.T) {
 	}
 	key := appendMailKey(nil, 1, posOf(log.CreatedAt, log.ID))
 	rec := appendMailLog(nil, log)
-	rec[0] = mailVersion + 1
+	rec[0] = logVersion + 1
 	if err := s.db.Set(key, rec, pebble.NoSync); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,9 @@ import (
 // mailVersion is the first byte of every mail record. A record of a later release is an ErrNewer.
 const mailVersion = 1
 
+// logVersion is the version of an entry with a history. One without has mailVersion.
+const logVersion = 2
+
 // statusCodes maps the statuses of a mail to bytes, from 1 on.
 var statusCodes = [...]catalog.MailStatus{
 	1: catalog.MailPending, catalog.MailSending, catalog.MailRetrying, catalog.MailSent, catalog.MailFailed,
@@ -31,19 +34,19 @@ const offsetStatus = 1
 
 // mailDecoder checks and skips the version of a mail record.
 func mailDecoder(b []byte) (decoder, error) {
-	if err := checkVersion(b); err != nil {
+	if err := checkVersion(b, mailVersion); err != nil {
 		return decoder{}, err
 	}
 	return decoder{s: string(b[1:])}, nil
 }
 
-func checkVersion(b []byte) error {
+func checkVersion(b []byte, known byte) error {
 	switch {
 	case len(b) == 0 || b[0] < mailVersion:
 		return errRecord
-	case b[0] > mailVersion:
+	case b[0] > known:
 		return fmt.Errorf("%w: it has a record of mail of version %d, this release knows up to %d", ErrNewer, b[0],
-			mailVersion)
+			known)
 	}
 	return nil
 }
@@ -66,7 +69,11 @@ func (d *decoder) maybe() time.Time {
 // appendMailLog omits the fields in the key: project, createdAt and id.
 func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	e := encoder{dst}
-	e.byte(mailVersion)
+	if len(l.History) > 0 {
+		e.byte(logVersion)
+	} else {
+		e.byte(mailVersion)
+	}
 	e.byte(statusCode(l.Status))
 	e.bool(l.Uncertain)
 	e.string(l.ToEmail)
@@ -81,14 +88,39 @@ func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	e.int(int64(l.Attempts))
 	e.maybe(l.SentAt)
 	e.maybe(l.NextAttemptAt)
+	if len(l.History) > 0 {
+		e.uint(uint64(len(l.History)))
+	}
+	for _, a := range l.History {
+		e.int(int64(a.Number))
+		e.micros(a.At)
+		e.string(a.Stage)
+		e.string(string(a.Code))
+		e.int(int64(a.SMTPCode))
+		e.string(a.Message)
+	}
 	return e.b
 }
 
+// history reads the attempts of an entry.
+func (d *decoder) history() (all []catalog.MailAttempt) {
+	n := d.uint()
+	if n == 0 || n > catalog.MaxMailHistory {
+		d.fail()
+		return nil
+	}
+	for range n {
+		all = append(all, catalog.MailAttempt{Number: int(d.int()), At: d.micros(), Stage: d.string(),
+			Code: catalog.Code(d.string()), SMTPCode: int(d.int()), Message: d.string()})
+	}
+	return all
+}
+
 func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) error {
-	d, err := mailDecoder(rec)
-	if err != nil {
+	if err := checkVersion(rec, logVersion); err != nil {
 		return err
 	}
+	d := decoder{s: string(rec[1:])}
 	status := d.byte()
 	if status == 0 || int(status) >= len(statusCodes) {
 		return errRecord
@@ -99,12 +131,15 @@ func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) 
 		ErrorCode: catalog.Code(d.string()), ErrorMessage: d.string(), SMTPCode: int(d.int()), MessageID: d.string(),
 		ServiceName: d.string(), Attempts: int(d.int()), SentAt: d.maybe(), NextAttemptAt: d.maybe(),
 	}
+	if rec[0] == logVersion {
+		dst.History = d.history()
+	}
 	return d.err()
 }
 
 // storedStatus returns the status of an entry without decoding the rest.
 func storedStatus(rec []byte) (byte, error) {
-	if err := checkVersion(rec); err != nil {
+	if err := checkVersion(rec, logVersion); err != nil {
 		return 0, err
 	}
 	if len(rec) <= offsetStatus || rec[offsetStatus] == 0 || int(rec[offsetStatus]) >= len(statusCodes) {
