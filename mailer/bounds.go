@@ -75,9 +75,9 @@ func (m *Mailer) admit(project int64) error {
 	defer w.mu.Unlock()
 	if (low == "") != (w.lowDisk == "") {
 		if low != "" {
-			m.log.Warn("too little room on the disk that mail is stored on: sends are refused, queued mail goes on", "room", low)
+			m.options.Logger.Warn("too little room on the disk that mail is stored on: sends are refused, queued mail goes on", "room", low)
 		} else {
-			m.log.Info("the disk that mail is stored on has room again: sends go on")
+			m.options.Logger.Info("the disk that mail is stored on has room again: sends go on")
 		}
 	}
 	w.lowDisk = low

@@ -72,7 +72,7 @@ func (m *Mailer) Kept(log *catalog.MailLog) (Kept, bool) {
 	}
 	html, text, err := message.Bodies(mail.Message)
 	if err != nil {
-		m.log.Error("a kept mail cannot be read", "project", log.ProjectID, "logId", log.ID, "error", err)
+		m.options.Logger.Error("a kept mail cannot be read", "project", log.ProjectID, "logId", log.ID, "error", err)
 	}
 	return Kept{From: mail.From, To: mail.To, Subject: log.Subject, BodyHTML: html, BodyText: text,
 		Source: string(mail.Message)}, true

@@ -19,7 +19,6 @@ import (
 // A Mailer accepts mail and keeps trying until each mail has reached its end. Any goroutine may call its methods.
 type Mailer struct {
 	options   Options
-	log       *slog.Logger
 	clock     Clock
 	firstID   int64 // mails of this Mailer have this id or a higher one; lower ids come from an earlier process
 	slots     slots
@@ -73,7 +72,7 @@ func Open(o Options) (*Mailer, error) {
 		o.Clock = realClock{}
 	}
 	m := &Mailer{
-		options: o, log: o.Logger, clock: o.Clock,
+		options: o, clock: o.Clock,
 		firstID:  o.Ledger.NewMailID(),
 		slots:    slots{most: o.Retries},
 		waiting:  waiting{byProject: map[int64]load{}},
@@ -98,7 +97,7 @@ func (m *Mailer) Release() {
 // begun takes up the queue and starts the timers.
 func (m *Mailer) begun() {
 	if err := m.takeUp(); err != nil {
-		m.log.Error("the mail queue cannot be read, and is asked for again", "error", err)
+		m.options.Logger.Error("the mail queue cannot be read, and is asked for again", "error", err)
 	}
 	m.every("tick", tickEvery, tickEvery, m.tick)
 	m.every("prune", firstPrune, pruneEvery, m.prune)
@@ -151,7 +150,7 @@ func (m *Mailer) tick() {
 	m.mu.Unlock()
 	if !recovered {
 		if err := m.takeUp(); err == nil {
-			m.log.Info("the mail queue has been read")
+			m.options.Logger.Info("the mail queue has been read")
 		}
 	}
 	for i, b := range needLook(all) {
@@ -169,7 +168,7 @@ func (m *Mailer) tick() {
 func (m *Mailer) prune() {
 	now := m.clock.Now()
 	if err := m.options.Ledger.PruneMail(now.Add(-m.options.Retention), now); err != nil && !unavailable(err) {
-		m.log.Error("old mail log entries cannot be deleted", "error", err)
+		m.options.Logger.Error("old mail log entries cannot be deleted", "error", err)
 	}
 }
 

@@ -87,7 +87,7 @@ func (m *Mailer) keepAnswer(key runningKey, r *Receipt) {
 	}
 	stored := catalog.Idempotency{ProjectID: key.project, Key: key.key, LogID: r.LogID, Answer: answer}
 	if err := m.options.Ledger.AnswerMail(&stored); err != nil && !unavailable(err) {
-		m.log.Error("the answer to a send cannot be kept", "project", key.project, "logId", r.LogID, "error", err)
+		m.options.Logger.Error("the answer to a send cannot be kept", "project", key.project, "logId", r.LogID, "error", err)
 	}
 }
 

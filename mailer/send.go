@@ -338,7 +338,7 @@ func (m *Mailer) save(s *sending) {
 	}
 	if err != nil {
 		if !unavailable(err) {
-			m.log.Error("what came of an attempt cannot be stored", "project", s.log.ProjectID, "logId", s.log.ID, "error", err)
+			m.options.Logger.Error("what came of an attempt cannot be stored", "project", s.log.ProjectID, "logId", s.log.ID, "error", err)
 		}
 		m.mu.Lock()
 		s.box.users++
