@@ -118,7 +118,7 @@ func TestAlertsOnKubernetes(t *testing.T) {
 func TestReleasesHaveAlerts(t *testing.T) {
 	t.Parallel()
 	release, packages := readText(t, "../../.ci/release"), readText(t, "dist/package/nfpm.yaml")
-	for _, file := range []string{alertsFile} {
+	for _, file := range []string{alertsFile, dashboardFile} {
 		if !strings.Contains(release, "cmd/fingerpost/"+file) {
 			t.Errorf(".ci/release does not put %s into the archives", file)
 		}

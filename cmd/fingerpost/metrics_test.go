@@ -169,6 +169,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("with nothing on there is\n%v\nwith everything on, but for git and the cluster,\n%v", got, always)
 	}
 	checkNames(t, metrics, alertsFile)
+	checkNames(t, metrics, dashboardFile)
 	checkTable(t, metrics)
 	promtool := exec.CommandContext(t.Context(), testrig.Need(t, "promtool")[0], "check", "metrics")
 	promtool.Stdin = strings.NewReader(text)
