@@ -50,11 +50,11 @@ func (c *Chart) SVG() template.HTML {
 		}
 		fmt.Fprintf(&b, `<text x="%s" y="%d" text-anchor="%s">%s</text>`, num(x), height-6, anchor, text)
 	}
-	c.drawMarks(&b, &f)
 	for i := range c.Lines {
 		f.draw(&b, c.Lines[i].Values, c.Shape, i)
 	}
 	if c.some() {
+		c.drawMarks(&b, &f)
 		c.drawLegend(&b, &f)
 	} else {
 		fmt.Fprintf(&b, `<text x="%s" y="%s" text-anchor="middle">%s</text>`, num((f.left+f.right)/2),

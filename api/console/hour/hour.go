@@ -114,7 +114,7 @@ func Of(v *history.View, edge bool) *Charts {
 	return c
 }
 
-const none = "no resolve was asked for"
+const none = "no resolves"
 
 func marksOf(v *history.View) (marks []chart.Mark) {
 	for i := range v.Marks {

@@ -60,7 +60,7 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 	}
 	for id, want := range map[string]string{
 		"resolves":  "10 resolves a second in the last 60 seconds, 10 now.",
-		"took":      "No resolve was asked for in the last 60 seconds.",
+		"took":      "No resolves in the last 60 seconds.",
 		"writes":    "6 changes went live in the last 60 seconds, 1 in the last 10 seconds.",
 		"mail":      "3 mails were sent in the last 60 seconds, 0 in the last 10 seconds; 0 failed in the last 60 seconds.",
 		"followers": "2 open streams of the change feed in the last 60 seconds, 2 now.",
@@ -81,8 +81,12 @@ func TestMarks(t *testing.T) {
 	if got := fmt.Sprintf("%s: %s, by %s, %s", m.What, m.Changed, m.By, m.How); got != "generation 50: domain <b>.example created, by Ada, over the API" {
 		t.Error(got)
 	}
-	svg := string(c.All[0].SVG())
-	if !strings.Contains(svg, "10:08:20 UTC, generation 50: domain &lt;b&gt;.example created, by Ada, over the API") {
+	svg := string(hour.Of(recorded(20, history.Sample{}), false).All[0].SVG())
+	if !strings.Contains(svg, "10:03:20 UTC, generation 20: domain &lt;b&gt;.example created, by Ada, over the API") {
 		t.Error(svg)
+	}
+	svg = string(c.All[0].SVG())
+	if strings.Contains(svg, "<title>") || strings.Count(svg, "l-4 6h8z") != 50 {
+		t.Errorf("of 50 marks %d are drawn", strings.Count(svg, "l-4 6h8z"))
 	}
 }
