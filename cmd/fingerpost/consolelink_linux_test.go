@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"golang.org/x/sys/unix"
 
 	"fingerpost/cmd/testrig"
+	"fingerpost/resolver/catalog"
 )
 
 // openTerminal returns the two ends of a pseudo terminal (pty(7)).
@@ -139,4 +141,53 @@ func TestConsoleLinkWithoutTerminal(t *testing.T) {
 	if said := r.announcement(); strings.Contains(said, "link=") {
 		t.Errorf("it says\n%s", said)
 	}
+}
+
+// A person who opens the link gives a name, is in, may do everything, and is out after signing out.
+func TestConsoleLinkInBrowser(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	if !testrig.Compulsory("chromium") {
+		t.Skip("takes chromium: FINGERPOST_NEED=chromium runs it")
+	}
+	program := findBrowser(t)
+	r := idleRig(t, t.TempDir(), nil)
+	link := shownLink.FindStringSubmatch(serveOnTerminal(t, r, new(server), "--console-link"))
+	if link == nil {
+		t.Fatal("no link")
+	}
+	b := newTab(t, program, link[1])
+	b.open(link[2])
+	b.sees("This link signs you in once")
+	for _, width := range []int64{360, 1280} {
+		b.size(width, width == 360)
+		var wide int64
+		if b.eval("document.documentElement.scrollWidth", &wide); wide > width {
+			t.Errorf("the page is %d px wide in a window of %d", wide, width)
+		}
+		for _, finding := range b.axe() {
+			t.Errorf("%d px: axe: %s", width, finding)
+		}
+	}
+	b.fill("name", "Ada Lovelace", "email", "ada@example.com")
+	b.press("Sign in")
+	b.do(chromedp.WaitReady("nav.main", chromedp.ByQuery))
+	b.open("/console/keys")
+	b.sees("acme", "expired")
+	if text := b.text("main"); strings.Contains(text, "console-link") {
+		t.Errorf("the key of the session is in the list:\n%s", text)
+	}
+	acme := catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID("acme"))
+	b.open(fmt.Sprintf("/console/edit?kind=project&project=%d", acme))
+	b.fill("name", "Named by a guest")
+	b.press("Show the change")
+	b.press("Save")
+	b.sees("Named by a guest")
+	if text, err := os.ReadFile(r.path("acme.hcl")); err != nil || !strings.Contains(string(text), "Named by a guest") {
+		t.Errorf("the file: %v\n%s", err, text)
+	}
+	b.open(link[2])
+	b.fill("name", "Eve", "email", "eve@example.com")
+	b.press("Sign in")
+	b.sees("This link was used already")
 }
