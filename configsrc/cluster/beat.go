@@ -112,10 +112,14 @@ func cut(text string, most int) string {
 	return string(out)
 }
 
-// hear takes a heartbeat. What cannot be read is dropped.
+// mostEdges bounds the names that are known: whoever reaches a NATS server without permissions can make them up.
+const mostEdges = 1024
+
+// hear takes a heartbeat. What cannot be read is dropped, and so is a name that no edge can have: names are labels of
+// metrics, which have to be UTF-8.
 func (e *edges) hear(name string, data []byte) {
 	var b beat
-	if json.Unmarshal(data, &b) != nil {
+	if catalog.CheckEdgeName(name) != "" || json.Unmarshal(data, &b) != nil {
 		return
 	}
 	b.Instance, b.Version, b.Problem = cut(b.Instance, mostWord), cut(b.Version, mostWord), cut(b.Problem, mostProblem)
@@ -135,6 +139,9 @@ func (e *edges) hear(name string, data []byte) {
 		}
 	}
 	old := e.known[name]
+	if old == nil && len(e.known) >= mostEdges {
+		return
+	}
 	h := &heardEdge{beat: b, position: position, at: now}
 	switch {
 	case position == e.current || len(e.commits) == 0:

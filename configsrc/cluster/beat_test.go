@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,5 +85,27 @@ func TestHeartbeatTextsAreCut(t *testing.T) {
 	e.hear("ams1", []byte(`{"version":"v1.2.3","position":"8f3a21c09b7e44d1.7","problem":"the disk is full"}`))
 	if s := e.status(nil, catalog.Position{})[0]; s.Version != "v1.2.3" || s.Problem != "the disk is full" || s.Generation != 7 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestHeartbeatNames: on a NATS server without permissions anybody can make names up. They are names of edges, and few.
+func TestHeartbeatNames(t *testing.T) {
+	t.Parallel()
+	e := edges{now: time.Now}
+	for _, name := range []string{"", "\xff\xfe", "two\nlines", strings.Repeat("a", 65), `fra"1`} {
+		e.hear(name, []byte(`{"ready":true}`))
+	}
+	if s := e.status(nil, catalog.Position{}); len(s) != 0 {
+		t.Errorf("names that no edge can have: %+v", s)
+	}
+	e.hear("fra1", []byte(`{"ready":true}`))
+	for i := range 5000 {
+		e.hear(fmt.Sprint("edge", i), []byte(`{"ready":true}`))
+	}
+	e.hear("fra1", []byte(`{"version":"v2","ready":true}`))
+	list := e.status([]string{"declared"}, catalog.Position{})
+	fra := slices.IndexFunc(list, func(s EdgeStatus) bool { return s.Name == "fra1" })
+	if len(list) != mostEdges+1 || fra < 0 || list[fra].Version != "v2" {
+		t.Errorf("%d edges", len(list))
 	}
 }
