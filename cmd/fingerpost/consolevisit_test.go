@@ -167,6 +167,27 @@ func TestConsoleStoryWhere(t *testing.T) {
 	b.sees("shop.acme.example leads to the project acme, by its own record")
 }
 
+// On a phone, without a script, the menu leads to each page and shows which one it is.
+func TestConsoleMenu(t *testing.T) {
+	v := newVisit(t)
+	b := v.signedIn(v.admin)
+	b.do(emulation.SetScriptExecutionDisabled(true))
+	defer b.do(emulation.SetScriptExecutionDisabled(false))
+	b.size(360, false)
+	for _, page := range []string{"Projects", "Mail", "Changes", "Problems", "Live", "Keys", "Look-up", "Now"} {
+		b.do(chromedp.Click("details.menu > summary", chromedp.ByQuery),
+			chromedp.Click(fmt.Sprintf(`//details[@class="menu"]//a[starts-with(., %q)]`, page), chromedp.BySearch),
+			chromedp.WaitReady(fmt.Sprintf(`//details[@class="menu"]//a[@aria-current="page" and starts-with(., %q)]`, page), chromedp.BySearch))
+	}
+	b.do(chromedp.Click("details.menu > summary", chromedp.ByQuery), chromedp.Click(".who a", chromedp.ByQuery))
+	b.sees("Who is signed in")
+	b.open("/console/nothing")
+	b.sees("Not found", "What now?")
+	b.fill("domain", "HTTPS://shop.acme.example:443/")
+	b.press("Look up")
+	b.sees("shop.acme.example leads to the project acme")
+}
+
 // A look-up that finds nothing shows what is near, and a person who may adds the domain from there. Without a script.
 func TestConsoleLookUpMiss(t *testing.T) {
 	v := newVisit(t)
@@ -606,6 +627,10 @@ func TestConsolePictures(t *testing.T) {
 				b.eval("document.documentElement.scrollWidth", &wide)
 				if wide > width {
 					t.Errorf("%s is %d px wide in a window of %d", p.name, wide, width)
+				}
+				var lines int64
+				if b.eval(`document.querySelector("header.top").offsetHeight`, &lines); lines > 60 {
+					t.Errorf("%s, %d px: the header is %d px high, which is more than a line", p.name, width, lines)
 				}
 				if judged := testrig.Size(t, true, dark == (width == 1280) && width != 768); judged {
 					for _, finding := range b.axe() {
