@@ -331,7 +331,15 @@ func (c *Console) signedIn(h handler) http.Handler {
 		if err := mayPost(r, s); err != nil {
 			return err
 		}
-		return h(w, r, s)
+		err := h(w, r, s)
+		if err != nil && c.leaveGone(r, s, err) {
+			to := Prefix + "projects"
+			if r.Method == http.MethodGet {
+				to = r.URL.RequestURI()
+			}
+			return seeOther(w, r, to)
+		}
+		return err
 	})
 }
 

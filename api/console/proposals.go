@@ -157,3 +157,17 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) e
 	s.say(done)
 	return seeOther(w, r, to)
 }
+
+// leaveGone leaves the proposal that the person works in, if a page has failed because that has gone, and tells so.
+func (c *Console) leaveGone(r *http.Request, s *session, err error) bool {
+	name := s.Proposal()
+	if name == "" || failureOf(err).Status != http.StatusNotFound {
+		return false
+	}
+	if _, err := c.api(s).Proposal(r.Context(), name); !client.Status(err, http.StatusNotFound) {
+		return false
+	}
+	s.workIn("")
+	s.say("The proposal " + name + " is gone: it was applied, dropped or merged. What is shown is live.")
+	return true
+}

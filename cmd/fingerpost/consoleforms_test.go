@@ -696,6 +696,15 @@ func TestConsoleGit(t *testing.T) {
 	if !strings.Contains(git("show", "HEAD:projects.d/acme.hcl"), "Proposed") {
 		t.Error("the proposal is not on main")
 	}
+
+	// Somebody drops the proposal that a person works in: the person is told, and sees what is live.
+	change("Never", "do", "propose", "proposal", "gone-soon")
+	v.ask("/console/proposals/gone-soon", url.Values{"token": {token}, "do": {"enter"}})
+	if got := r.ask(http.MethodDelete, "/api/platform/proposals/gone-soon", admin, ""); got.status != http.StatusOK {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	v.ask("/console/projects/"+acme, nil)
+	v.expects(http.StatusOK, "The proposal gone-soon is gone", "What is shown is live.", "<h1>Proposed again")
 	if status := git("status", "--porcelain", "projects.d"); status != "" {
 		t.Errorf("git status: %s", status)
 	}

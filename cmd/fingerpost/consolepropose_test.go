@@ -1,7 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -50,6 +54,18 @@ func (v *visit) propose(b *tab, as, name, message string) {
 	b.press("Show the change")
 	b.fill("proposal", as, "message", message)
 	b.press("Propose")
+}
+
+// keep writes a picture of the page where FINGERPOST_PICTURES says.
+func (b *tab) keep(name string) {
+	b.t.Helper()
+	dir := os.Getenv("FINGERPOST_PICTURES")
+	if dir == "" {
+		return
+	}
+	var picture []byte
+	b.do(chromedp.FullScreenshot(&picture, 100))
+	must(b.t, os.WriteFile(filepath.Join(dir, name), picture, 0o644))
 }
 
 // buttons lists what a page offers to press.
@@ -137,6 +153,7 @@ func TestConsoleConflictingProposal(t *testing.T) {
 				for _, finding := range ada.axe() {
 					t.Errorf("%s, %d px, dark %v: axe: %s", path, width, dark, finding)
 				}
+				ada.keep(fmt.Sprintf("%s-%d-%v.png", regexp.MustCompile(`[^a-z]+`).ReplaceAllString(path, "-"), width, dark))
 			}
 		}
 	}
