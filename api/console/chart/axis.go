@@ -33,7 +33,7 @@ func linearAxis(high float64, u Unit) axis {
 		high = 1
 	}
 	step := math.Pow(10, math.Floor(math.Log10(high)))
-	for _, part := range []float64{0.2, 0.5, 1} {
+	for _, part := range []float64{0.2, 0.5, 1, 2, 5} {
 		if high/(step*part) <= 4 {
 			step *= part
 			break

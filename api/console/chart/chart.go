@@ -84,7 +84,7 @@ var spans = []struct {
 }{
 	{10 * time.Minute, []int{10, 5, 0}},
 	{30 * time.Minute, []int{30, 20, 10, 0}},
-	{time.Hour, []int{60, 45, 30, 15, 0}},
+	{time.Hour, []int{60, 40, 20, 0}},
 }
 
 // span returns the place in spans of the axis of time.

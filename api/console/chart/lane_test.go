@@ -29,6 +29,18 @@ func TestLane(t *testing.T) {
 	}
 }
 
+// An axis has two to five ticks in whole steps that people count in.
+func TestTicks(t *testing.T) {
+	for _, high := range []float64{0, 0.3, 1, 1.2, 3, 4, 5, 6, 7, 9.99, 10, 11, 47, 99, 101, 12345, 9.9e9} {
+		for _, unit := range []chart.Unit{chart.Count, chart.Rate} {
+			c := chart.Chart{Unit: unit, Step: step, End: end, Lines: []chart.Figure{{Values: []float64{high}}}}
+			if n := strings.Count(string(c.SVG()), `class="rule"`); n < 2 || n > 5 {
+				t.Errorf("up to %g there are %d ticks", high, n)
+			}
+		}
+	}
+}
+
 // A name cannot turn a text around, and what is not to be seen is seen.
 func TestHiddenCharacters(t *testing.T) {
 	c := chart.Chart{Title: "a\u202eb\u200bc\r\n\u2028d", Step: step, Lines: []chart.Figure{{}}}

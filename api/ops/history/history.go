@@ -86,8 +86,8 @@ func (r *Recorder) Run(ctx context.Context, read func() Sample) {
 	}
 }
 
-// Record takes the sample of a moment. The first one is what later ones are compared with. Steps that were missed, as
-// on a machine that slept, are gaps.
+// Record takes the sample of a moment, and keeps what it refers to. The first one is what later ones are compared with.
+// Steps that were missed, as on a machine that slept, are gaps.
 func (r *Recorder) Record(now time.Time, s Sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
