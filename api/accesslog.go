@@ -59,6 +59,12 @@ func (l *accessLog) add(ctx *fasthttp.RequestCtx, method, pattern string, took t
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000), // text and JSON alike
 		slog.String("request_id", web.RequestID(ctx)),
 	}, more...)
+	if id, ok := traceparent(ctx); ok {
+		attrs = append(attrs, slog.String("trace_id", id.TraceID()))
+	}
+	if span := connOf(ctx).span; span != nil {
+		attrs = append(attrs, slog.String("span_id", span.ID().SpanID()))
+	}
 	l.LogAttrs(context.Background(), slog.LevelInfo, "request", attrs...)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fingerpost/api/gate"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
+	"fingerpost/resolver/trace"
 )
 
 // keptBody is the largest answer buffer, in bytes, that an idle connection keeps.
@@ -24,6 +25,7 @@ type conn struct {
 	shard    int // the metrics shard that the connection counts in
 	asked    asked
 	charge   web.BodyCharge // of the current request
+	span     *trace.Span    // of the current request; nil: it is not traced
 }
 
 // asked is the resolver's answer that the fast path found for the current message before it left the message to the

@@ -17,7 +17,7 @@ import (
 // BenchmarkServeHit and BenchmarkServeHitByHandler).
 //
 // All other requests go through the library and Server.resolve: other methods, queries and headers, bodies, pipelined
-// requests, bad keys, answers other than 200 and 304, and the first request of a connection, which tells the library
+// requests, sampled requests while there is a collector, bad keys, answers other than 200 and 304, and the first request of a connection, which tells the library
 // that the connection is in use. Server.resolve answers the same bytes; TestFastPathIsTheHandler and FuzzFastPath
 // compare them.
 
@@ -30,7 +30,7 @@ func (s *Server) fast() bool {
 // answer in the connection.
 func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) {
 	c, ok := gc.State.(*conn)
-	if !ok || !s.fast() {
+	if !ok || !s.fast() || q.Sampled && s.o.Trace != nil {
 		return nil
 	}
 	defer func() {

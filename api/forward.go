@@ -13,6 +13,7 @@ import (
 	"fingerpost/api/platform"
 	"fingerpost/api/web"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
 )
 
 // An Edge is this node, where it is an edge: it carries requests to the authority of its cluster.
@@ -38,7 +39,9 @@ func (s *Server) forward(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	answer, err := s.o.Edge.Forward(context.Background(), request)
+	ctx, span := trace.Start(r.Context(), "cluster.forward")
+	answer, err := s.o.Edge.Forward(ctx, request)
+	span.Calls().EndWith(err)
 	if err != nil {
 		if e, is := errors.AsType[*catalog.Error](err); is && r.Path == platform.EdgesPath {
 			told := *e
@@ -80,6 +83,9 @@ func (s *Server) wireForm(r *web.Request) ([]byte, error) {
 	r.Ctx.Request.Header.CopyTo(&to.Header)
 	for _, name := range hopByHop {
 		to.Header.Del(name)
+	}
+	if r.Span != nil { // the cluster's message has the one that follows
+		to.Header.Del(headerTraceparent)
 	}
 	to.Header.SetCanonical(web.HeaderRequestID, []byte(web.RequestID(r.Ctx)))
 	to.SetBodyRaw(body)

@@ -43,12 +43,16 @@ type shard struct {
 const shards = 16
 
 func (h *histogram) observe(d time.Duration) {
+	h.buckets[bucketOf(d)].Add(1)
+	h.sum.Add(int64(d))
+}
+
+func bucketOf(d time.Duration) int {
 	i := 0
 	for i < len(durationBounds) && d > durationBounds[i] {
 		i++
 	}
-	h.buckets[i].Add(1)
-	h.sum.Add(int64(d))
+	return i
 }
 
 // metrics are the request durations by route, method and status.
@@ -59,6 +63,7 @@ type metrics struct {
 		_         [64]byte
 	}
 	others   sync.Map // requestLabels to *histogram
+	samples  sync.Map // requestLabels to *samples
 	admitted atomic.Uint64
 }
 
@@ -93,8 +98,35 @@ func (m *metrics) observe(route, method string, status int, took time.Duration) 
 	h.(*histogram).observe(took)
 }
 
+// samples are the last traced request of each bucket. They are apart from the histograms, which untraced requests share.
+type samples [len(durationBounds) + 1]atomic.Pointer[ops.Sample]
+
+// sample keeps a traced request as an example of its bucket.
+func (m *metrics) sample(ctx *fasthttp.RequestCtx, route string, took time.Duration) {
+	span := connOf(ctx).span
+	if span == nil {
+		return
+	}
+	labels := requestLabels{route, methodLabel(ctx.Method()), ctx.Response.StatusCode()}
+	list, ok := m.samples.Load(labels)
+	if !ok {
+		list, _ = m.samples.LoadOrStore(labels, new(samples))
+	}
+	list.(*samples)[bucketOf(took)].Store(&ops.Sample{TraceID: span.ID().TraceID(), Took: took, At: time.Now()})
+}
+
 // each yields the durations of all requests.
-func (m *metrics) each(yield func(ops.Requests)) {
+func (m *metrics) each(to func(ops.Requests)) {
+	yield := func(r ops.Requests) {
+		if list, ok := m.samples.Load(requestLabels{r.Route, r.Method, r.Status}); ok {
+			for i := range list.(*samples) {
+				if sample := list.(*samples)[i].Load(); sample != nil {
+					r.Samples = append(r.Samples, *sample)
+				}
+			}
+		}
+		to(r)
+	}
 	var ok, notModified histogram
 	for i := range m.resolved {
 		ok.add(&m.resolved[i].ok)

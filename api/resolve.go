@@ -28,13 +28,14 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) (*res
 	if err != nil {
 		return nil, err
 	}
+	s.beginSpan(ctx, c, resolvePath, key)
 	answer, shown := c.asked.answer, c.asked.shown
 	if answer == nil {
 		if err := s.awaitPosition(ctx); err != nil {
 			return key, err
 		}
 		shown = s.resolver.Published()
-		if answer, err = s.ask(ctx.URI().QueryString(), key); err != nil {
+		if answer, err = s.ask(c, ctx.URI().QueryString(), key); err != nil {
 			return key, err
 		}
 	}
@@ -49,7 +50,7 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) (*res
 }
 
 // ask returns the resolver's answer to the query string, or the query's problems as an error.
-func (s *Server) ask(raw []byte, key *resolver.Key) (*resolver.Answer, error) {
+func (s *Server) ask(c *conn, raw []byte, key *resolver.Key) (*resolver.Answer, error) {
 	q := parseResolveQuery(raw)
 	if q.domains != 1 || q.forms > 0 || q.labels > 0 || q.domainBad {
 		if problems := q.problems(); len(problems) > 0 {
@@ -63,7 +64,7 @@ func (s *Server) ask(raw []byte, key *resolver.Key) (*resolver.Answer, error) {
 	if q.labels > 0 {
 		form = form.WithLabels()
 	}
-	return s.resolver.Resolve(q.domain, form)
+	return s.resolveTraced(c, q.domain, form)
 }
 
 // flatForm returns the flat form that the key may see: with or without secrets.

@@ -141,6 +141,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		if cause := recover(); cause != nil {
 			s.panicked(ctx, cause)
 		}
+		s.endSpan(ctx, c)
 		c.asked = asked{}
 		c.charge.Release()
 		// A gateway may pass on the Content-Length of its client without the body. What follows is then its next request.
@@ -166,10 +167,13 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	case string(path) == resolvePath && (ctx.IsGet() || ctx.IsHead()) && c.services&Platform != 0:
 		key, err := s.resolve(ctx, c, now)
 		if err != nil {
-			answerError(ctx, resolvePath, s.shown(ctx, err))
+			e := s.shown(ctx, err)
+			answerError(ctx, resolvePath, e)
+			noteFailure(ctx, e)
 			s.showPosition(ctx, s.resolver.Published())
 		}
 		s.metrics.observeResolve(ctx, c, time.Since(now))
+		s.metrics.sample(ctx, resolvePath, time.Since(now))
 		if s.o.AccessLogResolve {
 			s.access.request(ctx, methodLabel(ctx.Method()), resolvePath, key, time.Since(now))
 		}
@@ -200,7 +204,10 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			// The answer is only for this key. Handlers whose answers may be cached override Cache-Control.
 			ctx.Response.Header.SetCanonical(web.HeaderVary, vary)
 			ctx.Response.Header.SetCanonical(web.HeaderCacheControl, web.CacheNever)
-			r.Key, err = s.authorize(ctx, c, rt.service, ctx.Time())
+			if r.Key, err = s.authorize(ctx, c, rt.service, ctx.Time()); err == nil {
+				s.beginSpan(ctx, c, rt.Path, r.Key)
+				r.Span = c.span
+			}
 		}
 		if err == nil && rt.Allow == catalog.MayWrite {
 			if err = r.ReadActor(); err == nil {
@@ -229,7 +236,9 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		case r.Propose != "":
 			err = s.rooms.platform.Proposals.Run(r, s.rooms.proposed(rt, r))
 		default:
-			err = rt.Run(r)
+			if err = rt.Run(r); err == nil && rt.Path == gateway.MePath {
+				s.beginSpan(ctx, c, rt.Path, nil) // only now the token is known to be good
+			}
 		}
 		if dry, is := errors.AsType[*web.DryRun](err); is {
 			err = s.succeedDry(r, dry)
@@ -251,9 +260,13 @@ func (s *Server) answerGateway(ctx *fasthttp.RequestCtx, c *conn, now time.Time)
 	} else if pattern, err = s.rooms.gateway.Answer(ctx, c.asked.answer); pattern != "" {
 		s.gate.Welcome(c.Conn)
 	}
+	if !c.outside {
+		s.beginSpan(ctx, c, pattern, nil)
+	}
 	passed := pattern == gate.CheckPath && err == nil && ctx.IsGet() && ctx.Response.StatusCode() == fasthttp.StatusOK
 	if passed && !s.o.AccessLogResolve {
 		s.metrics.checked[c.shard].observe(time.Since(now))
+		s.metrics.sample(ctx, pattern, time.Since(now))
 		return
 	}
 	s.finish(ctx, pattern, nil, err)
@@ -290,10 +303,13 @@ func (s *Server) optionsHandler(of *route, allow string) fasthttp.RequestHandler
 // matched.
 func (s *Server) finish(ctx *fasthttp.RequestCtx, pattern string, key *resolver.Key, err error) {
 	if err != nil {
-		answerError(ctx, string(ctx.URI().PathOriginal()), s.shown(ctx, err))
+		e := s.shown(ctx, err)
+		answerError(ctx, string(ctx.URI().PathOriginal()), e)
+		noteFailure(ctx, e)
 	}
 	method, took := methodLabel(ctx.Method()), time.Since(ctx.Time())
 	s.metrics.observe(pattern, method, ctx.Response.StatusCode(), took)
+	s.metrics.sample(ctx, pattern, took)
 	// A stream is logged when it ends. Gateways ask at every request of their clients, so they are logged like resolve.
 	if !ctx.Hijacked() && (s.o.AccessLogResolve || !forGateway(ctx, pattern)) {
 		s.access.request(ctx, method, pattern, key, took)

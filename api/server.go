@@ -23,6 +23,7 @@ import (
 	"fingerpost/api/web"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
+	"fingerpost/resolver/trace"
 )
 
 // Services are the APIs that a listener offers, as a set of bits.
@@ -65,6 +66,8 @@ type Options struct {
 	// Console makes the web console, which is served where a listener offers it. Only what the Server does not know itself
 	// is read. Nil: there is none.
 	Console *console.Options
+	// Trace takes the spans of requests that clients have sampled. Nil: nothing is traced.
+	Trace *trace.Exporter
 	// Docs answers what is below /docs/, also while the node is loading. Nil: the path is unknown.
 	Docs http.Handler
 	// Limits bound what peers can use. Zero fields take their defaults.

@@ -27,7 +27,9 @@ func (s *Source) note(u *submission) (noted chan error) {
 	}
 	w := u.fileWrite()
 	go func() {
+		span := u.span.Child("ledger.sync")
 		err := s.o.Journal.Begin(w)
+		span.EndWith(err)
 		if err == nil {
 			u.journaled = w
 		}
@@ -40,6 +42,9 @@ func (s *Source) note(u *submission) (noted chan error) {
 // fileWrite describes an update.
 func (u *submission) fileWrite() *catalog.FileWrite {
 	w := &catalog.FileWrite{Author: u.edit.By, Message: u.edit.Message, Subject: u.subject()}
+	if u.span != nil {
+		w.Trace = u.span.ID().Parent()
+	}
 	for _, f := range u.files {
 		edit := catalog.FileEdit{Path: f.path, Before: f.had, After: f.Content}
 		switch {

@@ -16,6 +16,7 @@ import (
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
 )
 
 // An update is one write: the new content of a file, and of further files that change with it.
@@ -45,6 +46,7 @@ type submission struct {
 	journaled *catalog.FileWrite // in the Journal; nil: there is none
 	published bool               // the Journal knows that the write was made
 	done      chan error
+	span      *trace.Span // of the request; nil: it is not traced
 }
 
 // A fileSwap is new content for one file of an update.
@@ -60,6 +62,7 @@ type fileSwap struct {
 // or refused.
 func (s *Source) submit(ctx context.Context, update *update) (id int64, err error) {
 	u := newSubmission(update)
+	u.span = trace.From(ctx)
 	defer func() { // removes what was staged, or what put has replaced
 		if u.undo != "" {
 			_ = s.o.Disk.Remove(u.undo)
@@ -183,11 +186,15 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 		round = append(round, u)
 	}
 	round = s.noteRound(round)
+	endPlace := stepOf(round, "files.place")
 	// ---- Up to here no file has changed. place exchanges the files or puts them back; what it returns is committed. ----
-	if round = s.place(round, git); len(round) == 0 {
+	round = s.place(round, git)
+	endPlace()
+	if len(round) == 0 {
 		s.removalsDone()
 		return later
 	}
+	endPublish := stepOf(round, "files.publish")
 	found := new(finding)
 	for _, u := range round {
 		found.candidates = append(found.candidates, u.changed...)
@@ -195,6 +202,7 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 	// The files are the truth: if the Sink refuses the change, the next look applies it. But no write is answered, and
 	// none is made, that the audit trail does not have.
 	err := s.commitPart(found, false)
+	endPublish()
 	if errors.Is(err, catalog.ErrUnaudited) {
 		for _, u := range round {
 			u.takeBack()
@@ -215,6 +223,21 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 		s.report(start, "written")
 	}
 	return later
+}
+
+// stepOf begins a step that a round of writes makes together, in the trace of each.
+func stepOf(round []*submission, name string) (end func()) {
+	var spans []*trace.Span
+	for _, u := range round {
+		if u.span != nil {
+			spans = append(spans, u.span.Child(name))
+		}
+	}
+	return func() {
+		for _, span := range spans {
+			span.End()
+		}
+	}
 }
 
 // clashes reports whether an earlier update of the round touches the same objects, or a domain above or below one that

@@ -10,6 +10,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
 )
 
 // An Outcome is what has become of an edit.
@@ -97,16 +98,20 @@ func (w *write) attempt(ctx context.Context) error {
 	if w.edit.DryRun {
 		w.outcome.Preview = &Preview{Problems: hclfile.Diagnostics{}}
 	}
+	_, span := trace.Start(ctx, "files.lock")
 	unlock, err := w.lock()
+	span.EndWith(err)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	defer w.close()
-	if err := w.target.read(w); err != nil {
-		return err
+	_, span = trace.Start(ctx, "files.prove")
+	if err = w.target.read(w); err == nil {
+		err = w.change()
 	}
-	if err := w.change(); err != nil || len(w.update.files) == 0 {
+	span.EndWith(err)
+	if err != nil || len(w.update.files) == 0 {
 		return err
 	}
 	id, err := w.ws.submit(ctx, w.update) // judge, place, publish

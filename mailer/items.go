@@ -1,12 +1,17 @@
 package mailer
 
-import "container/heap"
+import (
+	"container/heap"
+
+	"fingerpost/resolver/trace"
+)
 
 // An item is a queued mail: all that stays in memory of it. Times are Unix milliseconds.
 type item struct {
 	id      int64
 	at      int64 // when the next attempt is due, or expires if that is earlier
 	expires int64
+	cause   *trace.Span // of the send that led to it, see trace.Span.Cause; nil: it is not traced
 }
 
 func byTime(a, b *item) bool   { return a.at < b.at }

@@ -6,6 +6,7 @@ import (
 	"fingerpost/mailer/message"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
 )
 
 // A Kept is a mail that a Mailer with Options.Keep has kept instead of sending it.
@@ -54,9 +55,9 @@ func (k *keptMails) mail(id int64) *catalog.QueuedMail {
 }
 
 // carry makes an attempt: it hands the mail to its server, or keeps it.
-func (m *Mailer) carry(d destination, mail *catalog.QueuedMail) smtp.Outcome {
+func (m *Mailer) carry(span *trace.Span, d destination, mail *catalog.QueuedMail) smtp.Outcome {
 	if !m.options.Keep {
-		return m.options.Carrier.Send(m.inflight.attempts, d.server, smtp.Envelope{From: mail.From, To: mail.To},
+		return m.options.Carrier.Send(trace.Into(m.inflight.attempts, span), d.server, smtp.Envelope{From: mail.From, To: mail.To},
 			mail.Message)
 	}
 	m.kept.add(mail)

@@ -21,7 +21,7 @@ func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 		m.waiting.add(b.project, -1, 0)
 		return
 	}
-	s := &sending{box: b, expires: time.UnixMilli(it.expires), log: log}
+	s := &sending{box: b, expires: time.UnixMilli(it.expires), log: log, cause: it.cause}
 	if it.expires <= m.clock.Now().UnixMilli() {
 		m.expire(s, it)
 		return
@@ -37,6 +37,7 @@ func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 	case m.noteAttempt(s) != nil:
 		m.later(b, it)
 	default:
+		s.span = it.cause.Later("mail.attempt")
 		m.try(s, d, &mail, leave)
 	}
 }

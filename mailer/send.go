@@ -10,6 +10,7 @@ import (
 	"fingerpost/mailer/smtp"
 	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
 )
 
 var (
@@ -47,6 +48,9 @@ func (m *Mailer) Send(ctx context.Context, s Send) (Receipt, error) {
 		}
 	}
 	p, err := m.options.Projects.MailProject(id)
+	if err == nil {
+		trace.From(ctx).Set("fingerpost.project", p.Project.Slug)
+	}
 	switch {
 	case err != nil:
 		return Receipt{}, err
@@ -173,7 +177,9 @@ func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 	default:
 		a.queued(&c.log)
 	}
+	_, sync := trace.Start(ctx, "ledger.sync")
 	there, err := m.options.Ledger.AcceptMail(&c.log, &c.mail, c.idem)
+	sync.EndWith(err)
 	if err != nil || there != nil {
 		m.waiting.add(c.log.ProjectID, -1, 0)
 		if err != nil {
@@ -184,14 +190,15 @@ func (m *Mailer) deliver(ctx context.Context, c *prepared) (Receipt, error) {
 	// From here on the mail is accepted, and nothing can fail.
 
 	// The attempt, or the queue.
-	s := &sending{box: b, expires: c.mail.ExpiresAt, log: c.log, done: make(chan struct{})}
+	s := &sending{box: b, expires: c.mail.ExpiresAt, log: c.log, done: make(chan struct{}),
+		cause: trace.From(ctx).Cause()}
 	if wait {
 		m.askOn(ctx, &a, s)
 	}
 	if a.placed {
 		m.tryWithin(ctx, s, c, a.handOver())
 	} else {
-		b.add(newItem(s.log.ID, s.log.NextAttemptAt, s.expires))
+		b.add(s.item())
 	}
 	return m.receipt(s), nil
 }
@@ -201,6 +208,7 @@ func (m *Mailer) tryWithin(ctx context.Context, s *sending, c *prepared, leave f
 	m.inflight.inside.Add(1) // allowed because Send itself is inside
 	b := m.outbox(c.log.ProjectID)
 	m.counters.attempts.Add(1)
+	s.span = trace.From(ctx).Child("mail.attempt")
 	go func() {
 		defer m.end()
 		m.try(s, c.to, &c.mail, leave)
@@ -234,6 +242,8 @@ func (m *Mailer) detach(s *sending) {
 type sending struct {
 	box     *outbox
 	expires time.Time
+	span    *trace.Span // of the attempt that is next, or runs; nil: it is not traced
+	cause   *trace.Span // see item
 
 	mu     sync.Mutex      // guards what follows
 	log    catalog.MailLog // the entry that the ledger has or will have
@@ -243,10 +253,22 @@ type sending struct {
 	done chan struct{}
 }
 
+// item is the mail in the queue.
+func (s *sending) item() item {
+	it := newItem(s.log.ID, s.log.NextAttemptAt, s.expires)
+	it.cause = s.cause
+	return it
+}
+
 // try makes an attempt that the ledger has recorded as running, and stores the outcome. leave releases the place in the
 // outbox; try calls it as soon as the server has answered.
 func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave func()) {
-	o := m.carry(d, mail)
+	o := m.carry(s.span, d, mail)
+	if o.Code != "" {
+		s.span.Set("error.type", string(o.Code))
+		s.span.Fail("")
+	}
+	s.span.End()
 	cut := m.inflight.attempts.Err() != nil && o.Class == smtp.Temporary
 	bad := false // the current config
 	if o.Class == smtp.BadConfig || configLevel(&o) {
@@ -346,7 +368,7 @@ func (m *Mailer) save(s *sending) {
 		m.mu.Unlock()
 		return
 	}
-	s.box.add(newItem(s.log.ID, s.log.NextAttemptAt, s.expires))
+	s.box.add(s.item())
 }
 
 // receipt reports the mail's current state.

@@ -54,10 +54,12 @@ func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 }
 
 // Cached reports whether the answer for a domain is in the cache, for people who ask why. It counts no hit.
-func (r *Resolver) Cached(domain string) bool {
+func (r *Resolver) Cached(domain string) bool { return r.holds([]byte(domain), Nested) }
+
+func (r *Resolver) holds(domain []byte, form Form) bool {
 	var buf [catalog.MaxHostLen + 3]byte
-	host, _, err := catalog.AppendHost(buf[:0], []byte(domain))
-	return err == nil && r.find(host, maphash.Bytes(r.seed, host), Nested) != nil
+	host, _, err := catalog.AppendHost(buf[:0], domain)
+	return err == nil && r.find(host, maphash.Bytes(r.seed, host), form) != nil
 }
 
 // find returns a fresh answer from ristretto, or nil.

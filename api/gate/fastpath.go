@@ -38,7 +38,9 @@ type Question struct {
 	ETags  []byte // resolve: the value of If-None-Match, nil if there is none
 	ID     []byte // the value of X-Request-Id, nil if there is none
 	Check  Check
-	At     time.Time // when it arrived: the one look at the clock that gate and resolver share
+	// Sampled says that there is a traceparent whose flags have the sampled bit, or one that is not well formed.
+	Sampled bool
+	At      time.Time // when it arrived: the one look at the clock that gate and resolver share
 }
 
 // A Check is what PlainCheck adds to a Question.
@@ -59,6 +61,7 @@ type headFields struct {
 	hosts          int8   // number of Host fields
 	forwards       bool   // there is an X-Forwarded-Host
 	authorized     bool   // there is an Authorization
+	sampled        bool   // see Question
 	odd            bool   // something is not plain, so the library has to decide
 	more           bool   // there are fields that matter to the library at most as text
 }
@@ -83,10 +86,12 @@ func (f *headFields) note(name, value []byte) {
 	case "Connection", "connection":
 		f.odd = f.odd || string(value) != "keep-alive"
 	case "Accept", "accept", "Accept-Encoding", "accept-encoding", "Accept-Language", "accept-language",
-		"User-Agent", "user-agent", "Traceparent", "traceparent", "Tracestate", "tracestate",
+		"User-Agent", "user-agent", "Tracestate", "tracestate",
 		"X-Forwarded-For", "x-forwarded-for",
 		"X-Forwarded-Proto", "x-forwarded-proto", "X-Real-IP", "X-Real-Ip", "x-real-ip":
 		// resolve and check do not depend on these fields
+	case "Traceparent", "traceparent": // its last digit ends with the sampled bit
+		f.sampled = f.sampled || sampled(value)
 	case "X-Forwarded-Host", "x-forwarded-host":
 		if !f.forwards {
 			f.forwards, f.forwarded = true, value
@@ -173,6 +178,7 @@ func (c *Conn) ask(head []byte, f *headFields) (plain bool) {
 	if !plain || !bytes.HasPrefix(version, plainVersion) {
 		return false
 	}
+	c.question.Sampled = f.sampled
 	if c.plain == PlainCheck {
 		query, asked := bytes.CutPrefix(target, []byte{'?'})
 		c.question.ID, c.question.Check = f.id, Check{query, f.host, f.forwarded, f.original, f.authorized}
@@ -209,4 +215,17 @@ func (c *Conn) takeFastPath(head []byte) (answered bool, err error) {
 		}
 	}
 	return answered, err
+}
+
+// sampled reports whether the flags at the end of a traceparent have the sampled bit. Other text than a digit counts as
+// sampled: the handler looks closely.
+func sampled(traceparent []byte) bool {
+	if len(traceparent) == 0 {
+		return true
+	}
+	switch last := traceparent[len(traceparent)-1]; last {
+	case '0', '2', '4', '6', '8', 'a', 'c', 'e':
+		return false
+	}
+	return true
 }

@@ -16,7 +16,7 @@ const (
 	pathPrefix = "/api/gate/"
 	checkPath  = pathPrefix + "check"
 	askPath    = pathPrefix + "ask"
-	mePath     = "/api/auth/me"
+	MePath     = "/api/auth/me"
 )
 
 // DefaultIssuer is the default of Options.Issuer.
@@ -72,7 +72,7 @@ type API struct {
 func (a *API) Routes() []web.Route {
 	const ask = catalog.MayResolve | catalog.MayRead
 	return []web.Route{
-		web.Call("GET", mePath, 0, 0, a.me),
+		web.Call("GET", MePath, 0, 0, a.me),
 		web.Call("GET", checkPath, ask, 0, a.checkWithKey),
 		web.Call("GET", askPath, ask, 0, a.askWithKey),
 	}

@@ -14,6 +14,7 @@ import (
 	"fingerpost/mailer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
 )
 
 // Mailer sends mail and tests SMTP settings; *mailer.Mailer implements it.
@@ -86,7 +87,7 @@ func (a *API) send(r *web.Request, names []string, read func(*form, *mailer.Send
 	r.Charge.Release() // a send may wait for a long time
 	ctx, done := a.Waits.begin()
 	defer done()
-	receipt, err := a.Mail.Send(ctx, m)
+	receipt, err := a.Mail.Send(trace.Into(ctx, r.Span), m)
 	if err != nil {
 		e, _ := web.Visible(err)
 		switch e.Code {

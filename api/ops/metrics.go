@@ -164,6 +164,14 @@ type Requests struct {
 	Buckets map[float64]uint64
 	Count   uint64
 	Sum     time.Duration
+	Samples []Sample // traced ones, at most one of each bucket
+}
+
+// A Sample is a traced request.
+type Sample struct {
+	TraceID string
+	Took    time.Duration
+	At      time.Time
 }
 
 var durationsDesc = prometheus.NewDesc("fingerpost_http_request_duration_seconds",
@@ -178,7 +186,20 @@ func (durations) Describe(ch chan<- *prometheus.Desc) { ch <- durationsDesc }
 // Collect implements prometheus.Collector.
 func (d durations) Collect(ch chan<- prometheus.Metric) {
 	d.figures.EachRequest(func(r Requests) {
-		ch <- prometheus.MustNewConstHistogram(durationsDesc, r.Count, r.Sum.Seconds(), r.Buckets, r.Route, r.Method,
+		m := prometheus.MustNewConstHistogram(durationsDesc, r.Count, r.Sum.Seconds(), r.Buckets, r.Route, r.Method,
 			strconv.Itoa(r.Status))
+		if len(r.Samples) > 0 {
+			m = prometheus.MustNewMetricWithExemplars(m, exemplars(r.Samples)...)
+		}
+		ch <- m
 	})
+}
+
+// exemplars are what OpenMetrics shows of samples; the older format leaves them out.
+func exemplars(samples []Sample) (list []prometheus.Exemplar) {
+	for _, s := range samples {
+		list = append(list, prometheus.Exemplar{Value: s.Took.Seconds(), Labels: prometheus.Labels{"trace_id": s.TraceID},
+			Timestamp: s.At})
+	}
+	return list
 }

@@ -118,7 +118,7 @@ func New(o Options) (*Server, error) {
 	mux.HandleFunc("GET /readyz", ops.readyz)
 	mux.Handle("GET /status", guard.reading(ops.status))
 	mux.Handle("GET /metrics", guard.near(promhttp.HandlerFor(registry,
-		promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)})))
+		promhttp.HandlerOpts{EnableOpenMetrics: true, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)})))
 	reload := func(ctx context.Context) error {
 		o.Resolver.ForgetSecrets()
 		return o.Config.Reload(ctx)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"fingerpost/api/gate"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
 )
 
 // A Request is what a handler works on. It is valid until the handler returns.
@@ -24,8 +26,12 @@ type Request struct {
 	Message string             // of a write: the X-Change-Message header field, or ""
 	Propose string             // the X-Propose header field: the proposal that it is about, or ""
 	Dry     bool               // of a write: it only shows what it would change
+	Span    *trace.Span        // nil: the request is not traced
 	body    *[]byte            // see BodyText; nil: not read yet
 }
+
+// Context returns a context with the request's span. It does not end with the request.
+func (r *Request) Context() context.Context { return trace.Into(context.Background(), r.Span) }
 
 // Permit returns an error if the key does not allow the operation. Handlers call it after checking path and query. Who
 // may propose a change may also see what it would change.

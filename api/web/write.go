@@ -60,7 +60,7 @@ func (w *Writer) Write(r *Request, e *catalog.Edit) error {
 		return catalog.ErrUnaudited
 	}
 	e.By, e.Message, e.Covers, e.DryRun = r.Author(), r.Message, CoverageOf(r.Key), r.Dry
-	ctx, cancel := context.WithTimeout(context.Background(), WriteTime)
+	ctx, cancel := context.WithTimeout(r.Context(), WriteTime)
 	defer cancel()
 	out, err := w.Files.Write(ctx, e)
 	switch {

@@ -41,7 +41,7 @@ var plan = map[string][]string{
 		"fingerpost/resolver/ledger", "github.com/cockroachdb/pebble/v2/vfs"},
 	"fingerpost/resolver/standby": {"fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
-		"fingerpost/resolver/standby",
+		"fingerpost/resolver/standby", "fingerpost/resolver/trace", // a miss is a step of a traced request
 		"fingerpost/resolver/archive", "fingerpost/resolver/search", "fingerpost/resolver/trail", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
 	// what is live with the files of a proposal over it
 	"fingerpost/resolver/overlay": {"fingerpost/resolver/catalog", "fingerpost/resolver"},
@@ -65,7 +65,8 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/explain": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
 	"fingerpost/configsrc/compare": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/folder", "github.com/rogpeppe/go-internal/diff"},
-	"fingerpost/configsrc": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
+	// trace: the steps of a traced write
+	"fingerpost/configsrc": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
 		"fingerpost/configsrc/watch", "fingerpost/configsrc/gitguard", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
 		"fingerpost/configsrc/explain", "fingerpost/configsrc/background", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile"},
@@ -73,22 +74,26 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/names", "fingerpost/configsrc/explain", "fingerpost/configsrc"},
 	// nkeys makes the authority's key
 	"fingerpost/configsrc/cluster/natsd": {"github.com/nats-io/nats-server/v2", "github.com/nats-io/nkeys"},
-	// zstd packs the files, nkeys reads the seeds of keys
-	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "fingerpost/configsrc/cluster/natsd", "github.com/nats-io/nats.go",
+	// zstd packs the files, nkeys reads the seeds of keys; trace: a forwarded request's message names its span
+	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "fingerpost/resolver/trace", "fingerpost/configsrc/cluster/natsd", "github.com/nats-io/nats.go",
 		"github.com/nats-io/nkeys", "github.com/klauspost/compress/zstd"},
 	"fingerpost/configsrc/gitrepo/plumbing": {},
-	"fingerpost/configsrc/gitrepo":          {"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/resolver/catalog"},
+	// trace: commits and pushes of traced writes
+	"fingerpost/configsrc/gitrepo": {"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/resolver/catalog",
+		"fingerpost/resolver/trace"},
 	// overlay: what a proposal declares
 	"fingerpost/configsrc/proposals": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/overlay",
 		"fingerpost/configsrc",
 		"fingerpost/configsrc/compare", "fingerpost/configsrc/gitrepo"},
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
-	"fingerpost/mailer/smtp":    {"fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
+	// trace: the stages of a traced attempt
+	"fingerpost/mailer/smtp":    {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
 	"fingerpost/mailer/message": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
 	// x/net/html parses HTML, to check it and for the text part
 	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html"},
-	"fingerpost/mailer": {"fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
+	// trace: the attempts of a traced send
+	"fingerpost/mailer": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
 		"fingerpost/mailer/template"},
 	"fingerpost/api/gate": {},
 	"fingerpost/api/events": {"fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
@@ -122,10 +127,11 @@ var plan = map[string][]string{
 	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3"},
 	"fingerpost/api/gateway": {"fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
-	// configsrc: the outcome of a write, and the preview of a dry run
-	"fingerpost/api/web": {"fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
+	// configsrc: the outcome of a write, and the preview of a dry run; trace: a handler's steps belong to its request's span
+	"fingerpost/api/web": {"fingerpost/resolver/trace", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
 		"github.com/valyala/fasthttp"},
-	"fingerpost/api/mailapi": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
+	// trace: a send carries the span of its request
+	"fingerpost/api/mailapi": {"fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/mailer", "fingerpost/mailer/template"},
 	// configsrc: a project's block, and the state of a proposal; compare: what it touches; names: what a key may claim
 	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver",
@@ -134,12 +140,14 @@ var plan = map[string][]string{
 	// names: what a slug or a word may have meant
 	"fingerpost/api/platform/keys": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/names"},
-	"fingerpost/api": {"fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
+	// trace: the span of a request begins and ends here
+	"fingerpost/api": {"fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
 		"fingerpost/api/platform/keys", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/overlay",
 		"fingerpost/configsrc", "fingerpost/configsrc/proposals",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
-	"fingerpost/cmd/fingerpost/node": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",
+	// trace: runs and flushes the exporter
+	"fingerpost/cmd/fingerpost/node": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
 		"fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/proposals",
@@ -153,7 +161,8 @@ var plan = map[string][]string{
 		"fingerpost/configsrc", "fingerpost/configsrc/folder", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo", "fingerpost/mailer/smtp",
 		"fingerpost/cmd/fingerpost/node"},
-	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/catalog", "fingerpost/resolver",
+	// trace: --otlp makes the exporter
+	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd",

@@ -59,6 +59,9 @@ func serve(ctx context.Context, t terminal, f *serveFlags) error {
 		}
 	}
 	built := builtAs()
+	if err := f.openTraces(built.version); err != nil {
+		return err
+	}
 	f.Build, f.Out = node.Build{Version: built.version, Commit: built.commit,
 		Docs: newDocuments(built.version, f.Logger)}, t.out
 	f.Disk, _ = ctx.Value(diskKey{}).(atomicfile.Disk)

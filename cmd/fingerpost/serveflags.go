@@ -27,7 +27,7 @@ type serveFlags struct {
 	opsAllow, gateAllow, smtpAllow   []string
 	cacheSize, storeCache, maxDelete string
 	mailRetention, mailSink          string
-	sealKey, logFormat               string
+	sealKey, logFormat, otlp         string
 }
 
 // add adds all flags, in groups after the given ones.
@@ -87,6 +87,7 @@ func (f *serveFlags) addLimits(fl *pflag.FlagSet) {
 
 func (f *serveFlags) addLogs(fl *pflag.FlagSet) {
 	fl.StringVar(&f.logFormat, "log-format", "", "format of the log, text or json (default text on a terminal, else json)")
+	f.addTraces(fl)
 	fl.BoolVar(&f.AccessLogResolve, "access-log-resolve", false, "put requests of resolve into the access log, too")
 }
 

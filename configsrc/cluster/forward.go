@@ -1,15 +1,18 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
 )
 
 // An Answer answers a request of an edge, which is an HTTP request in its wire form, as is the answer. It may be called
@@ -35,6 +38,20 @@ const (
 	headerMore     = "Fingerpost-More"     // there are more messages
 	headerPosition = "Fingerpost-Position" // of the authority once it had answered; in the last message
 )
+
+// headerTraceparent, of the message of a request, names the edge's span. The request itself then has no such field.
+const headerTraceparent = "traceparent"
+
+// traced returns a request with the traceparent of its message. One that is not well formed is ignored, as elsewhere; so
+// the value cannot add anything else to the request.
+func traced(request []byte, traceparent string) []byte {
+	id, ok := trace.ParseParent([]byte(traceparent))
+	line, rest, found := bytes.Cut(request, []byte("\r\n"))
+	if !ok || !found {
+		return request
+	}
+	return slices.Concat(line, []byte("\r\n"+headerTraceparent+": "+id.Parent()+"\r\n"), rest)
+}
 
 // An authority answers so many forwarded requests at a time, and so many of one edge: an edge that floods it leaves
 // places for the others. The requests of an edge wait there for one of its places.
@@ -64,8 +81,11 @@ func (f *Follower) Forward(ctx context.Context, request []byte) (answer []byte, 
 		return nil, at, ErrAway
 	}
 	defer sub.Unsubscribe()
-	if err := f.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: inbox, Data: request,
-		Header: nats.Header{}}); err != nil {
+	header := nats.Header{}
+	if span := trace.From(ctx); span != nil {
+		header.Set(headerTraceparent, span.ID().Parent())
+	}
+	if err := f.nc.PublishMsg(&nats.Msg{Subject: subject, Reply: inbox, Data: request, Header: header}); err != nil {
 		return nil, at, ErrAway
 	}
 	f.mu.Lock()
@@ -121,7 +141,7 @@ func (a *Authority) takeRequest(m *nats.Msg) {
 		defer a.leavePlace(edge)
 		ctx, cancel := context.WithDeadline(context.Background(), got.Add(ForwardTime))
 		defer cancel()
-		answer, err := a.o.Answer(ctx, m.Data)
+		answer, err := a.o.Answer(ctx, traced(m.Data, m.Header.Get(headerTraceparent)))
 		if err != nil {
 			a.o.Logger.Warn("a request of an edge is left without an answer", "subject", m.Subject, "error", err)
 			return

@@ -210,7 +210,10 @@ func (r *Repo) commitGroup(ctx context.Context, writes []*pendingWrite) error {
 	return plumbing.ErrRace
 }
 
-func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
+func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) (failed error) {
+	end := func(string, error) {}
+	made := ""
+	defer func() { end(made, failed) }()
 	h, err := r.head(ctx)
 	if err != nil {
 		return err
@@ -231,6 +234,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 	if len(done) == 0 {
 		return waiting
 	}
+	end = r.stepOf(done, "git.commit")
 	changes, err := s.changes(ctx)
 	if err != nil {
 		return err
@@ -239,7 +243,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) error {
 	for i, w := range done {
 		ids[i] = w.ID
 	}
-	made := h.commit
+	made = h.commit
 	if len(changes) > 0 { // otherwise people have committed our edits together with theirs
 		tree, err := r.git.NewTree(h.tree, changes)
 		if err != nil {

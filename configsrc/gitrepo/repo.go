@@ -13,6 +13,7 @@ import (
 
 	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
 )
 
 // Files is the config folder; *configsrc.Source is one.
@@ -63,12 +64,13 @@ type Options struct {
 	// OnOverruled, if set, is called with each write that was set aside.
 	OnOverruled func(Overruled)
 
-	Ack     Ack           // "": AckFile
-	Domain  string        // of the addresses of keys and of the service
-	SignKey string        // ssh key that signs commits; "": none
-	Hooks   bool          // run the repository's hooks
-	Push    bool          // push commits to the upstream
-	Pull    time.Duration // how often to fetch; 0: never
+	Trace   *trace.Exporter // takes the spans of commits and pushes of traced writes; nil: none
+	Ack     Ack             // "": AckFile
+	Domain  string          // of the addresses of keys and of the service
+	SignKey string          // ssh key that signs commits; "": none
+	Hooks   bool            // run the repository's hooks
+	Push    bool            // push commits to the upstream
+	Pull    time.Duration   // how often to fetch; 0: never
 }
 
 // An Overruled is a write that a person's commit has set aside.

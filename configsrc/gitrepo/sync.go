@@ -217,7 +217,9 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 				return err
 			}
 		}
+		end := r.stepOf(writes, "git.push")
 		out, err := r.git.Call(ctx, plumbing.RemoteLimit, nil, nil, args...)
+		end(h.commit, err)
 		if err != nil {
 			back()
 			if text := string(out) + err.Error(); strings.Contains(text, "(fetch first)") || strings.Contains(text,

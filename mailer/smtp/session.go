@@ -20,6 +20,7 @@ import (
 	gosmtp "github.com/emersion/go-smtp"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
 )
 
 // A session is a connection to a server that has said hello, with TLS and AUTH done if the Server asks for them.
@@ -54,8 +55,9 @@ type attempt struct {
 	accepted string // the reply to the final dot
 	steps    []Step // those that have ended
 	tell     func(Step)
-	step     string    // the current one, see Step
-	begun    time.Time // when it began; zero before the first
+	step     string      // the current one, see Step
+	begun    time.Time   // when it began; zero before the first
+	span     *trace.Span // of the stage, if the context has one
 }
 
 // begin ends the step that the attempt is in, if any, and begins the next one.
@@ -67,6 +69,17 @@ func (a *attempt) begin(step string) {
 		a.tell(ended)
 	}
 	a.step, a.begun = step, now
+	a.trace(step, now)
+}
+
+// trace ends the span of the stage, and begins that of the next one. "" and send, which has stages of its own, have none.
+func (a *attempt) trace(stage string, now time.Time) {
+	a.span.EndAt(now)
+	a.span = nil
+	if parent := trace.From(a.ctx); parent != nil && stage != "" && stage != "send" {
+		a.span = parent.ChildAt("smtp."+stage, now).Calls()
+		a.span.Set("server.address", a.server.Host)
+	}
 }
 
 // open opens a session. On failure the session is nil if there is none to close.
@@ -126,6 +139,7 @@ func (a *attempt) dial() (net.Conn, error) {
 	conn, err := d.DialContext(a.ctx, "tcp", net.JoinHostPort(a.host, strconv.Itoa(a.server.port())))
 	if took := time.Duration(looked.Load()); took != 0 { // otherwise the host has no address
 		a.steps, a.step, a.begun = append(a.steps, Step{"dns", took}), "connect", a.begun.Add(took)
+		a.trace(a.step, a.begun)
 	}
 	return conn, err
 }

@@ -29,16 +29,19 @@ func (a *attempt) transact(s *session) error {
 		}
 		s.reset = false
 	}
+	a.trace("mail", time.Now())
 	s.wire.within(patience)
 	if err := s.answered(s.client.Mail(a.env.From, nil)); err != nil {
 		return err
 	}
 	a.stage = StageRcpt
+	a.trace("rcpt", time.Now())
 	s.wire.within(a.limits.Command)
 	if err := s.answered(s.client.Rcpt(a.env.To, nil)); err != nil {
 		return err
 	}
 	a.stage = StageData
+	a.trace("data", time.Now())
 	s.wire.within(a.limits.Data)
 	body, err := s.client.Data()
 	if err := s.answered(err); err != nil {

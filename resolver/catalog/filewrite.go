@@ -9,6 +9,7 @@ type FileWrite struct {
 	Subject    string // what changes, in one line
 	Generation uint64 // from which on readers see the change; 0: not known
 	Files      []FileEdit
+	Trace      string `json:",omitempty"` // traceparent of the span that the write is part of; "": it is not traced
 }
 
 // A FileEdit is the change of one file.

@@ -149,6 +149,14 @@ func (s *Span) Later(name string) *Span {
 	return later
 }
 
+// Cause returns what Later needs of s, for a queue that keeps it long after s has ended.
+func (s *Span) Cause() *Span {
+	if s == nil {
+		return nil
+	}
+	return &Span{id: s.id, to: s.to}
+}
+
 // Calls says that the step is a call of another process.
 func (s *Span) Calls() *Span {
 	if s != nil {

@@ -91,9 +91,11 @@ func Run(ctx context.Context, o Options) error {
 	}
 	keeping := n.run(func() error { n.api.KeepKeyUses(ctx); return nil })
 	clustered := n.run(func() error { return n.cluster.run(ctx) })
+	tracing := n.runTraces()
 	n.announce()
 	err := n.wait(ctx, hup)
 	committing()
+	tracing()
 	stop()
 	<-running
 	<-auditing
@@ -206,6 +208,7 @@ const abruptly = time.Second
 func (n *service) drain() error {
 	n.setReady(false)
 	patience := n.o.Limits.DrainDelay + n.o.Limits.Grace
+	n.manager.ends = time.Now().Add(patience)
 	n.manager.tell(daemon.SdNotifyStopping, moreTime(patience+2*tellEvery))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -17,6 +17,7 @@ const tellEvery = 5 * time.Second
 // NOTIFY_SOCKET. Without one, nothing is told. Every method may be called from any goroutine.
 type manager struct {
 	ready atomic.Bool
+	ends  time.Time // of the grace period; zero before it has begun
 }
 
 // tell sends lines of assignments. That systemd does not hear them has no consequence that the node could avoid.

@@ -144,7 +144,7 @@ func (o *opening) apiOptions() (api.Options, error) {
 		Mail:     o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
-		Limits: api.Limits{Conns: conns}, Console: o.consoleOptions(), Docs: o.o.Build.Docs,
+		Limits: api.Limits{Conns: conns}, Console: o.consoleOptions(), Docs: o.o.Build.Docs, Trace: o.o.Trace,
 	}
 	if o.repo != nil {
 		git := &o.o.Git
@@ -176,6 +176,9 @@ func (o *opening) opsOptions() ops.Options {
 		Listen: []string{listen.Ops, address.String()},
 		Allow:  listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer, History: o.history,
 		Readings: ops.Readings{DiskFree: func() float64 { return freeShare(o.o.Files.Data) }}}
+	if o.o.Trace != nil {
+		options.Readings.SpansDropped = o.o.Trace.Dropped
+	}
 	if o.tls != nil {
 		options.Readings.CertificateEnd = o.certificateEnd
 	}

@@ -13,6 +13,7 @@ import (
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/seal"
+	"fingerpost/resolver/trace"
 )
 
 // Options say what a node serves, and where. The flags of the command fill them; CheckGit and CheckCluster find what
@@ -27,6 +28,7 @@ type Options struct {
 	Cluster          Cluster
 	Limits           Limits
 	AccessLogResolve bool
+	Trace            *trace.Exporter // nil: nothing is traced
 
 	Build  Build
 	Logger *slog.Logger

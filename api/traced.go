@@ -1,0 +1,95 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"fingerpost/api/web"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
+)
+
+const headerTraceparent = "Traceparent"
+
+// traceparent returns what the client says of the trace that the request belongs to. A bad value counts as none.
+func traceparent(ctx *fasthttp.RequestCtx) (id trace.ID, ok bool) {
+	values := ctx.Request.Header.PeekAll(headerTraceparent)
+	if len(values) != 1 {
+		return id, false
+	}
+	return trace.ParseParent(values[0])
+}
+
+// beginSpan begins the span of a sampled request whose key, token or listener is known to be good. key is nil for the
+// last two.
+func (s *Server) beginSpan(ctx *fasthttp.RequestCtx, c *conn, route string, key *resolver.Key) {
+	if s.o.Trace == nil {
+		return
+	}
+	id, _ := traceparent(ctx)
+	method := methodLabel(ctx.Method())
+	if method == "other" {
+		method = "HTTP"
+	}
+	if c.span = s.o.Trace.Begin(id, trace.Server, strings.TrimSpace(method+" "+route), ctx.Time()); c.span == nil {
+		return
+	}
+	c.span.Set("http.request.method", method)
+	c.span.Set("http.route", route)
+	if key != nil {
+		c.span.Set("fingerpost.key", key.Name)
+	}
+}
+
+// endSpan ends the span of the request.
+func (s *Server) endSpan(ctx *fasthttp.RequestCtx, c *conn) {
+	if c.span == nil {
+		return
+	}
+	status := ctx.Response.StatusCode()
+	c.span.SetInt("http.response.status_code", int64(status))
+	c.span.SetInt("fingerpost.generation", int64(s.resolver.Generation()))
+	if slug := s.projectOf(ctx); slug != "" {
+		c.span.Set("fingerpost.project", slug)
+	}
+	if status >= fasthttp.StatusInternalServerError {
+		c.span.Fail("")
+	}
+	c.span.End()
+	c.span = nil
+}
+
+// noteFailure names in the request's span why it was answered with a server's fault.
+func noteFailure(ctx *fasthttp.RequestCtx, e *catalog.Error) {
+	if ctx.Response.StatusCode() >= fasthttp.StatusInternalServerError {
+		connOf(ctx).span.Set("error.type", string(e.Code))
+	}
+}
+
+// projectOf returns the slug of the project that the request's path names, "" for none.
+func (s *Server) projectOf(ctx *fasthttp.RequestCtx) string {
+	for _, name := range []string{"id", "projectId"} {
+		text, _ := ctx.UserValue(name).(string)
+		if id, err := strconv.ParseInt(text, 10, web.IDBits); err == nil {
+			if p, err := s.resolver.ProjectByID(id); err == nil {
+				return p.Slug
+			}
+		}
+	}
+	return ""
+}
+
+// resolveTraced is the resolver's Resolve, whose outcome the request's span shows.
+func (s *Server) resolveTraced(c *conn, domain []byte, form resolver.Form) (*resolver.Answer, error) {
+	if c.span == nil {
+		return s.resolver.Resolve(domain, form)
+	}
+	answer, err := s.resolver.ResolveTraced(c.span, domain, form)
+	if err == nil && answer.Slug != "" {
+		c.span.Set("fingerpost.project", answer.Slug)
+	}
+	return answer, err
+}

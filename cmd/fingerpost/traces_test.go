@@ -1,0 +1,194 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"fingerpost/cmd/testrig"
+)
+
+// A span is one as the collector got it.
+type span struct {
+	TraceID, SpanID, ParentSpanID, Name string
+	Start                               string `json:"startTimeUnixNano"`
+	End                                 string `json:"endTimeUnixNano"`
+	Kind                                int
+	Attributes                          []struct {
+		Key   string
+		Value struct{ StringValue, IntValue string }
+	}
+	Links   []struct{ TraceID, SpanID string }
+	service string
+}
+
+func (s *span) attribute(key string) string {
+	for _, a := range s.Attributes {
+		if a.Key == key {
+			return a.Value.StringValue + a.Value.IntValue
+		}
+	}
+	return ""
+}
+
+// A spanSink is an OpenTelemetry collector over real HTTP. The real parser judges the same bytes in .ci/otlp.
+type spanSink struct {
+	*httptest.Server
+	mu    sync.Mutex
+	away  bool
+	spans []*span
+}
+
+func newSpanSink(t testing.TB) *spanSink {
+	c := new(spanSink)
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.away {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		var request struct {
+			ResourceSpans []struct {
+				Resource   span
+				ScopeSpans []struct{ Spans []*span }
+			}
+		}
+		if err := json.Unmarshal(body, &request); err != nil || r.URL.Path != tracesPath ||
+			r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s %s: %v", r.URL, r.Header.Get("Content-Type"), err)
+		}
+		for _, of := range request.ResourceSpans {
+			for _, s := range of.ScopeSpans[0].Spans {
+				s.service = of.Resource.attribute("service.name")
+				c.spans = append(c.spans, s)
+			}
+		}
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *spanSink) of(trace string) (list []*span) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.spans {
+		if s.TraceID == trace {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b *span) int { return strings.Compare(a.Start, b.Start) })
+	return list
+}
+
+// until waits for the trace to have spans of all names, and returns it.
+func (c *spanSink) until(t testing.TB, trace string, names ...string) []*span {
+	t.Helper()
+	var got []*span
+	if err := poll(testrig.Patience, func() error {
+		got = c.of(trace)
+		for _, name := range names {
+			if !slices.ContainsFunc(got, func(s *span) bool { return s.Name == name }) {
+				return fmt.Errorf("the trace has no span %s:\n%s", name, tree(got, "", 0))
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// tree prints the spans below a parent. Where nobody has sent the parent, that is the client's span.
+func tree(spans []*span, parent string, depth int) string {
+	var b strings.Builder
+	for _, s := range spans {
+		known := slices.ContainsFunc(spans, func(p *span) bool { return p.SpanID == s.ParentSpanID })
+		if s.ParentSpanID != parent && !(parent == "" && !known) {
+			continue
+		}
+		var more []string
+		for _, a := range s.Attributes {
+			more = append(more, a.Key+"="+a.Value.StringValue+a.Value.IntValue)
+		}
+		var begun, ended int64
+		_, _ = fmt.Sscan(s.Start, &begun)
+		_, _ = fmt.Sscan(s.End, &ended)
+		fmt.Fprintf(&b, "%s%s  [%s, %.2f ms] %s\n", strings.Repeat("  ", depth), s.Name, s.service, float64(ended-begun)/1e6,
+			strings.Join(more, " "))
+		b.WriteString(tree(spans, s.SpanID, depth+1))
+	}
+	return b.String()
+}
+
+const (
+	someTrace   = "0af7651916cd43dd8448eb211c80319c"
+	someParent  = "Traceparent: 00-" + someTrace + "-b7ad6b7169203331-01"
+	clientsSpan = "b7ad6b7169203331"
+)
+
+// TestTraceThroughAnEdge: one PUT at an edge is one connected trace through the authority, the files and git.
+func TestTraceThroughAnEdge(t *testing.T) {
+	t.Parallel()
+	sink := newSpanSink(t)
+	c := idleCluster(t, "fra1")
+	newGitRig(t, c.rig)
+	c.env = []string{otelBase + "=" + sink.URL, otelService + "=authority"}
+	c.flags = append(c.flags, "--git", "--git-push", "--git-domain", "svc.example", "--git-ack", "push")
+	c.begin()
+	e := c.idleEdge("fra1", "")
+	e.env = []string{otelService + "=edge", otelBase + "=http://127.0.0.1:1"} // the flag wins
+	e.flags = append(e.flags, "--otlp", sink.URL, "--log-format", "json")
+	e.start()
+	e.resolves("other.example")
+	id := c.projectID("other")
+	put := e.ask(http.MethodPut, "/api/platform/projects/"+id, c.keys["write"], `{"name":"Another"}`,
+		"Content-Type: application/json", someParent)
+	if put.status != http.StatusOK {
+		t.Fatalf("PUT: %d %s", put.status, put.body)
+	}
+	const route = "PUT /api/platform/projects/{id}"
+	spans := sink.until(t, someTrace, route, "cluster.forward", "files.lock", "files.prove", "files.place", "files.publish",
+		"ledger.sync", "git.commit", "git.push")
+	t.Logf("the trace:\n%s", tree(spans, "", 0))
+	byID, requests := map[string]*span{}, 0
+	for _, s := range spans {
+		byID[s.SpanID] = s
+	}
+	for _, s := range spans {
+		root := s
+		for byID[root.ParentSpanID] != nil {
+			root = byID[root.ParentSpanID]
+		}
+		if root.ParentSpanID != clientsSpan || root.service != "edge" || root.Name != route {
+			t.Errorf("%s hangs below %s of %s", s.Name, root.Name, root.service)
+		}
+		if s.Name != route {
+			continue
+		}
+		requests++
+		for key, want := range map[string]string{"http.response.status_code": "200", "http.request.method": "PUT",
+			"http.route": "/api/platform/projects/{id}", "fingerpost.project": "other", "fingerpost.key": "write"} {
+			if value := s.attribute(key); value != want {
+				t.Errorf("%s of the request at the %s is %q", key, s.service, value)
+			}
+		}
+		if s.service == "authority" && byID[s.ParentSpanID].Name != "cluster.forward" {
+			t.Errorf("the authority's request hangs below %s", byID[s.ParentSpanID].Name)
+		}
+	}
+	if requests != 2 {
+		t.Errorf("%d spans of requests", requests)
+	}
+	e.halt()
+	if log := e.logged(); !strings.Contains(log, `"trace_id":"`+someTrace+`"`) || !strings.Contains(log, `"span_id":"`) {
+		t.Errorf("the access log has no ids:\n%s", cutMiddle(log, 3000))
+	}
+}
