@@ -54,7 +54,12 @@ func runScale(ctx context.Context, b *bench) (*report, error) {
 		if err != nil {
 			return nil, err
 		}
+		scrape, err := s.scrape()
+		if err != nil {
+			return nil, err
+		}
 		starts = append(starts,
+			measured(fmt.Sprintf("a scrape of the metrics at %d domains", n), "ms", scrape.Seconds()*1000),
 			measured(fmt.Sprintf("start with an empty store at %d domains", n), "s", s.ready.Seconds()),
 			measured(fmt.Sprintf("resident memory when ready at %d domains", n), "MiB", mem.now))
 		few := resolves(s, c, zipfSchedule(names(n, scaleAsked)))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -273,6 +274,20 @@ func metrics(ops string) (map[string]float64, error) {
 		}
 	}
 	return values, nil
+}
+
+// scrape returns how long a scrape of the metrics takes: the median of some.
+func (s *server) scrape() (time.Duration, error) {
+	took := make([]time.Duration, 21)
+	for i := range took {
+		began := time.Now()
+		if _, err := metrics(s.ops); err != nil {
+			return 0, err
+		}
+		took[i] = time.Since(began)
+	}
+	slices.Sort(took)
+	return took[len(took)/2], nil
 }
 
 // hitShare is the part of lookups between two readings of the metrics that the cache answered.

@@ -11,7 +11,9 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ type metric struct {
 	values     map[string]string // by what stands before the value
 }
 
-// metricsAt reads /metrics, and fails for what no series may have.
+// metricsAt reads /metrics.
 func metricsAt(t testing.TB, r *rig) (metrics map[string]*metric, text string) {
 	t.Helper()
 	res, err := r.client.Get(r.ops + "/metrics")
@@ -37,10 +39,16 @@ func metricsAt(t testing.TB, r *rig) (metrics map[string]*metric, text string) {
 	if res.StatusCode != http.StatusOK {
 		t.Fatalf("/metrics is answered %d: %s", res.StatusCode, body)
 	}
-	metrics = map[string]*metric{}
+	return readMetrics(t, string(body)), string(body)
+}
+
+// readMetrics reads the text of a scrape, and fails for what no series may have.
+func readMetrics(t testing.TB, text string) map[string]*metric {
+	t.Helper()
+	metrics := map[string]*metric{}
 	sample := regexp.MustCompile(`^([a-z_]+)(?:\{(.*)\})? (\S+)$`)
 	label := regexp.MustCompile(`(\w+)="`)
-	for line := range strings.Lines(string(body)) {
+	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		if rest, is := strings.CutPrefix(line, "# HELP "); is {
 			name, help, _ := strings.Cut(rest, " ")
@@ -77,7 +85,7 @@ func metricsAt(t testing.TB, r *rig) (metrics map[string]*metric, text string) {
 		}
 		of.values[strings.TrimSuffix(line, " "+m[3])] = m[3]
 	}
-	return metrics, string(body)
+	return metrics
 }
 
 // ours are the names of the metrics that are fingerpost's own, in order.
@@ -224,5 +232,103 @@ func checkTable(t *testing.T, metrics map[string]*metric) {
 	} else if readme != want {
 		t.Errorf("the table in %s is not what /metrics says: FINGERPOST_WRITE=1 go test -run TestMetrics ./cmd/fingerpost writes it",
 			metricsReadme)
+	}
+}
+
+// TestMetricsHold: whatever is asked makes no series of its own, and scrapes at the same time as each other, a flood and
+// reloads see counters that never go back.
+func TestMetricsHold(t *testing.T) {
+	t.Parallel()
+	r := idleRig(t, t.TempDir(), nil)
+	r.flags = []string{"--gate-listen", "127.0.0.1:0"}
+	r.start()
+	get := func(method, url string, headers ...string) (body string) {
+		req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+		if err != nil {
+			t.Error(err)
+			return ""
+		}
+		for _, h := range headers {
+			name, value, _ := strings.Cut(h, ": ")
+			if req.Header.Set(name, value); name == "Host" {
+				req.Host = value
+			}
+		}
+		res, err := r.client.Do(req)
+		if err != nil {
+			t.Error(err)
+			return ""
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
+	}
+	gate := r.gateURL()
+	const key = "X-PLATFORM-KEY: "
+	flood := func(round int) {
+		for i := range 40 {
+			odd := fmt.Sprintf("odd%d-%d", round, i)
+			for _, base := range []string{r.url, gate, r.ops} {
+				get("GET", base+"/"+odd)
+				get(strings.ToUpper(strings.ReplaceAll(odd, "-", "")), base+"/check/"+odd, "Host: "+odd+".example", "X-Forwarded-Host: "+odd)
+			}
+			get("GET", gate+"/check?domain="+odd+".example&deny=404", "Authorization: Bearer "+odd)
+			get("GET", r.url+"/api/platform/projects/"+odd, key+r.keys["all"])
+			get("GET", r.url+"/api/platform/projects/resolve?domain="+odd+".example", key+odd)
+			get("GET", r.url+"/docs/"+odd)
+			get("GET", r.url+"/console/"+odd)
+			get("GET", r.ops+"/metrics?"+odd+"=1", "Accept: "+odd)
+		}
+	}
+	series := func() (n int) {
+		metrics, text := metricsAt(t, r)
+		for _, name := range ours(metrics) {
+			n += len(metrics[name].values)
+		}
+		if strings.Contains(strings.ToLower(text), "odd") {
+			t.Error("text of a client is in the metrics")
+		}
+		return n
+	}
+	flood(1) // with more bad keys than one address may try: their refusals are of both kinds
+	before := series()
+
+	var all sync.WaitGroup
+	scrapes := make([][]string, 4)
+	for i := range scrapes {
+		all.Go(func() {
+			for range 20 {
+				scrapes[i] = append(scrapes[i], get("GET", r.ops+"/metrics"))
+			}
+		})
+	}
+	all.Go(func() { flood(2) })
+	for i := range 10 {
+		r.put("more.hcl", fmt.Sprintf("project \"more\" {\n  name = \"More %d\"\n  domain \"more.example\" {}\n}\n", i))
+		get("POST", r.ops+"/reload")
+	}
+	all.Wait()
+	for _, scrapes := range scrapes {
+		last := map[string]float64{}
+		for _, text := range scrapes {
+			for name, m := range readMetrics(t, text) {
+				if m.kind == "gauge" {
+					continue
+				}
+				for at, text := range m.values {
+					value, err := strconv.ParseFloat(text, 64)
+					if err != nil || value < last[at] {
+						t.Errorf("%s of %s: %s after %v: %v", at, name, text, last[at], err)
+					}
+					last[at] = value
+				}
+			}
+		}
+	}
+	if after := series(); after != before {
+		t.Errorf("the same flood with other names made %d series of %d", after, before)
 	}
 }
