@@ -108,6 +108,7 @@ var plan = map[string][]string{
 	// chart and history: it says which figures are drawn in which way
 	"fingerpost/api/console/hour": {"fingerpost/api/console/chart", "fingerpost/api/ops/history"},
 	// sentence: an entry of the audit trail in words; a leaf that any page uses
+	"fingerpost/api/console/delivery": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
 	"fingerpost/api/console/sentence": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
 	// client and configsrc: the shapes of the states that it judges
 	"fingerpost/api/console/now": {"fingerpost/api/client", "fingerpost/configsrc"},
@@ -120,7 +121,7 @@ var plan = map[string][]string{
 	// transfer: a proposal's plan, as the command prints it
 	"fingerpost/api/console": {"fingerpost/api/console/now", "fingerpost/api/console/pasted", "fingerpost/api/console/chart",
 		"fingerpost/api/console/hour",
-		"fingerpost/api/ops/history", "fingerpost/api/console/sentence", "fingerpost/api/console/worddiff", "fingerpost/api/console/words",
+		"fingerpost/api/ops/history", "fingerpost/api/console/delivery", "fingerpost/api/console/sentence", "fingerpost/api/console/worddiff", "fingerpost/api/console/words",
 		"fingerpost/api/transfer",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml
