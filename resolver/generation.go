@@ -32,13 +32,11 @@ func generationOf(e *store.Effect, c *catalog.Change) Generation {
 	}
 	g.Many = false // Objects has all
 	for i := range e.Objects {
-		entry := &e.Objects[i].Entry
-		noun, _, _ := strings.Cut(entry.Action, ".")
+		noun, _, _ := strings.Cut(e.Objects[i].Entry.Action, ".")
 		g.Changed[noun]++
-		g.Only = entry.Action + " " + entry.Object
 	}
-	if len(e.Objects) != 1 {
-		g.Only = ""
+	if len(e.Objects) == 1 {
+		g.Only = e.Objects[0].Entry.Action + " " + e.Objects[0].Entry.Object
 	}
 	for i := range c.Files {
 		by := catalog.Author{Door: catalog.DoorFile}
