@@ -62,17 +62,15 @@ type valueRow struct {
 	Name, Value, Origin string
 	InFile              bool // Origin is a line of a file
 	Link                string
-	from                catalog.Origin
+	line                int
 }
 
-// linkLines makes links of the origins that are lines of a block, which is shown on a page.
-func linkLines(groups []valueGroup, block *client.Block, page string) {
-	last := block.Line + strings.Count(strings.TrimSuffix(block.Text, "\n"), "\n")
+// linkLines makes links of the origins that are lines of a project's own block, which its page shows.
+func linkLines(groups []valueGroup, page string) {
 	for i := range groups {
 		for j := range groups[i].Rows {
-			row := &groups[i].Rows[j]
-			if o := row.from; o.File == block.File && o.Line >= block.Line && o.Line <= last {
-				row.Link = page + "#L" + itoa(o.Line)
+			if row := &groups[i].Rows[j]; row.InFile {
+				row.Link = page + "#L" + itoa(row.line)
 			}
 		}
 	}
@@ -223,9 +221,7 @@ func (c *Console) explain(ctx context.Context, s *session, v *lookUpView) {
 	}
 	if x, err := explained(ctx, api, v.Answer.ID); err == nil {
 		v.Groups = groupsOf(x)
-		if block, err := api.Block(ctx, v.Answer.ID); err == nil {
-			linkLines(v.Groups, &block, projectPage(v.Answer.ID))
-		}
+		linkLines(v.Groups, projectPage(v.Answer.ID))
 	}
 	if page, err := api.AuditPage(ctx, query("projectId", v.Answer.ID, "limit", "1")); err == nil && len(page.Rows) > 0 {
 		v.Change = &c.tell(ctx, s, page.Rows)[0]
@@ -257,7 +253,7 @@ func groupsOf(x *catalog.Explained) (groups []valueGroup) {
 				row.Value = strings.ReplaceAll(row.Value, "\n", ", ")
 			}
 			if o, told := from[f.Name]; told {
-				row.Origin, row.InFile, row.from = inherited("defaults", o), o.File != "" && !o.Defaults, o
+				row.Origin, row.InFile, row.line = inherited("defaults", o), o.File != "" && !o.Defaults, o.Line
 			}
 			g.Rows = append(g.Rows, row)
 		}

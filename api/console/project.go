@@ -41,7 +41,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 	v.Templates, _ = api.Templates(ctx, id)
 	if block, err := api.Block(ctx, id); err == nil {
 		v.Block = &block
-		linkLines(v.Groups, &block, "")
+		linkLines(v.Groups, "")
 	}
 	if page, err := api.AuditPage(ctx, query("projectId", id, "limit", "10")); err == nil {
 		v.Changes = c.tell(ctx, s, page.Rows)

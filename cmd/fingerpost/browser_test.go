@@ -1,10 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -188,4 +194,41 @@ func (b *tab) axe() (findings []string) {
 		b.t.Fatal(err)
 	}
 	return findings
+}
+
+// fewColours packs a picture: it keeps the colours that it has most of, and takes the nearest of these for the rest.
+func fewColours(t testing.TB, picture []byte) []byte {
+	t.Helper()
+	from, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[color.RGBA]int{}
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(from.At(x, y)).(color.RGBA) }
+	r := from.Bounds()
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			counts[at(x, y)]++
+		}
+	}
+	used := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int { return counts[b] - counts[a] })
+	var most color.Palette
+	for _, c := range used[:min(256, len(used))] {
+		most = append(most, c)
+	}
+	nearest := map[color.RGBA]uint8{}
+	for _, c := range used {
+		nearest[c] = uint8(most.Index(c))
+	}
+	to := image.NewPaletted(r, most)
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			to.SetColorIndex(x, y, nearest[at(x, y)])
+		}
+	}
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, to); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }
