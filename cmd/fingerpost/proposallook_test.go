@@ -56,6 +56,25 @@ func TestProposalLook(t *testing.T) {
 		t.Errorf("after one more write: %+v", now.Commits)
 	}
 
+	// The command says the same.
+	cli := func(want int, args ...string) string {
+		t.Helper()
+		out, code := g.run(append(append([]string{"propose"}, args...), "--url", g.url, "--key", g.keys["full"])...)
+		if code != want {
+			t.Errorf("propose %q ended with %d: %s", args, code, out)
+		}
+		return out
+	}
+	if out := cli(0, "show", "shop"); !strings.Contains(out, seen.Commit+"  ") || !strings.Contains(out, `~ name: "Acme" → "Acme Shop"`) {
+		t.Errorf("propose show: %s", out)
+	}
+	if out := cli(3, "apply", "shop", "--commit", seen.Commit); !strings.Contains(out, "has changed since you looked") {
+		t.Errorf("propose apply: %s", out)
+	}
+	if out := cli(1, "show", "nothing"); !strings.Contains(out, `there is no proposal "nothing"`) {
+		t.Errorf("propose show: %s", out)
+	}
+
 	// A person rewrites the branch: what was seen is gone.
 	g.git(g.dir, "branch", "-f", "propose/shop", seen.Commit)
 	g.must(g.as("full", "", http.MethodPost, proposalsPath+"/shop/apply?commit="+seen.Commit, ""), http.StatusOK)

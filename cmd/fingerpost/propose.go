@@ -88,7 +88,8 @@ func newPropose(t terminal) *cobra.Command {
 		return err
 	})
 	for _, one := range subs[len(subs)-2:] {
-		one.Flags().StringVar(&seen, "commit", "", "change nothing unless this is the proposal's last commit, as show prints it")
+		one.Flags().StringVar(&seen, "commit", "",
+			"commit that must be the proposal's last one, as show prints it; else nothing is done (default any)")
 	}
 	return group("propose", "List, show, apply and drop the proposals of a running server",
 		"A write of the API with the header X-Propose: NAME changes nothing that is live: it is committed to the "+

@@ -8,7 +8,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Expire drops the proposals that nobody has written to for maxAge, and those that somebody has merged, now and again, until ctx is done.
+// Expire drops the proposals that nobody has written to for maxAge, and those that somebody has merged, now and again,
+// until ctx is done.
 func (s *Set) Expire(ctx context.Context, maxAge time.Duration, log *slog.Logger) error {
 	for {
 		pause := min(time.Hour, maxAge)

@@ -169,7 +169,8 @@ func (s *Set) weighed(found *gitrepo.Proposal) *Proposal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &Proposal{Name: found.Name, Branch: found.Branch, Commit: found.Commit, Title: found.Title,
-		Author: found.Author, Created: found.Created, Written: found.Written, Mergeable: found.Mergeable, Keys: found.Keys, head: found.Head}
+		Author: found.Author, Created: found.Created, Written: found.Written, Mergeable: found.Mergeable, Keys: found.Keys,
+		head: found.Head}
 	if k := s.known[p.Name]; k != nil && k.Commit == p.Commit && k.head == p.head {
 		p.Proposed, p.Merged = k.Proposed, k.Merged
 		return p
