@@ -44,13 +44,13 @@ func (f *serveFlags) openTraces(version string) error {
 	}
 	u, err := url.Parse(endpoint)
 	switch {
-	case err != nil: // not the error itself: it quotes the address, which may have a password
+	case err != nil: // no message quotes the address, which may have a password
 		return usage("%s must be a URL such as http://127.0.0.1:4318", from)
 	case u.User != nil:
 		return usage("%s must have no user or password in it: give them to the collector as a header, in %s", from,
 			otelHeaders)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return usage("%s: %q must be a URL such as http://127.0.0.1:4318", from, endpoint)
+		return usage("%s must be a URL such as http://127.0.0.1:4318", from)
 	case u.RawQuery != "" || u.Fragment != "":
 		return usage("%s must have no query and no fragment", from)
 	}

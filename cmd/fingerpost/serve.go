@@ -41,6 +41,10 @@ func serve(ctx context.Context, t terminal, f *serveFlags) error {
 	if err := f.parse(t); err != nil {
 		return err
 	}
+	built := builtAs()
+	if err := f.openTraces(built.version); err != nil {
+		return err
+	}
 	if f.Terminal = isTerminal(t.out); f.ConsoleLink && !f.Terminal {
 		return usage("--console-link prints a link with which its first reader may do everything: it needs a terminal as " +
 			"stdout")
@@ -57,10 +61,6 @@ func serve(ctx context.Context, t terminal, f *serveFlags) error {
 		if f.ServerCommand, err = serverCommand(); err != nil {
 			return err
 		}
-	}
-	built := builtAs()
-	if err := f.openTraces(built.version); err != nil {
-		return err
 	}
 	f.Build, f.Out = node.Build{Version: built.version, Commit: built.commit,
 		Docs: newDocuments(built.version, f.Logger)}, t.out

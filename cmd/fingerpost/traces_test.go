@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -190,5 +191,55 @@ func TestTraceThroughAnEdge(t *testing.T) {
 	e.halt()
 	if log := e.logged(); !strings.Contains(log, `"trace_id":"`+someTrace+`"`) || !strings.Contains(log, `"span_id":"`) {
 		t.Errorf("the access log has no ids:\n%s", cutMiddle(log, 3000))
+	}
+}
+
+// TestCollectorAway: spans that the ring has no room for are counted in the metrics, and requests do not wait for it.
+// It ends in order while the collector is away.
+func TestCollectorAway(t *testing.T) {
+	t.Parallel()
+	sink := newSpanSink(t)
+	sink.mu.Lock()
+	sink.away = true
+	sink.mu.Unlock()
+	r := idleRig(t, t.TempDir(), nil)
+	r.flags = []string{"--otlp", sink.URL}
+	r.start()
+	c := r.dial()
+	defer c.Close()
+	const requests = 5000
+	go func() {
+		for range requests {
+			_, _ = io.WriteString(c, "GET "+resolvePath+"shop.acme.example HTTP/1.1\r\nHost: a\r\nX-PLATFORM-KEY: "+r.keys["all"]+
+				"\r\n"+someParent+"\r\n\r\n")
+		}
+	}()
+	in := bufio.NewReader(c)
+	for range requests {
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _ = io.Copy(io.Discard, res.Body); res.StatusCode != http.StatusOK {
+			t.Fatalf("status %d", res.StatusCode)
+		}
+	}
+	res, err := r.client.Get(r.ops + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, _ := io.ReadAll(res.Body)
+	_, rest, _ := strings.Cut(string(text), "\nfingerpost_trace_spans_dropped_total ")
+	var dropped int
+	if _, err := fmt.Sscan(rest, &dropped); err != nil || dropped < requests-4096 || dropped > requests-4096+512+2 {
+		t.Errorf("%d spans dropped (%v), of %d", dropped, err, requests)
+	}
+	sink.mu.Lock()
+	sink.away = false
+	sink.mu.Unlock()
+	r.halt() // sends the rest
+	if n := len(sink.of(someTrace)); n+dropped < requests {
+		t.Errorf("the collector has %d spans at the end, %d were dropped", n, dropped)
 	}
 }

@@ -1,0 +1,95 @@
+package api_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"fingerpost/api"
+	"fingerpost/api/ops"
+	"fingerpost/resolver/trace"
+)
+
+const (
+	sampledTrace = "0af7651916cd43dd8448eb211c80319c"
+	sampledBy    = "traceparent: 00-" + sampledTrace + "-b7ad6b7169203331-01"
+)
+
+// traced is a house whose spans go to a collector; sent sends the waiting ones and returns all that it has got.
+func traced(t *testing.T) (h *house, sent func() string) {
+	var mu sync.Mutex
+	var got strings.Builder
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = io.Copy(&got, r.Body)
+	}))
+	t.Cleanup(collector.Close)
+	e := trace.New(trace.Options{URL: collector.URL, Service: "test", Logger: slog.New(slog.DiscardHandler)})
+	h = start(t, func(o *api.Options) { o.Trace, o.AccessLogResolve = e, true })
+	return h, func() string {
+		e.Flush(t.Context())
+		mu.Lock()
+		defer mu.Unlock()
+		return got.String()
+	}
+}
+
+// TestOnlyGoodKeysAreTraced: neither a bad key nor a bad traceparent makes a span.
+func TestOnlyGoodKeysAreTraced(t *testing.T) {
+	h, sent := traced(t)
+	const target = "/api/platform/projects/resolve?domain=shop.acme.example"
+	for _, key := range []string{"", "fpk_wrong", h.expired, h.revoked} {
+		h.ask("GET", target, key, sampledBy)
+		h.ask("GET", "/api/platform/projects", key, sampledBy)
+	}
+	h.ask("GET", "/api/platform/health", "", sampledBy)
+	h.ask("GET", "/nowhere", h.all, sampledBy)
+	for _, bad := range []string{"", "x", "00-" + sampledTrace + "-b7ad6b7169203331-00", strings.ToUpper(sampledBy[13:]),
+		sampledBy[13:] + "\r\n" + sampledBy} {
+		h.ask("GET", target, h.all, "traceparent: "+bad)
+	}
+	if got := sent(); got != "" {
+		t.Fatalf("spans without a reason: %s", got)
+	}
+	h.ask("GET", target, h.all, sampledBy)
+	h.ask("GET", "/api/platform/projects/resolve?domain=never.asked.example", h.all, sampledBy)
+	got := sent()
+	for _, want := range []string{`"name":"GET /api/platform/projects/resolve"`, `"traceId":"` + sampledTrace, `"name":"store.miss"`,
+		`"key":"fingerpost.cache","value":{"stringValue":"hit"}`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+	if log := h.log.String(); !strings.Contains(log, `"trace_id":"`+sampledTrace+`","span_id":"`) {
+		t.Errorf("no ids in the access log: %.2000s", log)
+	}
+	samples := 0
+	h.server.EachRequest(func(r ops.Requests) {
+		for _, s := range r.Samples {
+			if samples++; s.TraceID != sampledTrace || !strings.HasSuffix(r.Route, "/resolve") {
+				t.Errorf("%s has the sample %s", r.Route, s.TraceID)
+			}
+		}
+	})
+	if samples == 0 {
+		t.Error("no request is a sample")
+	}
+}
+
+// TestGateIsTraced: a gateway's question needs no key.
+func TestGateIsTraced(t *testing.T) {
+	h, sent := traced(t)
+	w := h.gate().dial()
+	defer w.Close()
+	if a := onWire(w, "GET", "/check", "shop.acme.example", sampledBy); a.StatusCode != 200 {
+		t.Fatalf("the check is answered %d", a.StatusCode)
+	}
+	if got := sent(); !strings.Contains(got, `"name":"GET /check"`) {
+		t.Errorf("no span: %s", got)
+	}
+}
