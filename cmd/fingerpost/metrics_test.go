@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
@@ -331,4 +332,23 @@ func TestMetricsHold(t *testing.T) {
 	if after := series(); after != before {
 		t.Errorf("the same flood with other names made %d series of %d", after, before)
 	}
+}
+
+// TestDroppedSpansAreTold: spans that the collector refuses are counted.
+func TestDroppedSpansAreTold(t *testing.T) {
+	t.Parallel()
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no", http.StatusBadRequest)
+	}))
+	defer refuses.Close()
+	r := idleRig(t, t.TempDir(), nil)
+	r.flags = []string{"--otlp", refuses.URL}
+	r.start()
+	r.ask(http.MethodGet, "/api/platform/projects/resolve?domain=shop.acme.example", r.keys["all"], "",
+		"traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	const dropped = "fingerpost_trace_spans_dropped_total"
+	testrig.Eventually(t, "dropped spans are counted", func() bool {
+		metrics, _ := metricsAt(t, r)
+		return metrics[dropped].values[dropped] != "0"
+	})
 }

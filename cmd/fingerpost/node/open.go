@@ -182,6 +182,9 @@ func (o *opening) opsOptions() ops.Options {
 	if o.tls != nil {
 		options.Readings.CertificateEnd = o.certificateEnd
 	}
+	if o.o.Trace != nil {
+		options.Readings.SpansDropped = o.o.Trace.Dropped
+	}
 	if o.repo != nil {
 		options.Git = o.repo.Status
 		if o.o.Git.Pull > 0 || o.o.Git.Push {
