@@ -67,14 +67,20 @@ func (c *Client) Mail(ctx context.Context, filters url.Values) (Page[MailEntry],
 	return readPage[MailEntry](ctx, c.mail, "/api/mail/logs", filters)
 }
 
-// MailLog reads one page of a project's mail log. more reports whether there are further pages. A project without a
-// mail log is an *Error with status 404.
-func (c *Client) MailLog(ctx context.Context, project int64, q LogQuery) (entries []MailEntry, more bool, err error) {
-	v := url.Values{"page": {strconv.Itoa(q.Page)}, "limit": {strconv.Itoa(q.Limit)}, "templateCode": {q.Template},
-		"toEmail": {q.To}, "status": {q.Status}}
+func (q *LogQuery) filters() url.Values {
+	v := url.Values{"templateCode": {q.Template}, "toEmail": {q.To}, "status": {q.Status}}
 	if !q.From.IsZero() {
 		v.Set("from", q.From.UTC().Format(TimeLayout))
 	}
+	return v
+}
+
+// MailLog reads one page of a project's mail log. more reports whether there are further pages. A project without a
+// mail log is an *Error with status 404.
+func (c *Client) MailLog(ctx context.Context, project int64, q LogQuery) (entries []MailEntry, more bool, err error) {
+	v := q.filters()
+	v.Set("page", strconv.Itoa(q.Page))
+	v.Set("limit", strconv.Itoa(q.Limit))
 	if q.OldestFirst {
 		v.Set("sort", "createdAt")
 		v.Set("order", "asc")

@@ -79,6 +79,38 @@ func (m *MailTail) Newest(ctx context.Context, n int) (all []LoggedMail, err err
 	return all, err
 }
 
+// NewestAcross is Newest for all projects that the key covers, in a call for each 100 entries whatever their number is.
+// An Absent error is a server without that call.
+func (m *MailTail) NewestAcross(ctx context.Context, n int) (all []LoggedMail, err error) {
+	slugs := map[int64]string{}
+	for _, p := range m.projects {
+		slugs[p.id] = p.slug
+	}
+	filters := m.Query.filters()
+	for searched := "more"; searched != "" && len(all) < n && err == nil; filters.Set("to", searched) {
+		var rows []LoggedMail
+		rows, err = readPages(n-len(all), func(page, limit int) ([]LoggedMail, bool, error) {
+			filters.Set("page", strconv.Itoa(page))
+			filters.Set("limit", strconv.Itoa(limit))
+			p, err := m.Client.Mail(ctx, filters)
+			searched = p.SearchedTo
+			var entries []LoggedMail
+			for _, e := range p.Rows {
+				slug, known := slugs[e.ProjectID]
+				if !known {
+					slug = strconv.FormatInt(e.ProjectID, 10) // of a project that is gone, as --project takes it
+				}
+				entries = append(entries, LoggedMail{slug, e})
+			}
+			return entries, page < p.Pages && len(p.Rows) > 0, err
+		})
+		all = append(all, rows...)
+	}
+	slices.SortFunc(all, byTime)
+	all = slices.CompactFunc(all, func(a, b LoggedMail) bool { return a.ID == b.ID && a.ProjectID == b.ProjectID })
+	return all, err
+}
+
 // News reads each project once. It returns what is new, also with an error.
 func (m *MailTail) News(ctx context.Context) (news []LoggedMail, err error) {
 	get := func(ctx context.Context, i int) (none struct{}, err error) { return none, m.step(ctx, m.projects[i]) }

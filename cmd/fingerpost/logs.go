@@ -77,7 +77,14 @@ func logs(ctx context.Context, t terminal, f logsFlags) error {
 	}
 	found := time.Now()
 	log := tail.Log[client.LoggedMail]{Line: tail.MailLine, Passes: passing}
-	log.Newest = func(ctx context.Context, n int) ([]client.LoggedMail, error) { return f.only(mails.Newest(ctx, n)) }
+	log.Newest = func(ctx context.Context, n int) ([]client.LoggedMail, error) {
+		if f.projects == nil && !f.follow { // --follow has to know each project's newest entry
+			if all, err := mails.NewestAcross(ctx, n); !client.Absent(err) {
+				return f.only(all, err)
+			}
+		}
+		return f.only(mails.Newest(ctx, n))
+	}
 	log.News = func(ctx context.Context) ([]client.LoggedMail, error) {
 		news, err := f.only(mails.News(ctx))
 		if err == nil && f.projects == nil && time.Since(found) > findEvery {

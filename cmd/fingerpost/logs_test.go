@@ -23,6 +23,7 @@ type fakeLog struct {
 	rows   []object
 	broken int // so many requests are answered 500
 	asked  int
+	across bool // it finds mail over all projects
 }
 
 func (l *fakeLog) put(id int64, createdAt, status string, attempts int) {
@@ -47,6 +48,9 @@ func (l *fakeLog) fail(n int) {
 // serve answers the calls of the mail log, and no others.
 func (l *fakeLog) serve(w http.ResponseWriter, r *http.Request) bool {
 	rest, ok := strings.CutPrefix(r.URL.Path, "/api/mail/projects/101/logs")
+	if l.across && r.URL.Path == "/api/mail/logs" {
+		rest, ok = "", true
+	}
 	if !ok {
 		return false
 	}
@@ -93,6 +97,23 @@ func newFakeLog(t *testing.T) (*foreign, *fakeLog) {
 		t.Fatalf("the project has the id %d", id)
 	}
 	return f, l
+}
+
+// Without --project the mail of all projects takes one question, however many projects there are.
+func TestLogsAcross(t *testing.T) {
+	f, l := newFakeLog(t)
+	f.add(object{"name": "Beta", "slug": "beta"})
+	l.across = true
+	for id := range int64(150) {
+		l.put(id+1, fmt.Sprintf("09:%02d:%02d.000000", id/60, id%60), "SENT", 1)
+	}
+	l.rows[149]["projectId"] = 987 // of a deleted project
+	c := f.with(t, t.TempDir(), "logs")
+	lines := strings.Split(strings.TrimSuffix(c.out, "\n"), "\n")
+	if c.code != exitOK || l.asked != 1 || len(lines) != 50 || !strings.Contains(lines[48], "  acme  to user149@") ||
+		!strings.Contains(lines[49], "  987  to user150@") {
+		t.Errorf("%d questions, %d: %s%s", l.asked, c.code, c.out, c.err)
+	}
 }
 
 func TestLogs(t *testing.T) {
