@@ -26,8 +26,8 @@ const (
 const tracesPath = "/v1/traces"
 
 func (f *serveFlags) addTraces(fl *pflag.FlagSet) {
-	fl.StringVar(&f.otlp, "otlp", "", "URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests with "+
-		"a sampled traceparent, such as http://127.0.0.1:4318")
+	fl.StringVar(&f.otlp, "otlp", "", "URL of an OpenTelemetry collector (OTLP over HTTP) that gets traces of requests "+
+		"with a sampled traceparent, such as http://127.0.0.1:4318")
 }
 
 // openTraces makes the exporter, if there is a collector. The flag wins over the variables.
