@@ -59,6 +59,16 @@ func (f field) Has(permission string) bool {
 // begin shows a value.
 func (f *field) begin(value string) { f.Text, f.was, f.base = value, value, value }
 
+// Wrong lists the fields with something wrong.
+func (f *form) Wrong() (list []field) {
+	for _, x := range f.Fields {
+		if x.Error != "" {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
 // field returns the field of a name.
 func (f *form) field(name string) *field {
 	i := slices.IndexFunc(f.Fields, func(x field) bool { return x.Name == name })
@@ -140,7 +150,7 @@ func (f *form) body() (body map[string]any, ok bool) {
 	}
 	body, ok = map[string]any{}, true
 	for i := range f.Fields {
-		if x := &f.Fields[i]; f.sends(x) {
+		if x := &f.Fields[i]; f.sends(x) && x.Name != firstDomain {
 			if body[x.Name], x.Error = x.sent(f.now); x.Error != "" {
 				ok = false
 			}

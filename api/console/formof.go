@@ -31,13 +31,12 @@ func (c *Console) showing(r *http.Request, s *session, name, project, id string)
 	case "project":
 		if f.ID = f.Project; f.ID == 0 {
 			f.Back = Prefix + "projects"
+			f.askDomain()
 		}
 	}
 	if f.ID == 0 && !k.single {
 		f.begin(&k, nil)
-		if x := f.field("domain"); x != nil {
-			x.Text = r.FormValue("domain") // a look-up that found no project leads here
-		}
+		f.suggest(r)
 		f.start(r.URL.Query().Get("preset"))
 		return f, nil
 	}
@@ -48,6 +47,18 @@ func (c *Console) showing(r *http.Request, s *session, name, project, id string)
 		slug.ReadOnly = "Only a key for every project changes it."
 	}
 	return f, nil
+}
+
+// suggest begins a form with the domain that a look-up did not find, or that the form for a new project has asked for.
+func (f *form) suggest(r *http.Request) {
+	for _, name := range []string{"domain", firstDomain} {
+		if x := f.field(name); x != nil {
+			x.Text = r.FormValue("domain")
+		}
+	}
+	if x := f.field("primary"); x != nil && r.URL.Query().Get("primary") == "yes" {
+		x.Text = "yes"
+	}
 }
 
 // load fills a form with what the API has, and with where the files say it.

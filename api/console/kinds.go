@@ -64,6 +64,15 @@ func keyFields() noun {
 		Help: "Such as 720h. Left empty, never."})
 }
 
+// firstDomain is the field of the form for a new project whose text the form for its first domain begins with.
+const firstDomain = "firstDomain"
+
+// askDomain adds it.
+func (f *form) askDomain() {
+	f.Fields = append(f.Fields, field{control: control{Type: "text", Field: catalog.Field{Name: firstDomain, Value: new(string),
+		Label: "First domain", Help: "Such as shop.example.com. The form after this one adds it; it can be left empty."}}})
+}
+
 // object names what a form of the kind edits for the client. id is 0 for something new.
 func (k *kind) object(project, id int64) client.Object {
 	return client.Object{Kind: k.kind, Project: project, ID: id}

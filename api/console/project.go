@@ -1,11 +1,13 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/now"
 	"fingerpost/resolver/catalog"
 )
 
@@ -16,29 +18,61 @@ type projectView struct {
 	Project   catalog.Project
 	Groups    []valueGroup
 	Domains   []catalog.Domain
-	Templates []catalog.Template
+	Templates []templateRow
 	SMTP      bool          // there is a config in force
 	Block     *client.Block // nil: cannot be read
 	Changes   []told
 	Mail      client.Page[client.MailEntry] // of the last 24 hours
 	MailNote  string                        // why there is none
-	Unsent    string                        // why no mail of the project is sent, "" if nothing is known
+	Bars      []bar                         // what is wrong with it, above everything else
 	Keys      []client.Key
 	KeysShown bool
 }
 
-// projectPage is the path of a project's page.
+// A templateRow is a template of the project, or a default one.
+type templateRow struct {
+	catalog.Template
+	Overridden bool // the project has one of the same code
+}
+
+// A bar says what is wrong, with a way to mend it.
+type bar struct{ Kind, Text, To, Do string }
+
+// projectPage is the path that leads to a project's page.
 func projectPage(id int64) string { return Prefix + "projects/" + strconv.FormatInt(id, 10) }
 
+// projectID returns the id of a project that a path names by its slug or id. A slug of digits is one where no project
+// has this id.
+func projectID(ctx context.Context, api *client.Client, name string) (id int64, bySlug bool, err error) {
+	if id = idOf(name); id != 0 {
+		if _, err = api.ProjectByID(ctx, id); !client.Status(err, http.StatusNotFound) {
+			return id, false, err
+		}
+	}
+	if catalog.CheckSlug(name) != "" {
+		return 0, false, noPage
+	}
+	p, err := api.ProjectBySlug(ctx, name)
+	return p.ID, true, err
+}
+
 func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session) error {
-	id, ctx, api := idOf(r.PathValue("id")), r.Context(), c.api(s)
+	ctx, api := r.Context(), c.api(s)
+	id, bySlug, err := projectID(ctx, api, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
 	x, err := explained(ctx, api, id)
 	if err != nil {
 		return err
 	}
+	if slug := x.Config.Project.Slug; !bySlug && idOf(slug) == 0 { // the address that people share says whose page it is
+		return seeOther(w, r, Prefix+"projects/"+slug)
+	}
 	v := projectView{Project: x.Config.Project, Domains: x.Config.Domains, SMTP: x.Config.SMTP != nil,
 		Groups: groupsOf(x)}
-	v.Templates, _ = api.Templates(ctx, id)
+	templates, _ := api.Templates(ctx, id)
+	v.Templates = templateRows(templates)
 	if block, err := api.Block(ctx, id); err == nil {
 		v.Block = &block
 		linkLines(v.Groups, "")
@@ -50,11 +84,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 		time.Now().UTC().Add(-24*time.Hour).Format("2006-01-02T15:04:05"))); err != nil {
 		v.MailNote = failureOf(err).Message
 	}
-	if c.o.Mail != nil && !c.o.Edge {
-		if p := c.o.Mail.SecretProblem(id); p != nil {
-			v.Unsent = "the " + p.Field + " of the SMTP config cannot be opened: " + p.Message
-		}
-	}
+	v.Bars = c.bars(s, x)
 	if k := s.Key(); k.Everything && k.May(catalog.MayWrite) {
 		if keys, err := api.Keys(ctx); err == nil {
 			v.KeysShown = true
@@ -66,4 +96,43 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 		}
 	}
 	return c.render(w, r, s, http.StatusOK, "project", v.Project.Name, v)
+}
+
+// templateRows lists templates, and which defaults the project's own ones take the place of.
+func templateRows(templates []catalog.Template) (rows []templateRow) {
+	own := map[string]bool{}
+	for _, t := range templates {
+		own[t.Code] = own[t.Code] || t.ProjectID != 0
+	}
+	for _, t := range templates {
+		rows = append(rows, templateRow{Template: t, Overridden: t.ProjectID == 0 && own[t.Code]})
+	}
+	return rows
+}
+
+// bars says what is wrong with a project: its file, and its mail.
+func (c *Console) bars(s *session, x *catalog.Explained) (bars []bar) {
+	p := &x.Config.Project
+	if files := c.problemsOf(s); files.Whole {
+		if d := firstError(files.Status.Problems, x.Project["name"].File); d != nil {
+			bars = append(bars, bar{"bad", "The file of this project has errors (" + d.Summary + "): what it said before them is " +
+				"served, and what is saved here has to wait.", Prefix + "problems", "See the problem"})
+		}
+	}
+	if c.o.Mail == nil || c.o.Edge { // the authority sends
+		return bars
+	}
+	if secret := c.o.Mail.SecretProblem(p.ID); secret != nil {
+		return append(bars, bar{"bad", "No mail of this project is sent: the " + secret.Field +
+			" of the SMTP config cannot be opened: " + secret.Message, "", ""})
+	}
+	if x := c.stoppedProjects()[p.ID]; x != nil {
+		may := c.may(s)
+		facts := &now.Facts{Time: time.Now(), May: now.May{Write: may.Save, Edit: may.Edit, Key: s.Key().Name},
+			Stopped: []now.Stopped{{Project: p.ID, Name: p.Name, Code: string(x.Code), Waiting: x.Waiting, Since: x.Since}}}
+		for _, item := range now.Items(facts) {
+			bars = append(bars, bar{"bad", item.Text + " " + item.Detail + ".", item.To, item.Do})
+		}
+	}
+	return bars
 }

@@ -118,11 +118,11 @@ var plan = map[string][]string{
 	"fingerpost/api/console/worddiff": {},
 	// a leaf: times and browsers as people say them
 	"fingerpost/api/console/words": {},
-	// transfer: a proposal's plan, as the command prints it
+	// transfer: a proposal's plan, as the command prints it; hclfile: the errors of a project's file
 	"fingerpost/api/console": {"fingerpost/api/console/now", "fingerpost/api/console/pasted", "fingerpost/api/console/chart",
 		"fingerpost/api/console/hour",
 		"fingerpost/api/ops/history", "fingerpost/api/console/delivery", "fingerpost/api/console/sentence", "fingerpost/api/console/worddiff", "fingerpost/api/console/words",
-		"fingerpost/api/transfer",
+		"fingerpost/api/transfer", "fingerpost/configsrc/hclfile",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml
 	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3"},

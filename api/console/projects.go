@@ -1,0 +1,216 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"fingerpost/api/client"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/mailer"
+	"fingerpost/resolver/catalog"
+)
+
+// A projectsView is a page of projects.
+type projectsView struct {
+	Query, Status, Label string
+	Sort                 string // the field of the order, "-" before it for descending; "": by relevance or by id
+	Rows                 []projectRow
+	Total, Page, Pages   int
+	Counts               []statusCount
+	Columns              []column
+	Whole                bool   // the key sees the problems of all files
+	Link                 string // of another page, without its number
+	Problem              string
+}
+
+// A projectRow is a project with what a person looks for in the list.
+type projectRow struct {
+	catalog.Project
+	Primary  string // the primary domain, or the first one; "": none
+	Domains  int
+	Mail     mailWord
+	Problems int // errors in its file
+}
+
+// A mailWord says in a word how a project's mail is. Kind is that of a badge.
+type mailWord struct{ Kind, Text string }
+
+// A column is a heading of the list.
+type column struct {
+	Title string
+	Link  string // sorts by it; "": cannot be sorted by
+	Order string // the present order for aria-sort: "ascending", "descending" or ""
+}
+
+type statusCount struct {
+	Status string // "": all
+	N      int
+	Link   string
+}
+
+const (
+	pageRows = 25
+	// maxSorted bounds the projects that a visit sorts: the API reads all rows for an order other than by id, which takes
+	// the time of a page at this number. With more, people search.
+	maxSorted = 5000
+)
+
+// sorts are the columns that the API can sort by, and their fields.
+var sorts = []struct{ title, field string }{
+	{"Name", "name"}, {"Slug", "slug"}, {"Primary domain", ""}, {"Status", "status"}, {"Labels", ""}, {"Mail", ""},
+	{"Problems", ""}, {"Changed", "updatedAt"},
+}
+
+func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *session) error {
+	v := projectsView{Query: strings.TrimSpace(r.FormValue("q")), Status: r.FormValue("status"),
+		Label: strings.TrimSpace(r.FormValue("label")), Page: number(r.FormValue("page"), 1), Whole: c.problemsOf(s).Whole}
+	label := ""
+	name, value, named := strings.Cut(v.Label, "=")
+	if v.Label != "" && !named {
+		v.Problem = "A label filter looks like plan=gold."
+	} else if named {
+		label = "label." + strings.TrimSpace(name)
+	}
+	api := c.api(s)
+	find := func(status, sort string, page, limit int) (client.Page[catalog.Project], error) {
+		field, descending := strings.CutPrefix(sort, "-")
+		q := query("q", v.Query, "status", status, "page", itoa(page), "limit", itoa(limit), "sort", field)
+		if descending {
+			q.Set("order", "desc")
+		}
+		if label != "" {
+			q.Set(label, strings.TrimSpace(value))
+		}
+		return api.ProjectPage(r.Context(), q)
+	}
+	for _, status := range append([]string{""}, catalog.Statuses...) {
+		count := statusCount{Status: status, Link: link(Prefix+"projects", "q", v.Query, "label", v.Label, "status", status)}
+		if page, err := find(status, "", 1, 1); err == nil {
+			count.N = page.Total
+		}
+		if v.Counts = append(v.Counts, count); status == v.Status {
+			v.Total = count.N
+		}
+	}
+	v.order(r.FormValue("sort"))
+	found, err := find(v.Status, v.Sort, v.Page, pageRows)
+	if client.Status(err, http.StatusBadRequest) {
+		f := failureOf(err)
+		v.Problem = f.Message
+		for _, d := range f.Details {
+			v.Problem = d.Field + " " + d.Message
+		}
+	} else if err != nil {
+		return err
+	}
+	v.Total, v.Pages = found.Total, found.Pages
+	v.Rows = c.projectRows(r.Context(), s, found.Rows)
+	v.Link = pages("projects", "q", v.Query, "status", v.Status, "label", v.Label, "sort", v.Sort)
+	return c.render(w, r, s, http.StatusOK, "projects", "Projects", v)
+}
+
+// order chooses the order of the list, and makes its headings. Without a wish, what is found by a search comes by
+// relevance, and all else by name. With too many projects only the order of the API is left.
+func (v *projectsView) order(wish string) {
+	few := v.Total <= maxSorted
+	field, _ := strings.CutPrefix(wish, "-")
+	for _, s := range sorts {
+		known := s.field != "" && few
+		if known && s.field == field {
+			v.Sort = wish
+		}
+	}
+	if v.Sort == "" && v.Query == "" && few {
+		v.Sort = "name"
+	}
+	for _, s := range sorts {
+		h := column{Title: s.title}
+		if s.title == "Problems" && !v.Whole {
+			continue
+		}
+		if few && s.field != "" {
+			to := s.field
+			switch v.Sort {
+			case s.field:
+				h.Order, to = "ascending", "-"+s.field
+			case "-" + s.field:
+				h.Order = "descending"
+			}
+			h.Link = link(Prefix+"projects", "q", v.Query, "status", v.Status, "label", v.Label, "sort", to)
+		}
+		v.Columns = append(v.Columns, h)
+	}
+}
+
+// projectRows adds what the list shows of each project. What the key may not read stays empty.
+func (c *Console) projectRows(ctx context.Context, s *session, projects []catalog.Project) (rows []projectRow) {
+	files := c.problemsOf(s)
+	stopped := c.stoppedProjects()
+	for _, p := range projects {
+		row := projectRow{Project: p}
+		if x, err := explained(ctx, c.api(s), p.ID); err == nil {
+			row.Project.Labels, row.Domains = x.Config.Project.Labels, len(x.Config.Domains)
+			for _, d := range x.Config.Domains {
+				if d.Primary || row.Primary == "" {
+					row.Primary = d.Name
+				}
+			}
+			row.Mail = mailOf(x, stopped[p.ID])
+			if files.Whole {
+				row.Problems = errorsIn(files.Status.Problems, x.Project["name"].File)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// stoppedProjects returns the projects whose mail has stopped. On an edge nothing is known: its authority sends.
+func (c *Console) stoppedProjects() map[int64]*mailer.Stopped {
+	all := map[int64]*mailer.Stopped{}
+	if c.o.Mail != nil && !c.o.Edge {
+		for _, x := range c.o.Mail.Stopped() {
+			all[x.ProjectID] = &x
+		}
+	}
+	return all
+}
+
+// mailOf says how the mail of a project is.
+func mailOf(x *catalog.Explained, stopped *mailer.Stopped) mailWord {
+	switch {
+	case stopped != nil:
+		return mailWord{"bad", "stopped"}
+	case !x.Config.Service.MailEnabled:
+		return mailWord{"", "off"}
+	case x.Config.SMTP == nil || !x.Config.SMTP.Active:
+		return mailWord{"warn", "no server"}
+	}
+	return mailWord{"good", "on"}
+}
+
+// errorsIn counts the errors of a file.
+func errorsIn(all hclfile.Diagnostics, file string) (n int) {
+	for _, d := range all {
+		if d.Severity == hclfile.Error && isFile(d.File, file) {
+			n++
+		}
+	}
+	return n
+}
+
+// isFile reports whether a problem's file, as messages name it, is the one that the API names below the config folder.
+func isFile(shown, file string) bool {
+	return file != "" && (shown == file || strings.HasSuffix(shown, "/"+file))
+}
+
+// firstError is the first error of a file, nil if it has none.
+func firstError(all hclfile.Diagnostics, file string) *hclfile.Diagnostic {
+	i := slices.IndexFunc(all, func(d hclfile.Diagnostic) bool { return d.Severity == hclfile.Error && isFile(d.File, file) })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
