@@ -101,7 +101,7 @@ func (c *Client) Block(ctx context.Context, project int64) (b Block, err error) 
 func (c *Client) ProjectBySlug(ctx context.Context, slug string) (catalog.Project, error) {
 	var x row
 	path := projectsPath + "/by-slug/" + url.PathEscape(slug)
-	if _, err := c.platform.call(ctx, http.MethodGet, path, nil, &x); err != nil {
+	if _, err := c.platform.view(ctx, path, &x); err != nil {
 		return catalog.Project{}, err
 	}
 	if x.number("id") <= 0 { // a service may leave the id out here; its list has it

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/html"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/words"
 	"fingerpost/resolver/catalog"
 )
 
@@ -188,8 +189,9 @@ type variable struct{ Name, Value string }
 // A previewView is what a template renders to.
 type previewView struct {
 	client.Preview
-	Frame  string // its id
-	Failed *failure
+	Samples map[string]string // stand in for variables that have no value
+	Frame   string            // its id
+	Failed  *failure
 }
 
 // templatePage shows a template rendered with the variables of the form.
@@ -219,6 +221,9 @@ func (c *Console) templateOf(r *http.Request, s *session) (*templateView, error)
 	}
 	v.Preview = c.rendered(ctx, s, v.Project.ID, &client.Parts{SubjectTemplate: v.Template.SubjectTemplate,
 		BodyHTML: v.Template.BodyHTML, BodyText: v.Template.BodyText, Variables: values})
+	if r.Method == http.MethodGet { // the form begins with the samples that the preview has
+		maps.Copy(values, v.Preview.Samples)
+	}
 	names := append(slices.Collect(maps.Keys(values)), v.Preview.Missing...)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
@@ -227,13 +232,26 @@ func (c *Console) templateOf(r *http.Request, s *session) (*templateView, error)
 	return v, nil
 }
 
-// rendered asks the API for a preview, and keeps its HTML for the frame.
+// rendered asks the API for a preview, and keeps its HTML for the frame. Samples stand in for variables without a value,
+// so that people see a mail and not its holes.
 func (c *Console) rendered(ctx context.Context, s *session, project int64, parts *client.Parts) *previewView {
 	p, err := c.api(s).Preview(ctx, project, parts)
+	samples := map[string]string{}
+	if err == nil && len(p.Missing) > 0 {
+		for _, name := range p.Missing {
+			samples[name] = words.Sample(name)
+		}
+		filled := *parts
+		filled.Variables = maps.Clone(samples)
+		maps.Copy(filled.Variables, parts.Variables)
+		missing := p.Missing
+		p, err = c.api(s).Preview(ctx, project, &filled)
+		p.Missing = missing
+	}
 	if err != nil {
 		return &previewView{Failed: failureOf(err)}
 	}
-	return &previewView{Preview: p, Frame: s.keepFrame(framed(p.BodyHTML))}
+	return &previewView{Preview: p, Samples: samples, Frame: s.keepFrame(framed(p.BodyHTML))}
 }
 
 // preview renders what stands in the form of a template, saved or not.
@@ -304,6 +322,9 @@ func framed(mail string) string {
 // frame. Mail has its styles in its elements.
 const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 
+// darkStyle is what a mail program with a dark theme begins with: a mail that sets no colours of its own gets these.
+const darkStyle = "<style>:root { color-scheme: dark } body { background: #1c1c1e; color: #f2f2f7 }</style>"
+
 func (c *Console) frame(w http.ResponseWriter, r *http.Request, s *session) {
 	s.mu.Lock()
 	page := ""
@@ -319,6 +340,8 @@ func (c *Console) frame(w http.ResponseWriter, r *http.Request, s *session) {
 	if page == "" {
 		w.WriteHeader(http.StatusNotFound)
 		page = "<!DOCTYPE html><title>Gone</title><p>This preview has been forgotten. Render it again."
+	} else if r.FormValue("scheme") == "dark" {
+		page = strings.Replace(page, "<head>", "<head>"+darkStyle, 1)
 	}
 	_, _ = w.Write([]byte(page))
 }

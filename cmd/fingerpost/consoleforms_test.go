@@ -14,7 +14,6 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -679,8 +678,12 @@ func TestConsoleGit(t *testing.T) {
 	v.ask(v.res.Request.URL.Path, url.Values{"token": {token}, "do": {"propose"}})
 	v.expects(http.StatusOK, "Proposed on the branch propose/rename-shop", "Only There")
 	there := v.res.Request.URL.Path
-	v.ask("/console/edit?kind=domain&project="+path.Base(there), nil)
-	v.ask("/console/edit", url.Values{"token": {token}, "kind": {"domain"}, "project": {path.Base(there)}, "domain": {"there.example"}, "active": {"yes"}})
+	if there != "/console/projects/only-there" {
+		t.Errorf("the page of the new project is %s", there)
+	}
+	id := regexp.MustCompile(`project=(\d+)`).FindStringSubmatch(v.body)[1]
+	v.ask("/console/edit?kind=domain&project="+id, nil)
+	v.ask("/console/edit", url.Values{"token": {token}, "kind": {"domain"}, "project": {id}, "domain": {"there.example"}, "active": {"yes"}})
 	v.expects(http.StatusOK, "what it changes", "there.example")
 	v.ask(v.res.Request.URL.Path, url.Values{"token": {token}, "do": {"propose"}})
 	v.ask(there, nil)

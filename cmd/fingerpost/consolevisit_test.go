@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -392,7 +393,16 @@ func TestConsoleMail(t *testing.T) {
 	b := v.signedIn(v.admin)
 	template := v.rowID(v.admin, "/api/mail/projects/"+v.acme+"/templates?limit=100", "code", "WELCOME")
 	b.open("/console/template?project=" + v.acme + "&id=" + template)
-	b.sees("Missing variables: userName")
+	b.sees("Missing variables: userName", "Samples stand in for userName (Ada Lovelace)", "Welcome, Ada Lovelace", "360 px, dark")
+	var dark string
+	b.do(chromedp.Evaluate(`fetch(document.querySelector("iframe[title*=dark]").src).then(r => r.text())`, &dark, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	if !strings.Contains(dark, "color-scheme: dark") {
+		t.Errorf("the dark frame is %q", dark)
+	}
+	b.open("/console/edit?kind=template&project=" + v.acme + "&id=" + template)
+	b.do(chromedp.WaitReady("#preview iframe", chromedp.ByQuery)) // it comes by itself, next to the fields
+	b.sees("Welcome, Ada Lovelace")
+	b.open("/console/template?project=" + v.acme + "&id=" + template)
 	b.fill("var.userName", "<b>Grace</b>")
 	b.press("Render")
 	b.sees("Welcome, <b>Grace</b>")
@@ -412,7 +422,7 @@ func TestConsoleMail(t *testing.T) {
 	b.sees("SMTP_")
 	b.open("/console/edit?kind=template&project=" + v.acme + "&id=" + template)
 	b.do(chromedp.SendKeys(`[name=subjectTemplate]`, kb.End+" again", chromedp.ByQuery), chromedp.Click(`//button[.="Preview"]`, chromedp.BySearch))
-	b.sees("Welcome, {{userName}} again")
+	b.sees("Welcome, Ada Lovelace again")
 }
 
 // No script of a name or a template runs, and no request leaves the console.
