@@ -75,7 +75,8 @@ func (m *Mailer) admit(project int64) error {
 	defer w.mu.Unlock()
 	if (low == "") != (w.lowDisk == "") {
 		if low != "" {
-			m.options.Logger.Warn("too little room on the disk that mail is stored on: sends are refused, queued mail goes on", "room", low)
+			m.options.Logger.Warn("too little room on the disk that mail is stored on: sends are refused, queued mail goes on",
+				"room", low)
 		} else {
 			m.options.Logger.Info("the disk that mail is stored on has room again: sends go on")
 		}

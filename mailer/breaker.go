@@ -155,8 +155,8 @@ func (m *Mailer) refused(b *outbox, config destination, o *smtp.Outcome) bool {
 		return false
 	}
 	b.wait(hold{code: o.Code, message: o.Message, config: config, outcome: *o})
-	m.options.Logger.Warn("an SMTP config does not work, and is not tried again until it changes", "project", b.project, "code",
-		string(o.Code))
+	m.options.Logger.Warn("an SMTP config does not work, and is not tried again until it changes", "project", b.project,
+		"code", string(o.Code))
 	return true
 }
 

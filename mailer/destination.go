@@ -110,8 +110,8 @@ func (m *Mailer) SecretProblem(project int64) *SecretProblem {
 func (m *Mailer) notOpened(p *catalog.Project, what string, err error) error {
 	now := SecretProblem{ProjectID: p.ID, Slug: p.Slug, Field: what, Message: err.Error()}
 	if before, _ := m.unopened.Swap(p.ID, now); before != now {
-		m.options.Logger.Warn("a project's mail cannot be sent from this node, since a secret cannot be opened", "project", p.Slug,
-			"secret", what, "error", err)
+		m.options.Logger.Warn("a project's mail cannot be sent from this node, since a secret cannot be opened",
+			"project", p.Slug, "secret", what, "error", err)
 	}
 	return fmt.Errorf("the %s of project %s cannot be opened on this node, whose log says why", what, p.Slug)
 }

@@ -108,8 +108,8 @@ func (m *Mailer) Drain(ctx context.Context) error {
 			m.inflight.ledgerUse.Lock()
 			defer m.inflight.ledgerUse.Unlock()
 			m.inflight.abandoned = true
-			m.options.Logger.Warn("mails were handed over whole, and their servers have not said whether they take them", "mails",
-				m.counters.attempts.Load())
+			m.options.Logger.Warn("mails were handed over whole, and their servers have not said whether they take them",
+				"mails", m.counters.attempts.Load())
 			return nil
 		}
 	}

@@ -57,7 +57,8 @@ func (k *keptMails) mail(id int64) *catalog.QueuedMail {
 // carry makes an attempt: it hands the mail to its server, or keeps it.
 func (m *Mailer) carry(span *trace.Span, d destination, mail *catalog.QueuedMail) smtp.Outcome {
 	if !m.options.Keep {
-		return m.options.Carrier.Send(trace.Into(m.inflight.attempts, span), d.server, smtp.Envelope{From: mail.From, To: mail.To},
+		return m.options.Carrier.Send(trace.Into(m.inflight.attempts, span), d.server,
+			smtp.Envelope{From: mail.From, To: mail.To},
 			mail.Message)
 	}
 	m.kept.add(mail)

@@ -360,7 +360,8 @@ func (m *Mailer) save(s *sending) {
 	}
 	if err != nil {
 		if !unavailable(err) {
-			m.options.Logger.Error("what came of an attempt cannot be stored", "project", s.log.ProjectID, "logId", s.log.ID, "error", err)
+			m.options.Logger.Error("what came of an attempt cannot be stored", "project", s.log.ProjectID, "logId", s.log.ID,
+				"error", err)
 		}
 		m.mu.Lock()
 		s.box.users++

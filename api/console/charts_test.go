@@ -70,7 +70,8 @@ func TestNews(t *testing.T) {
 func TestChartsAreMadeOnce(t *testing.T) {
 	c, s, step := newHour(t, 3)
 	first := c.lastHour(s)
-	if c.lastHour(s) != first || &c.chartEvents(first)[0] != &c.chartEvents(first)[0] {
+	once, again := c.chartEvents(first), c.chartEvents(first)
+	if c.lastHour(s) != first || &once[0] != &again[0] {
 		t.Error("two who look get charts of their own")
 	}
 	step()

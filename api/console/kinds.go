@@ -69,8 +69,9 @@ const firstDomain = "firstDomain"
 
 // askDomain adds it.
 func (f *form) askDomain() {
-	f.Fields = append(f.Fields, field{control: control{Type: "text", Field: catalog.Field{Name: firstDomain, Value: new(string),
-		Label: "First domain", Help: "Such as shop.example.com. The form after this one adds it; it can be left empty."}}})
+	f.Fields = append(f.Fields, field{control: control{Type: "text", Field: catalog.Field{
+		Name: firstDomain, Value: new(string), Label: "First domain",
+		Help: "Such as shop.example.com. The form after this one adds it; it can be left empty."}}})
 }
 
 // object names what a form of the kind edits for the client. id is 0 for something new.

@@ -95,7 +95,8 @@ func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) error
 		v.Problem = reason(err)
 	}
 	v.Total, v.Pages, v.Rows = found.Total, found.Pages, c.mailRows(ctx, s, found.Rows)
-	here := []any{"project", f.Project, "q", f.Text, "status", f.Status, "to", f.To, "template", f.Template, "from", f.From}
+	here := []any{"project", f.Project, "q", f.Text, "status", f.Status, "to", f.To, "template", f.Template,
+		"from", f.From}
 	v.Link = pages("mail", append(here, "until", f.Until, "before", said("before"))...)
 	if v.Older = found.SearchedTo; v.Older != "" {
 		v.Older = link("/console/mail", append(here, "until", f.Until, "before", v.Older)...)

@@ -115,8 +115,9 @@ func (c *Console) bars(s *session, x *catalog.Explained) (bars []bar) {
 	p := &x.Config.Project
 	if files := c.problemsOf(s); files.Whole {
 		if d := firstError(files.Status.Problems, x.Project["name"].File); d != nil {
-			bars = append(bars, bar{"bad", "The file of this project has errors (" + d.Summary + "): what it said before them is " +
-				"served, and what is saved here has to wait.", Prefix + "problems", "See the problem"})
+			bars = append(bars, bar{"bad", "The file of this project has errors (" + d.Summary +
+				"): what it said before them is served, and what is saved here has to wait.",
+				Prefix + "problems", "See the problem"})
 		}
 	}
 	if c.o.Mail == nil || c.o.Edge { // the authority sends

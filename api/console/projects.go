@@ -208,7 +208,9 @@ func isFile(shown, file string) bool {
 
 // firstError is the first error of a file, nil if it has none.
 func firstError(all hclfile.Diagnostics, file string) *hclfile.Diagnostic {
-	i := slices.IndexFunc(all, func(d hclfile.Diagnostic) bool { return d.Severity == hclfile.Error && isFile(d.File, file) })
+	i := slices.IndexFunc(all, func(d hclfile.Diagnostic) bool {
+		return d.Severity == hclfile.Error && isFile(d.File, file)
+	})
 	if i < 0 {
 		return nil
 	}

@@ -24,7 +24,8 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 			ConstLabels: prometheus.Labels{"version": o.Version, "commit": o.Commit, "goversion": runtime.Version()}},
 			func() float64 { return 1 }),
 		counters{
-			desc: prometheus.NewDesc("fingerpost_auth_failures_total", "Requests refused because their key or token was missing or not good.",
+			desc: prometheus.NewDesc("fingerpost_auth_failures_total",
+				"Requests refused because their key or token was missing or not good.",
 				[]string{"reason"}, nil),
 			read: o.Figures.EachAuthFailure,
 		},
@@ -35,7 +36,8 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 			read: o.Figures.EachGatewayAnswer,
 		},
 		counters{
-			desc: prometheus.NewDesc("fingerpost_resolve_cache_total", "Resolve answers: from the cache, from that of unknown names, or made new.",
+			desc: prometheus.NewDesc("fingerpost_resolve_cache_total",
+				"Resolve answers: from the cache, from that of unknown names, or made new.",
 				[]string{"result"}, nil),
 			read: o.eachCacheResult,
 		},

@@ -34,7 +34,8 @@ func newAudit(t terminal) *cobra.Command {
 	}
 	f.connectFlags.add(cmd, "read")
 	f.trailFlags.add(cmd, &f.connectFlags, "changes", "everything")
-	cmd.Flags().StringVar(&f.actor, "actor", "", "actor of the changes that are listed (the name or the address will do), or the name of the key")
+	cmd.Flags().StringVar(&f.actor, "actor", "",
+		"actor of the changes that are listed (the name or the address will do), or the name of the key")
 	cmd.Flags().StringVar(&f.action, "action", "", "action of the changes that are listed, such as domain.update")
 	cmd.Flags().StringVar(&f.data, "data", "", "folder of the store of a server that does not run")
 	cmd.AddCommand(newAuditVerify(t))

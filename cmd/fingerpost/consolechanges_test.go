@@ -35,8 +35,8 @@ func TestConsoleChanges(t *testing.T) {
 		t.Helper()
 		v.ask("/console/changes?"+query, nil)
 		v.expects(http.StatusOK, want...)
-		log, rest, _ := strings.Cut(v.body, `<ul class="log">`)
-		log, _, _ = strings.Cut(rest, "</ul>")
+		_, rest, _ := strings.Cut(v.body, `<ul class="log">`)
+		log, _, _ := strings.Cut(rest, "</ul>")
 		for _, text := range []string{renamed, added, suspended} {
 			is := false
 			for _, w := range want {

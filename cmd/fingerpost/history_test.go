@@ -156,7 +156,7 @@ func TestHistoryOfEdges(t *testing.T) {
 		t.Error("an edge counts mails, and sends none")
 	}
 	fra.halt()
-	h = c.untilHistory("the edge is not ready any more", func(h *nodeHistory) bool {
+	c.untilHistory("the edge is not ready any more", func(h *nodeHistory) bool {
 		return ready(h) && !h.Edges[0].Ready[len(h.Edges[0].Ready)-1]
 	})
 	fra.start()

@@ -21,38 +21,49 @@ type Reason struct {
 
 // Reasons has a Reason for each code.
 var Reasons = map[string]Reason{
-	"SMTP_UNKNOWN_HOST":        {"the mail server's host name does not exist", "Correct the host.", "host"},
-	"SMTP_DNS_FAILURE":         {"the mail server's name cannot be looked up", "Check the host, and the DNS of this machine.", "host"},
-	"SMTP_CONNECTION_REFUSED":  {"the mail server refuses the connection", "Check host and port.", "port"},
-	"SMTP_CONNECT_TIMEOUT":     {"the mail server does not answer", "Check host and port, and firewalls between.", "host"},
-	"SMTP_ADDRESS_NOT_ALLOWED": {"the mail server's address is not allowed", "Use a public server, or start the service with --smtp-allow.", "host"},
-	"SMTP_GREETING_TIMEOUT":    {"the mail server is silent", "Often the port expects TLS from the start: change sslEnabled or the port.", "sslEnabled"},
+	"SMTP_UNKNOWN_HOST": {"the mail server's host name does not exist", "Correct the host.", "host"},
+	"SMTP_DNS_FAILURE": {"the mail server's name cannot be looked up",
+		"Check the host, and the DNS of this machine.", "host"},
+	"SMTP_CONNECTION_REFUSED": {"the mail server refuses the connection", "Check host and port.", "port"},
+	"SMTP_CONNECT_TIMEOUT": {"the mail server does not answer",
+		"Check host and port, and firewalls between.", "host"},
+	"SMTP_ADDRESS_NOT_ALLOWED": {"the mail server's address is not allowed",
+		"Use a public server, or start the service with --smtp-allow.", "host"},
+	"SMTP_GREETING_TIMEOUT": {"the mail server is silent",
+		"Often the port expects TLS from the start: change sslEnabled or the port.", "sslEnabled"},
 	"SMTP_CONNECTION_CLOSED":   {"the mail server closes the connection", "Check the port.", "port"},
 	"SMTP_PROTOCOL_ERROR":      {"what answers is not a mail server", "Correct host and port.", "port"},
 	"SMTP_SERVICE_UNAVAILABLE": {"the mail server is not available", "", "host"},
 	"SMTP_REJECTED":            {"the mail server turns this service away", "Ask its operator.", "host"},
-	"SMTP_TLS_NOT_SUPPORTED":   {"the port does not speak TLS", "Switch sslEnabled off; tlsEnabled upgrades the connection.", "sslEnabled"},
-	"SMTP_TLS_CERTIFICATE":     {"the mail server's certificate is not trusted", "Use the host name that the certificate is for, or renew it.", "host"},
-	"SMTP_TLS_HANDSHAKE":       {"TLS with the mail server fails", "Its TLS may be too old.", "tlsEnabled"},
+	"SMTP_TLS_NOT_SUPPORTED": {"the port does not speak TLS",
+		"Switch sslEnabled off; tlsEnabled upgrades the connection.", "sslEnabled"},
+	"SMTP_TLS_CERTIFICATE": {"the mail server's certificate is not trusted",
+		"Use the host name that the certificate is for, or renew it.", "host"},
+	"SMTP_TLS_HANDSHAKE": {"TLS with the mail server fails", "Its TLS may be too old.", "tlsEnabled"},
 	"SMTP_STARTTLS_UNAVAILABLE": {"the mail server offers no TLS", "Use a port with TLS, or switch tlsEnabled off.",
 		"tlsEnabled"},
-	"SMTP_TLS_REQUIRED":       {"a password is not sent without TLS", "Switch tlsEnabled on.", "tlsEnabled"},
-	"SMTP_AUTH_UNSUPPORTED":   {"the mail server offers no way to sign in", "Use its port for submission, or leave out the username.", "username"},
-	"SMTP_AUTH_FAILED":        {"the password is refused", "Enter username and password again.", "password"},
-	"SMTP_AUTH_TEMPORARY":     {"the mail server cannot check the password now", "", ""},
-	"SMTP_AUTH_REQUIRED":      {"the mail server wants a username", "Enter username and password.", "username"},
-	"SMTP_SENDER_REJECTED":    {"the sender's address is refused", "Use an address that the account may send from.", "fromEmail"},
+	"SMTP_TLS_REQUIRED": {"a password is not sent without TLS", "Switch tlsEnabled on.", "tlsEnabled"},
+	"SMTP_AUTH_UNSUPPORTED": {"the mail server offers no way to sign in",
+		"Use its port for submission, or leave out the username.", "username"},
+	"SMTP_AUTH_FAILED":    {"the password is refused", "Enter username and password again.", "password"},
+	"SMTP_AUTH_TEMPORARY": {"the mail server cannot check the password now", "", ""},
+	"SMTP_AUTH_REQUIRED":  {"the mail server wants a username", "Enter username and password.", "username"},
+	"SMTP_SENDER_REJECTED": {"the sender's address is refused",
+		"Use an address that the account may send from.", "fromEmail"},
 	"SMTP_MESSAGE_TOO_LARGE":  {"the mail is too large for the mail server", "Make the mail smaller.", ""},
 	"SMTP_RECIPIENT_REJECTED": {"the recipient's address is refused", "Check the address with the recipient.", ""},
-	"SMTP_RELAY_DENIED":       {"the account may not send to this address", "Sign in with an account that may send to others.", "username"},
-	"SMTP_TEMPORARY":          {"the mail server asks to try again later", "", ""},
-	"SMTP_MESSAGE_REJECTED":   {"the text of the mail is refused", "Often taken for spam: what the server said tells more.", ""},
-	"SMTP_CONNECTION_LOST":    {"the connection broke", "", ""},
-	"SMTP_OUTCOME_UNKNOWN":    {"the mail server did not confirm the mail", "", ""},
-	"SMTP_NOT_CONFIGURED":     {"the project has no mail server", "Add an SMTP config, or switch it on.", "host"},
-	"PROJECT_SUSPENDED":       {"the project is suspended", "Set its status to ACTIVE.", ""},
-	"NOT_FOUND":               {"the project was deleted", "", ""},
-	"UNAVAILABLE":             {"a secret of the SMTP config cannot be opened", "Enter the password again, or give the service the secret.", "password"},
+	"SMTP_RELAY_DENIED": {"the account may not send to this address",
+		"Sign in with an account that may send to others.", "username"},
+	"SMTP_TEMPORARY": {"the mail server asks to try again later", "", ""},
+	"SMTP_MESSAGE_REJECTED": {"the text of the mail is refused",
+		"Often taken for spam: what the server said tells more.", ""},
+	"SMTP_CONNECTION_LOST": {"the connection broke", "", ""},
+	"SMTP_OUTCOME_UNKNOWN": {"the mail server did not confirm the mail", "", ""},
+	"SMTP_NOT_CONFIGURED":  {"the project has no mail server", "Add an SMTP config, or switch it on.", "host"},
+	"PROJECT_SUSPENDED":    {"the project is suspended", "Set its status to ACTIVE.", ""},
+	"NOT_FOUND":            {"the project was deleted", "", ""},
+	"UNAVAILABLE": {"a secret of the SMTP config cannot be opened",
+		"Enter the password again, or give the service the secret.", "password"},
 }
 
 // ReasonOf returns the reason for a code.
@@ -150,7 +161,8 @@ func Steps(m *client.MailEntry, now time.Time) []Step {
 		}
 		steps = append(steps, s)
 	}
-	if state := Of(m, now); len(m.History) == 0 || m.Status != string(catalog.MailSent) && m.Status != string(catalog.MailFailed) {
+	ended := m.Status == string(catalog.MailSent) || m.Status == string(catalog.MailFailed)
+	if state := Of(m, now); len(m.History) == 0 || !ended {
 		end := Step{Kind: state.Kind, Title: state.Text}
 		if m.SentAt != nil {
 			end.At = *m.SentAt

@@ -18,8 +18,9 @@ func (n *service) consoleOptions() *console.Options {
 	if !n.o.Console {
 		return nil
 	}
-	o := &console.Options{Node: console.Node{Config: n.source, Mail: n.mail.mailer, History: n.history}, DemoKey: n.demoKeyInUse,
-		GitWeb: n.o.Git.Web, Version: n.o.Build.Version}
+	o := &console.Options{Node: console.Node{Config: n.source, Mail: n.mail.mailer, History: n.history},
+		DemoKey: n.demoKeyInUse,
+		GitWeb:  n.o.Git.Web, Version: n.o.Build.Version}
 	if n.repo != nil {
 		o.GitState = n.consoleGit
 	}
