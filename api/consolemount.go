@@ -39,10 +39,10 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 	}
 	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.o.Logger, s.ConsoleFigures, s.resolver.Cached
 	o.Loading, o.WatchTest = s.ready.loading.Load, s.rooms.mail.Waits.Watch
-	if s.o.Edge == nil { // the authority would not know the key
+	if s.o.Cluster.Edge == nil { // the authority would not know the key
 		o.Guest = s.guestKey
 	}
-	o.Git, o.Cluster, o.Edge = s.o.Config.Proposals != nil, s.o.Edges != nil, s.o.Edge != nil
+	o.Git, o.Cluster, o.Edge = s.o.Config.Proposals != nil, s.o.Cluster.Edges != nil, s.o.Cluster.Edge != nil
 	var err error
 	if m.Console, err = console.New(o); err != nil {
 		return nil, err

@@ -40,12 +40,12 @@ func (s *Server) forward(r *web.Request) error {
 		return err
 	}
 	ctx, span := trace.Start(r.Context(), "cluster.forward")
-	answer, err := s.o.Edge.Forward(ctx, request)
+	answer, err := s.o.Cluster.Edge.Forward(ctx, request)
 	span.Calls().EndWith(err)
 	if err != nil {
 		if e, is := errors.AsType[*catalog.Error](err); is && r.Path == platform.EdgesPath {
 			told := *e
-			told.Problems = append(told.Problems, catalog.Problem{Path: "edge", Message: s.o.Edge.State()})
+			told.Problems = append(told.Problems, catalog.Problem{Path: "edge", Message: s.o.Cluster.Edge.State()})
 			return &told
 		}
 		return err

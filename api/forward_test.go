@@ -54,7 +54,7 @@ func TestEdgeForwards(t *testing.T) {
 	a := &standIn{answer: "HTTP/1.1 201 Created\r\nContent-Type: application/json; charset=utf-8\r\nX-Request-Id: mine-1\r\nLocation: /api/platform/projects/7\r\n" +
 		"X-Config-Position: 8f3a21c09b7e44d1.812\r\n" +
 		"Connection: close\r\nContent-Length: 2\r\n\r\n{}"}
-	h := start(t, func(o *api.Options) { o.Edge = a })
+	h := start(t, func(o *api.Options) { o.Cluster.Edge = a })
 	post := func(key string) *rawAnswer { return h.postRaw(t, key) }
 	if got := post(h.all); got.status != 201 || got.header.Get("Location") != "/api/platform/projects/7" || got.body != "{}" {
 		t.Errorf("the answer is %d %v %q", got.status, got.header, got.body)
@@ -94,7 +94,7 @@ func TestEdges(t *testing.T) {
 	h.ask("GET", commit+"b", h.all).check(t, 400, "VALIDATION_ERROR")
 	h.ask("GET", commit, h.onlyResolve).check(t, 403, "FORBIDDEN")
 	list := `[{"name":"fra1","version":"1.4.0","position":"8f3a21c09b7e44d1.812","generation":812,"current":true,"lagMs":0,"beatAgeMs":412.5,"ready":true,"problem":""}]`
-	h = start(t, func(o *api.Options) { o.Edges = func() ([]byte, error) { return []byte(list), nil } })
+	h = start(t, func(o *api.Options) { o.Cluster.Edges = func() ([]byte, error) { return []byte(list), nil } })
 	h.ask("GET", "/api/platform/edges", h.all).check(t, 200, "")
 	h.ask("GET", "/api/platform/edges", h.onlyResolve).check(t, 403, "FORBIDDEN")
 }

@@ -29,10 +29,10 @@ func (s *Server) showPosition(ctx *fasthttp.RequestCtx, at *resolver.Published) 
 	var buf [40]byte
 	h.SetCanonical(headerGeneration, strconv.AppendUint(buf[:0], at.Generation, 10))
 	h.SetCanonical(headerPosition, append(buf[:0], at.Text...))
-	if s.o.Edge == nil {
+	if s.o.Cluster.Edge == nil {
 		return
 	}
-	if age, shown := s.o.Edge.Age(); shown {
+	if age, shown := s.o.Cluster.Edge.Age(); shown {
 		h.SetCanonical(headerAge, strconv.AppendInt(buf[:0], int64(age/time.Second), 10))
 	}
 }
@@ -43,10 +43,10 @@ func (s *Server) appendPosition(dst []byte, at *resolver.Published) []byte {
 	dst = strconv.AppendUint(dst, at.Generation, 10)
 	dst = append(dst, "\r\nX-Config-Position: "...)
 	dst = append(dst, at.Text...)
-	if s.o.Edge == nil {
+	if s.o.Cluster.Edge == nil {
 		return dst
 	}
-	if age, shown := s.o.Edge.Age(); shown {
+	if age, shown := s.o.Cluster.Edge.Age(); shown {
 		dst = append(dst, "\r\nX-Config-Age: "...)
 		dst = strconv.AppendInt(dst, int64(age/time.Second), 10)
 	}

@@ -26,7 +26,7 @@ func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
 	return &rooms{
 		platform: &platform.API{
 			State: live, Explainer: config.Explainer, Writer: writer, Lists: live, Trail: live, History: config.Git,
-			Published: live.Published, Edges: o.Edges, Hook: config.Hook,
+			Published: live.Published, Edges: o.Cluster.Edges, Hook: config.Hook,
 			Proposals: &platform.Proposals{Set: config.Proposals, Plan: config.Plan, Live: live, Blocked: o.BlockedKeyIDs},
 			Logger:    o.Logger,
 		},

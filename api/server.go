@@ -58,11 +58,8 @@ type Options struct {
 	BlockedKeyIDs map[string]bool
 	// Gateway are the rules for gateways.
 	Gateway gateway.Options
-	// Edge makes the Server that of an edge: the authority takes its writes and sends, and the reads that only the
-	// authority can answer. Nil: this node answers everything.
-	Edge Edge
-	// Edges returns what GET /edges lists, as JSON. Nil: the node belongs to no cluster.
-	Edges func() ([]byte, error)
+	// Cluster is the node's part in a cluster. The zero Cluster belongs to none.
+	Cluster Cluster
 	// Console makes the web console, which is served where a listener offers it. Only what the Server does not know itself
 	// is read. Nil: there is none.
 	Console *console.Options
@@ -88,6 +85,15 @@ type Config struct {
 	Proposals *proposals.Set
 	// Hook fetches from the git repository's remote when that has changed.
 	Hook platform.Hook
+}
+
+// Cluster is the node's part in a cluster.
+type Cluster struct {
+	// Edge makes the Server that of an edge: the authority takes its writes and sends, and the reads that only the
+	// authority can answer. Nil: this node answers everything.
+	Edge Edge
+	// Edges returns what GET /edges lists, as JSON. Nil: the node belongs to no cluster.
+	Edges func() ([]byte, error)
 }
 
 // Limits bound what peers can use of the server.

@@ -45,7 +45,7 @@ func serve(ctx context.Context, t terminal, f *serveFlags) error {
 	if err := f.openTraces(built.version); err != nil {
 		return err
 	}
-	if f.Terminal = isTerminal(t.out); f.ConsoleLink && !f.Terminal {
+	if f.Terminal = isTerminal(t.out); f.Console.Link && !f.Terminal {
 		return usage("--console-link prints a link with which its first reader may do everything: it needs a terminal as " +
 			"stdout")
 	}

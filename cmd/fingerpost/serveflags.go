@@ -92,9 +92,9 @@ func (f *serveFlags) addLogs(fl *pflag.FlagSet) {
 }
 
 func (f *serveFlags) addConsole(fl *pflag.FlagSet) {
-	fl.BoolVar(&f.Console, "console", true, "serve the web console at /console/")
+	fl.BoolVar(&f.Console.On, "console", true, "serve the web console at /console/")
 	fl.StringVar(&f.Listen.Console, "console-listen", "", "address of the console alone (default that of --listen)")
-	fl.BoolVar(&f.ConsoleLink, "console-link", false,
+	fl.BoolVar(&f.Console.Link, "console-link", false,
 		"print a link on the terminal that signs in to the console, once, on this machine, within 10 minutes")
 }
 
@@ -137,10 +137,10 @@ func (f *serveFlags) parse(t terminal) (err error) {
 	if err := usageAll(f.CheckGit()); err != nil {
 		return err
 	}
-	if !f.Console && f.Listen.Console != "" {
+	if !f.Console.On && f.Listen.Console != "" {
 		return usage("--console-listen and --console=false contradict each other: leave one of them out")
 	}
-	if !f.Console && f.ConsoleLink {
+	if !f.Console.On && f.Console.Link {
 		return usage("--console-link and --console=false contradict each other: leave one of them out")
 	}
 	if f.Limits.Grace < 0 || f.Limits.ResolveMaxAge < 0 || f.Limits.DrainDelay < 0 {

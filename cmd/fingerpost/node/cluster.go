@@ -178,9 +178,9 @@ func (n *clusterNode) addTo(server *api.Options, o *ops.Options) {
 	if n == nil {
 		return
 	}
-	o.Cluster, server.Edges = n, n.listEdges
+	o.Cluster, server.Cluster.Edges = n, n.listEdges
 	if n.follower != nil {
-		server.Edge = edge{n.follower, n.resolver, n.o.Cluster.StaleAfter}
+		server.Cluster.Edge = edge{n.follower, n.resolver, n.o.Cluster.StaleAfter}
 	} else {
 		server.Config.Files = gatedFiles{server.Config.Files, n.authority.MayWrite}
 	}

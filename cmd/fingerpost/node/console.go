@@ -15,7 +15,7 @@ import (
 
 // consoleOptions are what the console shows beyond the answers of the API. nil: there is no console.
 func (n *service) consoleOptions() *console.Options {
-	if !n.o.Console {
+	if !n.o.Console.On {
 		return nil
 	}
 	o := &console.Options{Node: console.Node{Config: n.source, Mail: n.mail.mailer, History: n.history},
@@ -64,7 +64,7 @@ func (n *service) consoleLine(out io.Writer) {
 // linkLine prints a sign-in link, if it was asked for or nobody can sign in yet. Only a terminal gets it: what goes to a
 // file or to the journal has more readers.
 func (n *service) linkLine(out io.Writer) {
-	if !n.o.Terminal || !n.o.ConsoleLink && n.maySignIn() {
+	if !n.o.Terminal || !n.o.Console.Link && n.maySignIn() {
 		return
 	}
 	for _, l := range n.listeners {
@@ -76,7 +76,7 @@ func (n *service) linkLine(out io.Writer) {
 			return
 		}
 	}
-	if n.o.ConsoleLink {
+	if n.o.Console.Link {
 		fmt.Fprintln(out, "no sign-in link: the console has no address that only this machine has, such as 127.0.0.1:8080")
 	}
 }

@@ -110,7 +110,7 @@ func (n *service) bind(context.Context) (err error) {
 		if err := add("console-listen", n.o.Listen.Console, api.Console); err != nil {
 			return err
 		}
-	case n.o.Console:
+	case n.o.Console.On:
 		services |= api.Console
 	}
 	return add("listen", n.o.Listen.API, services)

@@ -24,22 +24,27 @@ import (
 
 // A service is a serving node with its parts.
 type service struct {
-	o           Options
-	history     *history.Recorder
-	source      *configsrc.Source
-	repo        *gitrepo.Repo  // nil: none
-	proposals   *proposals.Set // nil: none
-	resolver    *resolver.Resolver
-	mail        *mailService // nil until the store is open
-	cluster     *clusterNode // nil: none
-	api         *api.Server
+	observing
+	o         Options
+	source    *configsrc.Source
+	repo      *gitrepo.Repo  // nil: none
+	proposals *proposals.Set // nil: none
+	resolver  *resolver.Resolver
+	mail      *mailService // nil until the store is open
+	cluster   *clusterNode // nil: none
+	api       *api.Server
+	listeners []boundListener
+	end       chan os.Signal // SIGTERM and SIGINT
+	failed    chan error     // a part that cannot go on sends its error
+	abandoned bool           // something is still in use at the end
+	manager   manager
+}
+
+// observing are the parts that tell operators how the node is.
+type observing struct {
 	ops         *ops.Server
-	listeners   []boundListener
 	opsListener net.Listener
-	end         chan os.Signal // SIGTERM and SIGINT
-	failed      chan error     // a part that cannot go on sends its error
-	abandoned   bool           // something is still in use at the end
-	manager     manager
+	history     *history.Recorder
 }
 
 type boundListener struct {
@@ -49,7 +54,7 @@ type boundListener struct {
 
 // Run serves until ctx ends, a signal ends the process, or a part fails. SIGHUP reads all files again.
 func Run(ctx context.Context, o Options) error {
-	n := &service{o: o, history: history.New(), failed: make(chan error, 8), end: make(chan os.Signal, 2)}
+	n := &service{o: o, observing: observing{history: history.New()}, failed: make(chan error, 8), end: make(chan os.Signal, 2)}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	// Registered first: a signal during a long first load must end the process in order, too.

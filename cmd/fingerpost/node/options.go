@@ -19,20 +19,17 @@ import (
 // Options say what a node serves, and where. The flags of the command fill them; CheckGit and CheckCluster find what
 // contradicts, in the words of the flags.
 type Options struct {
-	Files            Files
-	Listen           Listen
-	Console          bool // serve the web console
-	ConsoleLink      bool // print a sign-in link, also where a key can sign in
-	Mail             Mail
-	Git              Git
-	Cluster          Cluster
-	Limits           Limits
-	AccessLogResolve bool
-	Trace            *trace.Exporter // nil: nothing is traced
+	Files   Files
+	Listen  Listen
+	Console Console
+	Mail    Mail
+	Git     Git
+	Cluster Cluster
+	Limits  Limits
+	Log
 
-	Build  Build
-	Logger *slog.Logger
-	Out    io.Writer // gets what was loaded, and the addresses, once the node serves
+	Build Build
+	Out   io.Writer // gets what was loaded, and the addresses, once the node serves
 	// Terminal says that Out is one, so that only the person in front of it reads a sign-in link.
 	Terminal bool
 	// Loading is called when the first load begins, and its result when it has ended.
@@ -42,6 +39,19 @@ type Options struct {
 	// ServerCommand makes the command of the built-in NATS server's process. Needed with Cluster.Listen.
 	ServerCommand func() *exec.Cmd
 	Disk          atomicfile.Disk // writes the config folder; nil: the operating system's
+}
+
+// Console says who gets the web console, and how.
+type Console struct {
+	On   bool // serve it
+	Link bool // print a sign-in link, also where a key can sign in
+}
+
+// Log is what a node tells of single requests.
+type Log struct {
+	Logger           *slog.Logger
+	AccessLogResolve bool
+	Trace            *trace.Exporter // nil: nothing is traced
 }
 
 // A Build is which program runs, and its documents.
