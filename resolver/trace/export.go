@@ -34,7 +34,7 @@ type Options struct {
 // An Exporter sends ended spans to a collector. A nil Exporter traces nothing.
 type Exporter struct {
 	o        Options
-	resource []object
+	resource []attribute
 	client   http.Client
 	full     chan struct{} // a batch is there
 
@@ -48,7 +48,7 @@ type Exporter struct {
 // New makes an Exporter. It sends while Run runs.
 func New(o Options) *Exporter {
 	e := &Exporter{o: o, full: make(chan struct{}, 1)}
-	e.resource = []object{text("service.name", o.Service), text("service.version", o.Version)}
+	e.resource = []attribute{text("service.name", o.Service), text("service.version", o.Version)}
 	// A redirect would carry the headers, which may have a token, to another server.
 	e.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return e

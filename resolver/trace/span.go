@@ -81,7 +81,7 @@ type Span struct {
 
 	mu         sync.Mutex // guards what follows, until the span has ended
 	name       string
-	attributes []object
+	attributes []attribute
 	failure    string
 	failed     bool
 	ended      time.Time // zero: not yet
@@ -174,13 +174,18 @@ func (s *Span) ID() ID {
 }
 
 // Set adds an attribute.
-func (s *Span) Set(key, value string) { s.add(func() object { return text(key, value) }) }
+func (s *Span) Set(key, value string) { s.add(func() attribute { return text(key, value) }) }
 
 // SetInt adds an attribute that is a number.
-func (s *Span) SetInt(key string, value int64) { s.add(func() object { return number(key, value) }) }
+func (s *Span) SetInt(key string, value int64) {
+	s.add(func() attribute {
+		number := value // the address of the parameter would cost an allocation where s is nil
+		return attribute{key, attributeValue{Number: &number}}
+	})
+}
 
-func (s *Span) add(attribute func() object) {
-	s.change(func() { s.attributes = append(s.attributes, attribute()) })
+func (s *Span) add(make func() attribute) {
+	s.change(func() { s.attributes = append(s.attributes, make()) })
 }
 
 // change runs f unless the span has ended.

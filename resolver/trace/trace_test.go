@@ -102,7 +102,7 @@ func TestSpansReachTheCollector(t *testing.T) {
 	}
 	text := string(c.bodies[0])
 	for _, want := range []string{`"traceId":"0af7651916cd43dd8448eb211c80319c"`, `"parentSpanId":"b7ad6b7169203331"`,
-		`"parentSpanId":"` + request.ID().SpanID(), `"intValue":"500"`, `"links":[{"spanId":"` + request.ID().SpanID(),
+		`"parentSpanId":"` + request.ID().SpanID(), `"intValue":"500"`, `"links":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"` + request.ID().SpanID(),
 		`"status":{"code":2,"message":"refused"}`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)

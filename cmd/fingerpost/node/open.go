@@ -176,9 +176,6 @@ func (o *opening) opsOptions() ops.Options {
 		Listen: []string{listen.Ops, address.String()},
 		Allow:  listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer, History: o.history,
 		Readings: ops.Readings{DiskFree: func() float64 { return freeShare(o.o.Files.Data) }}}
-	if o.o.Trace != nil {
-		options.Readings.SpansDropped = o.o.Trace.Dropped
-	}
 	if o.tls != nil {
 		options.Readings.CertificateEnd = o.certificateEnd
 	}
