@@ -56,10 +56,11 @@ var (
 	clusterStarts      = clusterDesc("server_starts_total", "Starts of the built-in NATS server.")
 	clusterLag         = clusterDesc("lag_seconds", "Seconds since an edge has heard its authority; 0 on the authority.")
 	clusterListings    = clusterDesc("listings_total", "Times that the whole bucket was read.")
-	clusterRepairs     = clusterDesc("repairs_total", "Times that the whole bucket was read since the own tree differed.")
-	clusterRefused     = clusterDesc("refused_messages", "Messages of the bucket that cannot be read.")
-	clusterEdges       = clusterDesc("edges", "Edges that are declared, or were heard. 0 on an edge.")
-	clusterEdgeLag     = clusterDesc("edge_lag_seconds", "Seconds since the oldest commit that an edge has not confirmed.",
+	clusterRepairs     = clusterDesc("repairs_total",
+		"Times that the whole bucket was read because the own tree differed.")
+	clusterRefused = clusterDesc("refused_messages", "Messages of the bucket that cannot be read.")
+	clusterEdges   = clusterDesc("edges", "Edges that are declared, or were heard. 0 on an edge.")
+	clusterEdgeLag = clusterDesc("edge_lag_seconds", "Seconds since the oldest commit that an edge has not confirmed.",
 		"edge")
 	clusterEdgeReady = clusterDesc("edge_ready", "1 while an edge has a whole tree and is heard.", "edge")
 )
