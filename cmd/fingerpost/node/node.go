@@ -54,7 +54,8 @@ type boundListener struct {
 
 // Run serves until ctx ends, a signal ends the process, or a part fails. SIGHUP reads all files again.
 func Run(ctx context.Context, o Options) error {
-	n := &service{o: o, observing: observing{history: history.New()}, failed: make(chan error, 8), end: make(chan os.Signal, 2)}
+	n := &service{o: o, observing: observing{history: history.New()}, failed: make(chan error, 8),
+		end: make(chan os.Signal, 2)}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	// Registered first: a signal during a long first load must end the process in order, too.
