@@ -17,9 +17,9 @@ import (
 // BenchmarkServeHit and BenchmarkServeHitByHandler).
 //
 // All other requests go through the library and Server.resolve: other methods, queries and headers, bodies, pipelined
-// requests, sampled requests while there is a collector, bad keys, answers other than 200 and 304, and the first request of a connection, which tells the library
-// that the connection is in use. Server.resolve answers the same bytes; TestFastPathIsTheHandler and FuzzFastPath
-// compare them.
+// requests, sampled requests while there is a collector, bad keys, answers other than 200 and 304, and the first request
+// of a connection, which tells the library that the connection is in use. Server.resolve answers the same bytes;
+// TestFastPathIsTheHandler and FuzzFastPath compare them.
 
 // fast reports whether the fast path may be used now.
 func (s *Server) fast() bool {

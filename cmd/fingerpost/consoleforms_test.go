@@ -294,7 +294,7 @@ func TestConsoleNow(t *testing.T) {
 	if !strings.Contains(got.body, "SMTP_AUTH_REQUIRED") {
 		t.Fatalf("send: %d %s", got.status, got.body)
 	}
-	sees(v, "No mail of Acme Shop is sent: its mail server asks for a user name and a password.")
+	sees(v, "No mail of Acme Shop is sent: the mail server wants a username.")
 	v.expects(http.StatusOK, "Mend the SMTP config")
 	sees(shop, "No mail of Acme Shop is sent")
 	shop.expects(http.StatusOK, "See its mail") // it may not change the config

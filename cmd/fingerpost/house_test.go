@@ -107,11 +107,12 @@ var plan = map[string][]string{
 	"fingerpost/api/console/chart": {}, // draws numbers
 	// chart and history: it says which figures are drawn in which way
 	"fingerpost/api/console/hour": {"fingerpost/api/console/chart", "fingerpost/api/ops/history"},
-	// sentence: an entry of the audit trail in words; a leaf that any page uses
+	// what has become of a mail, in words
 	"fingerpost/api/console/delivery": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
+	// an entry of the audit trail in words; a leaf that any page uses
 	"fingerpost/api/console/sentence": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
-	// client and configsrc: the shapes of the states that it judges
-	"fingerpost/api/console/now": {"fingerpost/api/client", "fingerpost/configsrc"},
+	// client and configsrc: the shapes of the states that it judges; delivery: why mail has stopped
+	"fingerpost/api/console/now": {"fingerpost/api/client", "fingerpost/api/console/delivery", "fingerpost/configsrc"},
 	// hclfile: which name a wrong one was meant to be
 	"fingerpost/api/console/pasted": {"fingerpost/configsrc/hclfile"},
 	// a leaf: which words of two lines differ

@@ -112,7 +112,7 @@ func cut(text string, most int) string {
 	return string(out)
 }
 
-// mostEdges bounds the names that are known: whoever reaches a NATS server without permissions can make them up.
+// mostEdges bounds the names that are known: a client of a NATS server without permissions can make them up.
 const mostEdges = 1024
 
 // hear takes a heartbeat. What cannot be read is dropped, and so is a name that no edge can have: names are labels of

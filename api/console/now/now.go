@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/delivery"
 	"fingerpost/configsrc"
 )
 
@@ -173,30 +174,12 @@ func (l *list) git(g *Git) {
 
 const suspended = "PROJECT_SUSPENDED"
 
-// why says in words what a project's mail waits for.
-var why = map[string]string{
-	"SMTP_AUTH_FAILED":         "its mail server refuses the user name or the password",
-	"SMTP_AUTH_REQUIRED":       "its mail server asks for a user name and a password",
-	"SMTP_HOST_NOT_FOUND":      "the name of its mail server is not known",
-	"SMTP_CONNECTION_REFUSED":  "its mail server refuses the connection",
-	"SMTP_CONNECTION_FAILED":   "its mail server cannot be reached",
-	"SMTP_TIMEOUT":             "its mail server does not answer",
-	"SMTP_TLS_NOT_OFFERED":     "its mail server offers no encryption",
-	"SMTP_TLS_FAILED":          "the encryption with its mail server fails",
-	"SMTP_CERTIFICATE_INVALID": "the certificate of its mail server is not good",
-	"SMTP_SENDER_REFUSED":      "its mail server refuses the sender's address",
-	"SMTP_ADDRESS_NOT_ALLOWED": "this service may not connect to its mail server",
-	"SMTP_NOT_CONFIGURED":      "it has no SMTP config",
-	"UNAVAILABLE":              "a secret of its SMTP config cannot be opened",
-	suspended:                  "it is suspended",
-}
-
 func (l *list) mail(f *Facts) {
 	if f.MailRoom != "" {
 		l.add(Bad, "New mail is refused until there is room.", f.MailRoom, "/console/mail", "See the queue")
 	}
 	for _, s := range f.Stopped {
-		text := "No mail of " + s.Name + " is sent: " + cmp.Or(why[s.Code], "see the code") + "."
+		text := "No mail of " + s.Name + " is sent: " + delivery.ReasonOf(s.Code).Why + "."
 		detail := s.Code
 		if s.Waiting > 0 {
 			detail += ", " + plural(s.Waiting, "mail") + " " + map[bool]string{true: "waits", false: "wait"}[s.Waiting == 1]

@@ -56,7 +56,7 @@ func TestItems(t *testing.T) {
 		now.Item{Kind: now.Warn, Text: "The git server has 1 commit that is not live here yet.", To: "/console/live", Do: "See the state"},
 		now.Item{Kind: now.Warn, Text: "1 change is set aside: a person's commit changed the same, and won.", To: "/console/problems", Do: "See them"})
 	stopped := []now.Stopped{{Project: 7, Name: "Acme", Code: "SMTP_AUTH_FAILED", Waiting: 1, Since: at}}
-	item = now.Item{Kind: now.Bad, Text: "No mail of Acme is sent: its mail server refuses the user name or the password.",
+	item = now.Item{Kind: now.Bad, Text: "No mail of Acme is sent: the password is refused.",
 		Detail: "SMTP_AUTH_FAILED, 1 mail waits", Since: at, To: "/console/edit?kind=smtp-config&project=7", Do: "Mend the SMTP config"}
 	f("mail", now.Facts{May: proposer, Stopped: stopped}, item)
 	item.To, item.Do = "/console/mail?project=7", "See its mail"
