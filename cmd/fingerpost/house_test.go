@@ -70,6 +70,8 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/watch", "fingerpost/configsrc/gitguard", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
 		"fingerpost/configsrc/explain", "fingerpost/configsrc/background", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile"},
+	// decides about proofs of domains, from values alone
+	"fingerpost/configsrc/verify/dcv": {"fingerpost/resolver/catalog"},
 	"fingerpost/configsrc/offline": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/names", "fingerpost/configsrc/explain", "fingerpost/configsrc"},
 	// nkeys makes the authority's key

@@ -1,0 +1,14 @@
+// Package dcv decides about domain control validation: which records prove that a domain is a project's, and what the
+// answers of name servers and of a TLS server mean for the three questions that people ask: is the domain theirs, does it
+// point here, does its certificate work.
+//
+// Everything here is a function of values. Ways lists the records that prove a subject; Decide takes a state, the facts
+// of one check and the time, and returns the next state with what should be written; Show makes of them what people and
+// programs see, with hints. The rule that carries the package: only a definite answer moves a state. Time-outs, SERVFAIL
+// and servers that are not responsible are shown, and change nothing.
+//
+// Package authdns asks and fills in Facts, package verify keeps states and calls both. dcv itself asks nobody, keeps
+// nothing and has no clock. The rules follow the IETF draft on domain control validation
+// (dnsop-domain-verification-techniques); without a secret in the token everybody can compute it, so that the record may
+// be shown before the first question and survives a loss of all data.
+package dcv

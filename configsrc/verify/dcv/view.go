@@ -1,0 +1,63 @@
+package dcv
+
+import "time"
+
+// A View is a domain's verification as the API, the CLI and the console show it (api/README.md, Verification).
+type View struct {
+	Ready       bool            `json:"ready"`
+	Ownership   OwnershipView   `json:"ownership"`
+	Pointing    PointingView    `json:"pointing"`
+	Certificate CertificateView `json:"certificate"`
+	Records     []RecordView    `json:"records"`
+	Hints       []Hint          `json:"hints"`
+	CheckedAt   *time.Time      `json:"checkedAt"`   // nil: never
+	NextCheckAt *time.Time      `json:"nextCheckAt"` // nil: not planned
+}
+
+// An OwnershipView says whose the domain is.
+type OwnershipView struct {
+	State     string     `json:"state"` // trusted, pending, proven, failing or lost
+	Since     *time.Time `json:"since"`
+	Spreading bool       `json:"spreading"`
+	Misses    int        `json:"misses"`
+}
+
+// A PointingView says where the domain leads.
+type PointingView struct {
+	State     string     `json:"state"` // here, elsewhere, nowhere, spreading or unknown
+	Since     *time.Time `json:"since"`
+	Addresses []string   `json:"addresses"`
+}
+
+// A CertificateView is the state of the domain's certificate.
+type CertificateView struct {
+	State     string     `json:"state"` // good, expiring, wrong, none or unknown
+	Since     *time.Time `json:"since"`
+	Issuer    *string    `json:"issuer"`
+	ExpiresAt *time.Time `json:"expiresAt"`
+}
+
+// A RecordView is a record to set, and what each server says about it.
+type RecordView struct {
+	Purpose     string      `json:"purpose"` // ownership or pointing
+	Type        string      `json:"type"`
+	Name        string      `json:"name"`
+	Value       string      `json:"value"`
+	Alternative bool        `json:"alternative"` // another record of the same purpose is enough
+	Found       []FoundView `json:"found"`
+}
+
+// A FoundView is what one server says about a record.
+type FoundView struct {
+	Server string    `json:"server"`
+	Values []string  `json:"values"`
+	Error  *string   `json:"error"`
+	At     time.Time `json:"at"`
+}
+
+// A Hint says what is wrong, and gives the line to set.
+type Hint struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Line    string `json:"line"`
+}
