@@ -30,39 +30,40 @@ var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "
 	".svg": "image/svg+xml"}
 
 // loadAssets returns the assets by the names that pages use, "console.0123456789abcdef.css".
-func loadAssets() (map[string]*asset, error) {
+func loadAssets() map[string]*asset {
 	all := map[string]*asset{}
 	names, err := fs.ReadDir(content, "assets")
-	if err != nil {
-		return nil, err
-	}
+	mustRead(err)
 	for _, entry := range names {
 		ext := path.Ext(entry.Name())
 		if kinds[ext] == "" {
 			continue // a licence
 		}
 		b, err := content.ReadFile("assets/" + entry.Name())
-		if err != nil {
-			return nil, err
-		}
+		mustRead(err)
 		var packed bytes.Buffer
 		zip := gzip.NewWriter(&packed)
 		_, _ = zip.Write(b)
-		if err := zip.Close(); err != nil {
-			return nil, err
-		}
+		_ = zip.Close() // a Buffer takes everything
 		sum := sha256.Sum256(b)
 		tag := hex.EncodeToString(sum[:8])
 		all[strings.TrimSuffix(entry.Name(), ext)+"."+tag+ext] = &asset{kind: kinds[ext], plain: b, packed: packed.Bytes(),
 			tag: `"` + tag + `"`}
 	}
-	return all, nil
+	return all
+}
+
+// mustRead ends the process if a file of the binary cannot be read or parsed: impossible while the tests open every page.
+func mustRead(err error) {
+	if err != nil {
+		panic("console: a file of the binary: " + err.Error())
+	}
 }
 
 // assetPath returns the path of an asset by the name of its file.
 func (c *Console) assetPath(name string) (string, error) {
 	ext := path.Ext(name)
-	for known := range c.files {
+	for known := range c.files() {
 		if strings.HasPrefix(known, strings.TrimSuffix(name, ext)+".") && path.Ext(known) == ext {
 			return Prefix + "assets/" + known, nil
 		}
@@ -71,7 +72,7 @@ func (c *Console) assetPath(name string) (string, error) {
 }
 
 func (c *Console) serveAsset(w http.ResponseWriter, r *http.Request) {
-	a := c.files[r.PathValue("name")]
+	a := c.files()[r.PathValue("name")]
 	h := w.Header()
 	if a == nil {
 		http.NotFound(w, r)

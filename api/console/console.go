@@ -10,6 +10,7 @@ import (
 	"path"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"fingerpost/api/ops/history"
@@ -122,9 +123,9 @@ type Node struct {
 type Console struct {
 	o        Options
 	mux      *http.ServeMux
-	guard    http.Handler // mux behind the check against requests of other sites
-	pages    map[string]*template.Template
-	files    map[string]*asset
+	guard    http.Handler                         // mux behind the check against requests of other sites
+	pages    func() map[string]*template.Template // made for the first page that is opened
+	files    func() map[string]*asset             // as pages
 	sessions sessions
 	link     signInLink
 	hours    hours
@@ -143,13 +144,7 @@ func New(o Options) (*Console, error) {
 	c := &Console{o: o, mux: http.NewServeMux()}
 	c.stopped, c.stop = context.WithCancel(context.Background())
 	c.sessions.all = map[string]*session{}
-	var err error
-	if c.files, err = loadAssets(); err != nil {
-		return nil, err
-	}
-	if c.pages, err = c.parsePages(); err != nil {
-		return nil, err
-	}
+	c.files, c.pages = sync.OnceValue(loadAssets), sync.OnceValue(c.parsePages)
 	c.routes()
 	cross := http.NewCrossOriginProtection()
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -175,7 +175,7 @@ func (c *Console) sendPart(w http.ResponseWriter, event, page, part string, data
 // writePart appends an event whose data is a part of a page.
 func (c *Console) writePart(message *bytes.Buffer, event, page, part string, data any) bool {
 	var out bytes.Buffer
-	if err := c.pages[page].ExecuteTemplate(&out, part, data); err != nil {
+	if err := c.pages()[page].ExecuteTemplate(&out, part, data); err != nil {
 		c.o.Logger.Error("console page", "page", page, "error", err)
 		return false
 	}

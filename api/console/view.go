@@ -52,32 +52,24 @@ var navOf = map[string]string{"project": "projects", "edit": "projects", "draft"
 	"template": "mail", "entry": "mail", "smtptest": "mail", "proposals": "changes", "proposal": "changes"}
 
 // parsePages parses each page together with the layout and the parts that several pages share.
-func (c *Console) parsePages() (map[string]*template.Template, error) {
+func (c *Console) parsePages() map[string]*template.Template {
 	base, err := template.New("layout").Funcs(c.functions()).ParseFS(content, "pages/layout.html", "pages/parts.html",
 		"pages/charts.html")
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]*template.Template{}
+	mustRead(err)
 	names, err := fs.Glob(content, "pages/*.html")
-	if err != nil {
-		return nil, err
-	}
+	mustRead(err)
+	all := map[string]*template.Template{}
 	for _, name := range names {
 		page := strings.TrimSuffix(path.Base(name), ".html")
 		if page == "layout" || page == "parts" || page == "charts" {
 			continue
 		}
 		t, err := base.Clone()
-		if err == nil {
-			t, err = t.ParseFS(content, name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all[page] = t
+		mustRead(err)
+		all[page], err = t.ParseFS(content, name)
+		mustRead(err)
 	}
-	return all, nil
+	return all
 }
 
 var defect = &failure{Status: http.StatusInternalServerError, Message: "This page has a defect; the log says more."}
@@ -123,7 +115,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, sta
 		name = "main"
 	}
 	var out bytes.Buffer
-	if err := c.pages[page].ExecuteTemplate(&out, name, v); err != nil {
+	if err := c.pages()[page].ExecuteTemplate(&out, name, v); err != nil {
 		c.o.Logger.Error("console page", "page", page, "error", err)
 		return defect
 	}
