@@ -75,7 +75,7 @@ func defaultOptions(command string) options {
 		o.rounds, o.round = 5, time.Second
 		o.scale = scaleOptions{sizes: intList{1000, 10_000, 100_000}}
 		o.mail = mailOptions{logEntries: 20_000, waiting: 2000}
-		o.cluster = clusterOptions{edges: intList{1, 5, 20}, followers: 100}
+		o.cluster = clusterOptions{edges: intList{1, 5}, followers: 100}
 	}
 	return o
 }
