@@ -22,3 +22,13 @@ func PublicSuffix(name string) (is, listed bool) {
 	}
 	return false, false
 }
+
+// RegistrableDomain returns the part of a canonical name that somebody has registered below a public suffix; "" if the
+// name is a public suffix itself. A single label that is not listed counts as one.
+func RegistrableDomain(name string) string {
+	domain, err := publicsuffix.EffectiveTLDPlusOne(name)
+	if err != nil {
+		return ""
+	}
+	return domain
+}

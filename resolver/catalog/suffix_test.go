@@ -30,3 +30,21 @@ func TestPublicSuffix(t *testing.T) {
 		f("*."+name, false, false)
 	}
 }
+
+func TestRegistrableDomain(t *testing.T) {
+	f := func(name, want string) {
+		t.Helper()
+		if got := catalog.RegistrableDomain(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	f("a.b.acme.co.uk", "acme.co.uk")
+	f("acme.co.uk", "acme.co.uk")
+	f("a.acme.github.io", "acme.github.io")
+	f("a.city.kawasaki.jp", "city.kawasaki.jp")
+	f("a.b.foo.kawasaki.jp", "b.foo.kawasaki.jp")
+	f("a.b.internal", "b.internal")
+	for _, name := range []string{"com", "co.uk", "foo.kawasaki.jp", "localhost"} {
+		f(name, "")
+	}
+}
