@@ -1,0 +1,89 @@
+package dcv_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"fingerpost/configsrc/verify/dcv"
+	"fingerpost/resolver/catalog"
+)
+
+func TestTimetable(t *testing.T) {
+	times := func(s *story, says string, n int) (waits []time.Duration) {
+		s.state = dcv.Follow(s.state, s.subject, s.policy, s.now)
+		for range n {
+			wait := s.state.NextAt.Sub(s.now)
+			waits = append(waits, wait)
+			s.check(wait, says)
+		}
+		return waits
+	}
+	s := newStory(t, catalog.VerifiedPending, policy)
+	got := times(s, "no", 180)
+	if first := fmt.Sprint(got[:8]); first != "[15s 30s 1m0s 2m0s 5m0s 15m0s 1h0m0s 1h0m0s]" {
+		t.Errorf("pending: %v", first)
+	}
+	at := time.Duration(0)
+	for i, wait := range got[6:] {
+		for _, before := range got[:6+i] {
+			at += before
+		}
+		if want := map[bool]time.Duration{true: time.Hour, false: 24 * time.Hour}[at < 7*24*time.Hour]; wait != want {
+			t.Errorf("pending, check %d: %v after %v", 7+i, wait, at)
+		}
+		at = 0
+	}
+	s.check(0, "yes")
+	daily := times(s, "yes", 2)
+	if daily[0] != daily[1] || daily[0] < 21*time.Hour+36*time.Minute || daily[0] > 26*time.Hour+24*time.Minute {
+		t.Errorf("proven: %v", daily)
+	}
+	if failing := times(s, "no", 4)[1:]; fmt.Sprint(failing) != "[1h0m0s 1h0m0s 1h0m0s]" {
+		t.Errorf("failing: %v", failing)
+	}
+	for s.state.Ownership.State == dcv.Failing {
+		times(s, "no", 1)
+	}
+	lost := times(s, "no", 170)
+	for i, wait := range lost {
+		if want := map[bool]time.Duration{true: time.Hour, false: 24 * time.Hour}[i < 168]; wait != want {
+			t.Errorf("lost, check %d: %v", i, wait)
+		}
+	}
+	s = newStory(t, "2026-11-01", policy) // a person's day fails for as long as it stands
+	if waits := times(s, "no", 172); waits[1] != time.Hour || waits[168] != time.Hour || waits[171] != 24*time.Hour {
+		t.Errorf("failing, never seen: %v", waits)
+	}
+	s = newStory(t, catalog.VerifiedPending, policy)
+	s.policy.Grace = 30 * time.Second
+	s.check(0, "yes")
+	if waits := times(s, "no", 3)[1:]; fmt.Sprint(waits) != "[10s 10s]" {
+		t.Errorf("failing with a grace of 30 s: %v", waits)
+	}
+}
+
+// TestDailyIsSpread: the checks of many subjects are spread over a fifth of a day, and their first ones over an hour, each
+// at a place that does not change.
+func TestDailyIsSpread(t *testing.T) {
+	var first, daily [10]int
+	for i := range 5000 {
+		s := dcv.Subject{Project: acme, Name: fmt.Sprintf("n%d.acme.example", i), Verified: "2026-11-01"}
+		st := dcv.Follow(dcv.State{}, s, policy, start)
+		first[st.NextAt.Sub(start)*10/time.Hour]++
+		st, _ = dcv.Decide(st, s, policy, facts(s, policy, start, 0, answers{"yes"}), start)
+		wait := st.NextAt.Sub(start)
+		daily[(wait-24*time.Hour*9/10)*10/(24*time.Hour/5)]++
+		if again, _ := dcv.Decide(st, s, policy, facts(s, policy, start, 0, answers{"yes"}), start); again.NextAt != st.NextAt {
+			t.Errorf("%s: %v, then %v", s.Name, st.NextAt, again.NextAt)
+		}
+	}
+	for _, shares := range [][10]int{first, daily} {
+		for _, n := range shares {
+			if n < 400 || n > 600 {
+				t.Errorf("tenths: %v", shares)
+				break
+			}
+		}
+	}
+}
