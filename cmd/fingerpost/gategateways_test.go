@@ -79,12 +79,13 @@ func writeConfig(t *testing.T, path, text string) string {
 // PATH if it is "".
 func runCaddy(t *testing.T, caddy, gate, upstream string) (socket string) {
 	t.Helper()
+	permission := "permission http "
 	if caddy == "" {
-		caddy = testrig.Need(t, "caddy")[0]
+		caddy, permission = testrig.Need(t, "caddy")[0], "ask " // Debian's is older than the word
 	}
 	dir := shortDir(t)
 	socket = filepath.Join(dir, "s")
-	config := snippet(t, "caddyfile", "request_header", "request_header", "{\n\ton_demand_tls {", "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n\ton_demand_tls {", "127.0.0.1:8081", gate,
+	config := snippet(t, "caddyfile", "request_header", "request_header", "permission http ", permission, "{\n\ton_demand_tls {", "{\n\tadmin off\n\tskip_install_trust\n\tauto_https disable_redirects\n\ton_demand_tls {", "127.0.0.1:8081", gate,
 		"https:// {", "https:// {\n\tbind unix/"+socket, "\t\ton_demand\n", "\t\ton_demand\n\t\tissuer internal\n", "127.0.0.1:3000", upstream)
 	runGateway(t, dir, socket, caddy, "run", "--adapter", "caddyfile", "--config", writeConfig(t, filepath.Join(dir, "Caddyfile"), config))
 	return socket

@@ -1,0 +1,29 @@
+//go:build ignore
+
+// A sample application behind the gateway of compose.yaml: it answers each customer as that customer.
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+)
+
+func main() {
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		// The gateway sets these headers, and removes those of the client.
+		project, plan := r.Header.Get("X-Project-Id"), r.Header.Get("X-Label-Plan")
+		if project == "" {
+			http.Error(w, "this request has not come through the gateway", http.StatusForbidden)
+			return
+		}
+		fmt.Fprintf(w, "%s is project %s", r.Host, project)
+		if plan != "" {
+			fmt.Fprintf(w, " with the plan %s", plan)
+		}
+		fmt.Fprintln(w)
+	})
+	log.Fatal(http.ListenAndServe(cmp.Or(os.Getenv("LISTEN"), ":3000"), nil))
+}
