@@ -97,7 +97,7 @@ func (r *Resolver) salvage(l *ledger.Ledger, asides []string) error {
 		}
 		open = append(open, v)
 		v.LeaveOut(refused)
-		if err := errors.Join(v.Audit(ctx), v.Queue(ctx)); err != nil {
+		if err := errors.Join(v.Audit(ctx), v.Notes(ctx), v.Queue(ctx)); err != nil {
 			return err
 		}
 	}

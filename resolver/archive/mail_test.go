@@ -39,6 +39,10 @@ func fillMail(t *testing.T, l *ledger.Ledger) {
 			}
 		}
 	}
+	note := ledger.DomainNote{Project: catalog.UUID{1}, Domain: "shop.example", Note: []byte("proven")}
+	if err := errors.Join(l.ChangeDomainNotes([]ledger.DomainNote{note}), l.SetNamed("links", []byte("key"))); err != nil {
+		t.Fatal(err)
+	}
 	if err := l.NoteGap(&ledger.MailGap{Found: mailEpoch, MovedTo: "data.damaged-1", Reason: "a table is missing", Lost: 3}); err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +52,12 @@ func fillMail(t *testing.T, l *ledger.Ledger) {
 // so.
 func checkMail(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
+	if note, _, err := l.DomainNote(catalog.UUID{1}, "shop.example"); string(note) != "proven" || err != nil {
+		t.Errorf("the note of a domain is %q, %v", note, err)
+	}
+	if value, _, err := l.Named("links"); string(value) != "key" || err != nil {
+		t.Errorf("the named value is %q, %v", value, err)
+	}
 	waiting := 0
 	if err := l.EachQueued(func(log catalog.MailLog, mail catalog.QueuedMail) error {
 		waiting++

@@ -81,16 +81,7 @@ func (l *Ledger) setCommits(put map[string][]byte) error {
 }
 
 func (l *Ledger) changeCommits(change func(b *pebble.Batch) error) error {
-	err := l.read(func() error {
-		return l.fs.Run(func() error {
-			b := l.db.NewBatch()
-			if err := change(b); err != nil || b.Empty() {
-				return errors.Join(err, b.Close())
-			}
-			return b.Commit(l.durable())
-		})
-	})
-	if err != nil {
+	if err := l.commit(change); err != nil {
 		return fmt.Errorf("note the commits of writes: %w", err)
 	}
 	return nil

@@ -1,5 +1,6 @@
-// Package ledger is the durable store: the mail log, the mail queue, the idempotency keys, the uses of API keys and the
-// audit trail, in a Pebble of their own below the data directory. None of it can be rebuilt from the files.
+// Package ledger is the durable store: the mail log, the mail queue, the idempotency keys, the uses of API keys, the
+// checks of domains and the audit trail, in a Pebble of their own below the data directory. None of it can be rebuilt
+// from the files.
 //
 // Every batch is durable before its caller returns; Pebble lets concurrent batches share syncs. When the disk refuses a
 // write, the ledger refuses all writes from then on (package pebblefs); to recover, open a new Ledger.
@@ -24,6 +25,9 @@
 //	V      generation, request id   git commit of an API write                        Committed, MoveCommits
 //	W      id                       API write that is not in a git commit yet         ChangePending
 //	O      name                     open proposal: who has written to it             ChangeProposals
+//	Y      uuid of a project, name  what the checks of a domain have found           ChangeDomainNotes
+//	       of a domain
+//	Z      name                     value of another package                         SetNamed
 //	G      name of a folder, or      what became of the mail of a database that       NoteGap
 //	       time                      was damaged or is gone
 //	A      entry id                  entry of the audit trail                         AppendAudit
@@ -60,7 +64,7 @@
 // (highwater.go). The user of a damaged ledger moves it aside, never deletes it, and copies its readable mail into the
 // new one (salvage.go): package salvage reads its files one by one, and its queued mails are uncertain. Losses are
 // recorded as a MailGap until the retention period has passed. Entries of the audit trail are copied as they are, with
-// their commits; where entries are lost, an AuditGap says so, for VerifyAudit too. The uses of API keys and the writes that wait for
-// git are not copied: such a write is in its file, and is then committed like an edit by a person. Nor are the records
-// of proposals: such a proposal then counts as a person's.
+// their commits; where entries are lost, an AuditGap says so, for VerifyAudit too. Notes of domains and named values are
+// copied. The uses of API keys and the writes that wait for git are not: such a write is in its file, and is then
+// committed like an edit by a person. Nor are the records of proposals: such a proposal then counts as a person's.
 package ledger

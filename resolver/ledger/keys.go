@@ -24,6 +24,8 @@ const (
 	prefixCommit      = 'V'
 	prefixPending     = 'W'
 	prefixExpiry      = 'X'
+	prefixDomainNote  = 'Y'
+	prefixNamed       = 'Z'
 )
 
 // Keys that exist once. They are read-only.

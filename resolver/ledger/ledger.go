@@ -17,8 +17,8 @@ import (
 const Format = 2
 
 // startEmpty says how to start without the ledger, and what that loses.
-const startEmpty = "move the folder away: the mail log, mail queue, idempotency keys, audit trail, uses of API keys and " +
-	"proposals are then in the moved folder only"
+const startEmpty = "move the folder away: the mail log, mail queue, idempotency keys, audit trail, uses of API keys, " +
+	"proposals and checks of domains are then in the moved folder only"
 
 // Folder is the ledger's folder in a data directory.
 const Folder = "ledger"

@@ -236,10 +236,9 @@ func (k *Keeper) Settle(st *store.Store, l *ledger.Ledger) error {
 
 // Note appends an entry that tells of no change of an object, such as catalog.AuditConfirm. It is durable when Note
 // returns. If the ledger refuses it, the entry waits in memory. l is what CatchUp has returned.
-func (k *Keeper) Note(l *ledger.Ledger, generation uint64, action string, by catalog.Author,
-	changes ...catalog.FieldChange) {
-	entries := []catalog.AuditEntry{{Time: k.time(), Generation: generation, Action: action,
-		Door: by.Door, Actor: by.Actor, Key: by.Key, RequestID: by.RequestID, Commit: by.Commit, Changes: changes}}
+func (k *Keeper) Note(l *ledger.Ledger, e catalog.AuditEntry) {
+	e.Time = k.time()
+	entries := []catalog.AuditEntry{e}
 	if l == nil || k.add(l, entries, nil) != nil {
 		k.keep(entries, nil)
 	}

@@ -1,0 +1,44 @@
+package resolver
+
+import (
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/ledger"
+)
+
+// A DomainNote is what the ledger keeps of the checks of a domain.
+type DomainNote = ledger.DomainNote
+
+// ChangeDomainNotes stores and deletes notes durably, see ledger.Ledger; UNAVAILABLE while the ledger cannot be used.
+func (r *Resolver) ChangeDomainNotes(notes []DomainNote) error {
+	return r.withMail(func(l *ledger.Ledger) error { return l.ChangeDomainNotes(notes) })
+}
+
+// DomainNote returns the note of a project's domain; false if there is none.
+func (r *Resolver) DomainNote(project catalog.UUID, domain string) (note []byte, found bool, err error) {
+	err = r.withMail(func(l *ledger.Ledger) (err error) {
+		note, found, err = l.DomainNote(project, domain)
+		return err
+	})
+	return note, found, err
+}
+
+// EachDomainNote calls f with all notes. Note is valid within the call. f may be called again from the first note, if the
+// ledger is replaced meanwhile.
+func (r *Resolver) EachDomainNote(f func(n DomainNote) error) error {
+	return r.withMail(func(l *ledger.Ledger) error { return l.EachDomainNote(f) })
+}
+
+// SetNamed stores a small value of another package under a name, durably; nil deletes it. UNAVAILABLE while the ledger
+// cannot be used.
+func (r *Resolver) SetNamed(name string, value []byte) error {
+	return r.withMail(func(l *ledger.Ledger) error { return l.SetNamed(name, value) })
+}
+
+// Named returns the value of SetNamed; false if there is none.
+func (r *Resolver) Named(name string) (value []byte, found bool, err error) {
+	err = r.withMail(func(l *ledger.Ledger) (err error) {
+		value, found, err = l.Named(name)
+		return err
+	})
+	return value, found, err
+}

@@ -1,0 +1,147 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// A DomainNote is what the checks of one project's domain have found so far. The ledger does not know its content.
+type DomainNote struct {
+	Project catalog.UUID
+	Domain  string // canonical
+	Note    []byte // nil in ChangeDomainNotes: the note is deleted
+}
+
+func appendDomainNoteKey(dst []byte, project catalog.UUID, domain string) []byte {
+	return append(append(append(dst, prefixDomainNote), project[:]...), domain...)
+}
+
+// ChangeDomainNotes stores and deletes notes in one batch that is durable when it returns.
+func (l *Ledger) ChangeDomainNotes(notes []DomainNote) error {
+	err := l.commit(func(b *pebble.Batch) (err error) {
+		for i := range notes {
+			n := &notes[i]
+			key := appendDomainNoteKey(nil, n.Project, n.Domain)
+			err = errors.Join(err, setOpaque(b, key, n.Note))
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note checks of domains: %w", err)
+	}
+	return nil
+}
+
+// DomainNote returns the note of a project's domain; false if there is none.
+func (l *Ledger) DomainNote(project catalog.UUID, domain string) (note []byte, found bool, err error) {
+	return l.opaque(appendDomainNoteKey(nil, project, domain))
+}
+
+// EachDomainNote calls f with all notes, by project and domain. Note is valid within the call.
+func (l *Ledger) EachDomainNote(f func(n DomainNote) error) error {
+	return l.scan([]byte{prefixDomainNote}, func(key, value []byte) error {
+		n := DomainNote{}
+		if len(key) < 1+len(n.Project) {
+			return errRecord
+		}
+		copy(n.Project[:], key[1:])
+		n.Domain = string(key[1+len(n.Project):])
+		var err error
+		if n.Note, err = readOpaque(value); err != nil {
+			return err
+		}
+		return f(n)
+	})
+}
+
+// SetNamed stores a small value of another package under a name, durably; nil deletes it.
+func (l *Ledger) SetNamed(name string, value []byte) error {
+	err := l.commit(func(b *pebble.Batch) error {
+		return setOpaque(b, appendTextKey(nil, prefixNamed, name), value)
+	})
+	if err != nil {
+		return fmt.Errorf("store %s: %w", name, err)
+	}
+	return nil
+}
+
+// Named returns the value of SetNamed; false if there is none.
+func (l *Ledger) Named(name string) (value []byte, found bool, err error) {
+	return l.opaque(appendTextKey(nil, prefixNamed, name))
+}
+
+// setOpaque adds a value whose content the ledger does not know to a batch, or its deletion if it is nil.
+func setOpaque(b *pebble.Batch, key, value []byte) error {
+	if value == nil {
+		return b.Delete(key, nil)
+	}
+	return b.Set(key, append([]byte{mailVersion}, value...), nil)
+}
+
+// readOpaque returns the content of a value of setOpaque, which shares its memory.
+func readOpaque(value []byte) ([]byte, error) {
+	if len(value) == 0 {
+		return nil, errRecord
+	}
+	if value[0] != mailVersion {
+		_, err := mailDecoder(value)
+		return nil, err
+	}
+	return value[1:], nil
+}
+
+func (l *Ledger) opaque(key []byte) (content []byte, found bool, err error) {
+	err = l.read(func() (err error) {
+		found, err = now{l.db}.get(key, func(value []byte) error {
+			content, err = readOpaque(value)
+			content = bytes.Clone(content)
+			return err
+		})
+		return err
+	})
+	return content, found, err
+}
+
+// commit commits a batch durably. Concurrent calls share syncs.
+func (l *Ledger) commit(change func(b *pebble.Batch) error) error {
+	return l.read(func() error {
+		return l.fs.Run(func() error {
+			b := l.db.NewBatch()
+			if err := change(b); err != nil || b.Empty() {
+				return errors.Join(err, b.Close())
+			}
+			return b.Commit(l.durable())
+		})
+	})
+}
+
+// Notes copies the notes of domains, and the named values, that the new ledger does not have. Errors are those of the new
+// ledger.
+func (v *Salvage) Notes(ctx context.Context) error {
+	if v.files == nil {
+		return nil
+	}
+	for _, prefix := range []byte{prefixDomainNote, prefixNamed} {
+		err := v.each(ctx, prefix, func(key, value []byte) error {
+			if _, err := readOpaque(value); err != nil {
+				return err
+			}
+			if _, there, err := v.to.opaque(key); there || err != nil {
+				return err
+			}
+			return v.to.read(func() error {
+				return v.to.fs.Run(func() error { return v.to.db.Set(key, value, pebble.NoSync) }) // Close syncs it
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
