@@ -29,6 +29,8 @@ var plan = map[string][]string{
 	"fingerpost/resolver/pebblefs": {"github.com/cockroachdb/pebble/v2/vfs", "golang.org/x/sys/unix"},
 	// a leaf: a step of a traced request, for every room whose steps take time
 	"fingerpost/resolver/trace": {},
+	// a leaf: which addresses are public, for each room that connects to what strangers name
+	"fingerpost/resolver/publicnet": {},
 	// cbor encodes its records
 	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
 		"github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
@@ -90,7 +92,8 @@ var plan = map[string][]string{
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
 	// trace: the stages of a traced attempt
-	"fingerpost/mailer/smtp":    {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "github.com/emersion/go-smtp"},
+	"fingerpost/mailer/smtp": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver/publicnet",
+		"github.com/emersion/go-smtp"},
 	"fingerpost/mailer/message": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
 	// x/net/html parses HTML, to check it and for the text part
 	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html"},

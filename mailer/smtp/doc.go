@@ -9,7 +9,7 @@
 //
 // The limits hold against every server: a server costs no more than its limits of time and 1 MiB of replies. TLS is
 // verified and never falls back to clear text; credentials go over TLS, or to loopback. Each address is checked right
-// before it is connected to, against the networks listed in guard.go.
+// before it is connected to, against the networks listed in package publicnet.
 //
 // go-smtp's client speaks EHLO, MAIL, RCPT, DATA and the message, over a connection that counts and limits (line.go).
 // STARTTLS, AUTH and RSET are commands of our own, because the client's do not suffice: it says EHLO localhost

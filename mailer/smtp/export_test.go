@@ -1,10 +1,5 @@
 package smtp
 
-import "net/netip"
-
-// GuardAllows calls the guard for an address.
-func GuardAllows(allowed []netip.Prefix, a netip.Addr) bool { return newGuard(allowed).allows(a) }
-
 // Clean and RetryHint process a server's reply.
 func Clean(reply string, server Server) (enhanced, text string) {
 	return (&attempt{server: server}).clean(reply)

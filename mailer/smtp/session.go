@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/textproto"
@@ -22,6 +23,9 @@ import (
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/trace"
 )
+
+// errAddress is the refusal of an address.
+var errAddress = errors.New("the address is not allowed")
 
 // A session is a connection to a server that has said hello, with TLS and AUTH done if the Server asks for them.
 type session struct {
@@ -134,7 +138,7 @@ func (a *attempt) dial() (net.Conn, error) {
 			if took := time.Since(a.begun); looked.CompareAndSwap(0, int64(took)) {
 				a.tell(Step{"dns", took})
 			}
-			return a.guard.check(address)
+			return a.mayConnect(address)
 		}}
 	conn, err := d.DialContext(a.ctx, "tcp", net.JoinHostPort(a.host, strconv.Itoa(a.server.port())))
 	if took := time.Duration(looked.Load()); took != 0 { // otherwise the host has no address
@@ -142,6 +146,16 @@ func (a *attempt) dial() (net.Conn, error) {
 		a.trace(a.step, a.begun)
 	}
 	return conn, err
+}
+
+// mayConnect returns errAddress if address, an IP address with a port, must not be connected to. It is called for each
+// connection, so that a second look-up (DNS rebinding) cannot bring in another address.
+func (a *attempt) mayConnect(address string) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil || !a.guard.Allows(ap.Addr()) {
+		return fmt.Errorf("connect to %s: %w", address, errAddress)
+	}
+	return nil
 }
 
 // secure does the TLS handshake.

@@ -11,6 +11,8 @@ import (
 	"net/textproto"
 	"strings"
 	"time"
+
+	"fingerpost/resolver/publicnet"
 )
 
 // DefaultConnections bounds the connections to one Server, because providers count them.
@@ -18,8 +20,8 @@ const DefaultConnections = 8
 
 // TransportOptions configure a Transport. The zero value is ready for use.
 type TransportOptions struct {
-	// Allow lists networks that may be connected to although they are private, loopback or otherwise special; guard.go
-	// lists those (refused).
+	// Allow lists networks that may be connected to although they are private, loopback or otherwise special; package
+	// publicnet lists those.
 	Allow []netip.Prefix
 	// HelloName is the name to greet servers with. If it is "" or no host name, it is this machine's name if that has a
 	// dot, else the address that the connection comes from.
@@ -58,7 +60,7 @@ func (l Limits) orDefault() Limits {
 // A Transport transmits mail to SMTP servers (RFC 5321, 3207, 4954) and keeps connections for later mail to an equal
 // Server. Any goroutine may call its methods.
 type Transport struct {
-	guard    guard
+	guard    publicnet.Guard
 	hello    string
 	limits   Limits
 	resolver *net.Resolver
@@ -67,7 +69,7 @@ type Transport struct {
 
 // NewTransport returns a Transport. Close it at the end.
 func NewTransport(o TransportOptions) *Transport {
-	t := &Transport{guard: newGuard(o.Allow), hello: o.HelloName, limits: o.Limits.orDefault(), resolver: o.Resolver}
+	t := &Transport{guard: publicnet.New(o.Allow), hello: o.HelloName, limits: o.Limits.orDefault(), resolver: o.Resolver}
 	t.pool = &pool{
 		perServer: cmp.Or(o.PerServer, DefaultConnections), total: cmp.Or(o.Total, 512),
 		idleTime: cmp.Or(o.Idle, 30*time.Second), goodbye: t.limits.Quit, queues: map[Server]*serverQueue{},

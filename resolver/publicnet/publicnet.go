@@ -1,22 +1,20 @@
-package smtp
+// Package publicnet says which addresses belong to the public internet. A package that connects to an address that a
+// stranger has chosen (of a mail server, a name server, a web server) asks a Guard right before the connection: a name in
+// DNS then cannot lead the service to its own machine, to its network, or to the metadata of a cloud. An operator allows
+// further networks by flags.
+package publicnet
 
 import (
-	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 )
 
-// errAddress is the guard's refusal of an address.
-var errAddress = errors.New("the address is not allowed")
-
-// A guard decides which addresses a Transport may connect to. It checks each address right before the connection, so
-// that a second look-up (DNS rebinding) cannot bring in another address.
-type guard struct {
+// A Guard decides which addresses may be connected to. The zero Guard allows public addresses.
+type Guard struct {
 	allowed []netip.Prefix
 }
 
-// refused lists the networks without public mail servers: the special-purpose address registries of IANA (RFC 6890) as
+// refused lists the networks without public servers: the special-purpose address registries of IANA (RFC 6890) as
 // of 2026. In IPv6 everything but global unicast (2000::/3) is refused, which includes the unspecified address,
 // loopback, IPv4-compatible ones, NAT64 (64:ff9b::/96 and 64:ff9b:1::/48), discard-only (100::/64), unique local
 // (fc00::/7), link-local (fe80::/10), site-local (fec0::/10), multicast (ff00::/8) and segment routing (5f00::/16).
@@ -51,9 +49,9 @@ var (
 	sixToFour = netip.MustParsePrefix("2002::/16")
 )
 
-// newGuard returns a guard that also allows the given networks. They may be in IPv4-mapped form.
-func newGuard(allowed []netip.Prefix) guard {
-	g := guard{allowed: slices.Clone(allowed)}
+// New returns a Guard that also allows the given networks. They may be in IPv4-mapped form.
+func New(allowed []netip.Prefix) Guard {
+	g := Guard{allowed: slices.Clone(allowed)}
 	for i, p := range g.allowed {
 		if p.Addr().Is4In6() && p.Bits() >= 96 {
 			g.allowed[i] = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
@@ -62,18 +60,10 @@ func newGuard(allowed []netip.Prefix) guard {
 	return g
 }
 
-// check returns errAddress if address, an IP address with a port, must not be connected to.
-func (g guard) check(address string) error {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil || !g.allows(ap.Addr()) {
-		return fmt.Errorf("connect to %s: %w", address, errAddress)
-	}
-	return nil
-}
-
-// allows treats an IPv4-mapped address as the IPv4 address. An address that a translator turns into an IPv4 address
-// must be allowed in both forms: an operator who allows NAT64 does not mean 169.254.169.254 behind it.
-func (g guard) allows(a netip.Addr) bool {
+// Allows reports whether a may be connected to. It treats an IPv4-mapped address as the IPv4 address. An address that a
+// translator turns into an IPv4 address must be allowed in both forms: an operator who allows NAT64 does not mean
+// 169.254.169.254 behind it.
+func (g Guard) Allows(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	inside := func(p netip.Prefix) bool { return p.Contains(a) }
 	if !slices.ContainsFunc(g.allowed, inside) && slices.ContainsFunc(refused, inside) {
@@ -82,9 +72,9 @@ func (g guard) allows(a netip.Addr) bool {
 	b := a.As16()
 	switch {
 	case nat64.Contains(a):
-		return g.allows(netip.AddrFrom4([4]byte(b[12:])))
+		return g.Allows(netip.AddrFrom4([4]byte(b[12:])))
 	case sixToFour.Contains(a):
-		return g.allows(netip.AddrFrom4([4]byte(b[2:6])))
+		return g.Allows(netip.AddrFrom4([4]byte(b[2:6])))
 	}
 	return true
 }
