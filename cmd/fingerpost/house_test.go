@@ -74,6 +74,10 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/atomicfile"},
 	// decides about proofs of domains, from values alone
 	"fingerpost/configsrc/verify/dcv": {"fingerpost/resolver/catalog"},
+	// miekg/dns: the messages of DNS, which net.Resolver hides; publicsuffix: where a walk to the authoritative servers
+	// begins; rate: the bound of all checks together
+	"fingerpost/configsrc/verify/authdns": {"fingerpost/configsrc/verify/dcv", "fingerpost/resolver/catalog",
+		"fingerpost/resolver/publicnet", "github.com/miekg/dns", "golang.org/x/net/publicsuffix", "golang.org/x/time/rate"},
 	"fingerpost/configsrc/offline": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/names", "fingerpost/configsrc/explain", "fingerpost/configsrc"},
 	// nkeys makes the authority's key
@@ -181,6 +185,8 @@ var plan = map[string][]string{
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests
 	"fingerpost/cmd/testrig":         {"github.com/emersion/go-sasl", "github.com/emersion/go-smtp"},
 	"fingerpost/cmd/testrig/history": {"fingerpost/resolver/catalog"},
+	// name servers with faults, for the tests of all rooms that check domains
+	"fingerpost/configsrc/verify/authdns/faultdns": {"github.com/miekg/dns"},
 }
 
 // sole lists the libraries that only these packages may import. bench, with its baselines, is a module of its own.
@@ -202,6 +208,7 @@ var sole = map[string][]string{
 	"github.com/nats-io/nats.go":              {"fingerpost/configsrc/cluster"},
 	"github.com/nats-io/nkeys":                {"fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd"},
 	"github.com/coreos/go-systemd/v22/daemon": {"fingerpost/cmd/fingerpost/node"},
+	"github.com/miekg/dns":                    {"fingerpost/configsrc/verify/authdns", "fingerpost/configsrc/verify/authdns/faultdns"},
 	"github.com/emersion/go-smtp":             {"fingerpost/mailer/smtp", "fingerpost/cmd/testrig"},
 	"golang.org/x/net/html":                   {"fingerpost/mailer/template", "fingerpost/api/console"},
 }
