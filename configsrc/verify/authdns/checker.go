@@ -1,0 +1,59 @@
+package authdns
+
+import (
+	"crypto/x509"
+	"net/netip"
+	"time"
+
+	"fingerpost/resolver/publicnet"
+	"golang.org/x/time/rate"
+)
+
+// Options are the settings of a Checker. The zero Options are those of a service without flags.
+type Options struct {
+	// Resolver is the address of a recursive resolver, with or without a port. "": those of /etc/resolv.conf, which is read
+	// for each check.
+	Resolver string
+	// Allow lists networks that may be asked and connected to although their addresses are not public.
+	Allow []netip.Prefix
+	Rate  int            // questions a second; 0: 20
+	Open  int            // questions and TLS connections at a time; 0: 50
+	Limit time.Duration  // of a question to one server, with its second attempt, and of a TLS connection; 0: 4 s
+	Roots *x509.CertPool // of certificates; nil: as Go takes them (SSL_CERT_FILE)
+	// Ports of authoritative servers and of TLS; 0: 53 and 443. Tests have others.
+	DNSPort, TLSPort uint16
+}
+
+// A Checker checks domains. All checks of a process share one, because it owns the limits. It is safe for concurrent
+// use.
+type Checker struct {
+	o        Options
+	resolver netip.AddrPort // zero: those of /etc/resolv.conf
+	guard    publicnet.Guard
+	limiter  *rate.Limiter
+	open     chan struct{} // a semaphore: send to take a place, receive to give it back
+}
+
+// New returns a Checker. The error says what is wrong with Options.Resolver.
+func New(o Options) (*Checker, error) {
+	setDefault(&o.Rate, 20)
+	setDefault(&o.Open, 50)
+	setDefault(&o.Limit, 4*time.Second)
+	setDefault(&o.DNSPort, 53)
+	setDefault(&o.TLSPort, 443)
+	// A burst of one: there is no second with more than Rate questions.
+	c := &Checker{o: o, guard: publicnet.New(o.Allow), limiter: rate.NewLimiter(rate.Limit(o.Rate), 1),
+		open: make(chan struct{}, o.Open)}
+	var err error
+	if o.Resolver != "" {
+		c.resolver, err = parseResolver(o.Resolver)
+	}
+	return c, err
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
