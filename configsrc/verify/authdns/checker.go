@@ -1,10 +1,13 @@
 package authdns
 
 import (
+	"context"
 	"crypto/x509"
 	"net/netip"
+	"sync"
 	"time"
 
+	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver/publicnet"
 	"golang.org/x/time/rate"
 )
@@ -32,6 +35,10 @@ type Checker struct {
 	guard    publicnet.Guard
 	limiter  *rate.Limiter
 	open     chan struct{} // a semaphore: send to take a place, receive to give it back
+
+	cached sync.Mutex // guards the caches
+	starts cache[zone]
+	hosts  cache[[]netip.Addr] // of name servers
 }
 
 // New returns a Checker. The error says what is wrong with Options.Resolver.
@@ -56,4 +63,20 @@ func setDefault[T comparable](field *T, value T) {
 	if *field == zero {
 		*field = value
 	}
+}
+
+// Check finds out everything about a subject that ways, the records that prove it, and the policy ask for. After
+// a hit the other ways are not asked. The error is that of the context; everything else that goes wrong is part of the
+// facts.
+func (c *Checker) Check(
+	ctx context.Context, subject dcv.Subject, policy dcv.Policy, ways []dcv.Way,
+) (dcv.Facts, error) {
+	s := &session{Checker: c, ctx: ctx, resolvers: c.resolverAddresses(), zones: map[string]zone{},
+		inner: map[string]bool{}, found: map[string]addresses{}, silent: map[string]string{}}
+	facts := dcv.Facts{At: time.Now()}
+	if !dcv.NeedsProof(subject, policy) {
+		ways = nil
+	}
+	facts.Proofs, _ = s.proofs(ways)
+	return facts, ctx.Err()
 }

@@ -104,7 +104,7 @@ func (q question) read(m *dns.Msg, zone string) reply {
 // answer takes values or the CNAME from the answer section; of a resolver's answer those at the end of the chain.
 func (r *reply) answer(m *dns.Msg, q question, chain bool) bool {
 	name := q.name
-	for range 8 + 1 {
+	for range maxChain + 1 {
 		var target string
 		for _, rr := range m.Answer {
 			h := rr.Header()
@@ -170,7 +170,7 @@ func (r *reply) authority(m *dns.Msg, name, zone string) {
 	for _, rr := range m.Extra {
 		// The servers of a zone know the addresses below it, and no others.
 		if host := dns.CanonicalName(rr.Header().Name); dns.IsSubDomain(zone, host) {
-			if addr, err := netip.ParseAddr(valueOf(rr)); err == nil && len(r.glue[host]) < 4 {
+			if addr, err := netip.ParseAddr(valueOf(rr)); err == nil && len(r.glue[host]) < maxAddresses {
 				r.glue[host] = append(r.glue[host], addr)
 			}
 		}

@@ -46,3 +46,15 @@ func (c *Checker) resolverAddresses() (at []netip.AddrPort) {
 	}
 	return at
 }
+
+// resolve asks the resolvers one after another, until one answers definitely.
+func (s *session) resolve(q question) (r reply) {
+	q.recurse = true
+	for _, at := range s.resolvers {
+		r = s.exchangeTwice(at.String(), []netip.AddrPort{at}, q, "")
+		if r.server = at.Addr().String(); r.err == "" {
+			break
+		}
+	}
+	return r
+}

@@ -1,0 +1,157 @@
+package authdns
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"fingerpost/configsrc/verify/dcv"
+	"github.com/miekg/dns"
+)
+
+// The bounds of one check. A usual one asks 10 to 40 questions.
+const (
+	maxQuestions = 200
+	maxServers   = 16 // of a zone
+	maxAddresses = 4  // of a server
+	maxSome      = 3  // servers of which one answer is enough
+)
+
+// A session is one check: what it has learned of zones and servers, and how many questions it has asked.
+type session struct {
+	*Checker
+	ctx       context.Context
+	resolvers []netip.AddrPort
+
+	mu     sync.Mutex // guards the fields below; several servers are asked at once
+	asked  int
+	zones  map[string]zone
+	inner  map[string]bool // names for which the resolver was asked for a zone
+	found  map[string]addresses
+	silent map[string]string // the error of a server that is asked no more
+}
+
+// A zone and its authoritative servers.
+type zone struct {
+	apex    string // with the trailing dot
+	servers []server
+	public  bool // the zone of a public suffix, where walks begin
+}
+
+type server struct {
+	host string // with the trailing dot
+	glue []netip.Addr
+}
+
+// ask asks the servers of a name's zone and returns the zone with the replies. The last result says why there is none.
+func (s *session) ask(q question) (zone, []reply, string) {
+	if _, ok := dns.IsDomainName(q.name); !ok || len(q.name) > 254 {
+		return zone{}, nil, "the name is too long"
+	}
+	z, word := s.nearest(q.name)
+	for word == "" { // each turn goes down
+		replies, cut := s.askZone(z, q)
+		if cut >= 0 {
+			z, word = s.below(z, replies[cut])
+			continue
+		}
+		below, ok := s.innerZone(z, q.name, replies)
+		if !ok {
+			return z, replies, ""
+		}
+		z = below
+	}
+	return zone{}, nil, word
+}
+
+// askZone asks all servers of a zone. The second result is the index of a reply that tells of a zone below, or -1. Where
+// one answer is enough, and where the zone of a public suffix tells of one below, few servers are asked.
+func (s *session) askZone(z zone, q question) ([]reply, int) {
+	replies := make([]reply, len(z.servers))
+	asked := make([]bool, len(z.servers))
+	if z.public || q.one {
+		order := rand.Perm(len(z.servers))
+		for _, i := range order[:min(len(order), maxSome)] {
+			replies[i], asked[i] = s.askServer(z, z.servers[i], q), true
+			if replies[i].cut != "" {
+				return replies, i
+			}
+			if replies[i].err == "" {
+				if q.one {
+					return replies[i : i+1], -1
+				}
+				break
+			}
+		}
+		if q.one {
+			return slices.DeleteFunc(replies, func(r reply) bool { return r.server == "" }), -1
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range replies {
+		if !asked[i] {
+			wg.Go(func() { replies[i] = s.askServer(z, z.servers[i], q) })
+		}
+	}
+	wg.Wait()
+	return replies, slices.IndexFunc(replies, func(r reply) bool { return r.cut != "" })
+}
+
+// askServer asks one server of a zone.
+func (s *session) askServer(z zone, to server, q question) reply {
+	at, word := s.reachable(to)
+	r := reply{err: word}
+	if word == "" {
+		r = s.exchangeTwice(to.host, at, q, z.apex)
+	}
+	r.server = plain(to.host)
+	return r
+}
+
+// exchangeTwice asks a server, and once more, without EDNS and at its next address, if no usable answer came. A server
+// that was silent is not asked again.
+func (s *session) exchangeTwice(server string, at []netip.AddrPort, q question, zone string) reply {
+	s.mu.Lock()
+	word, silent := s.silent[server]
+	s.mu.Unlock()
+	if silent {
+		return reply{err: word}
+	}
+	r, sent := reply{err: "unreachable"}, 0
+	for _, addr := range append(slices.Clip(at), at[0]) {
+		if !s.mayAsk() {
+			return reply{err: "too many questions"}
+		}
+		answer := s.exchange(s.ctx, addr, q, zone, sent == 0)
+		if answer.err == "unreachable" { // this machine may lack IPv6
+			continue
+		}
+		if r, sent = answer, sent+1; sent == 2 || !worthAnother(r.err) {
+			break
+		}
+	}
+	if r.err == dcv.TimedOut || r.err == "unreachable" {
+		s.mu.Lock()
+		s.silent[server] = r.err
+		s.mu.Unlock()
+	}
+	return r
+}
+
+func worthAnother(word string) bool {
+	switch word {
+	case dcv.TimedOut, "malformed", "wrong id", "hung up", "FORMERR":
+		return true
+	}
+	return false
+}
+
+// mayAsk counts a question.
+func (s *session) mayAsk() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	return s.asked <= maxQuestions
+}
