@@ -36,9 +36,10 @@ type Checker struct {
 	limiter  *rate.Limiter
 	open     chan struct{} // a semaphore: send to take a place, receive to give it back
 
-	cached sync.Mutex // guards the caches
-	starts cache[zone]
-	hosts  cache[[]netip.Addr] // of name servers
+	cached  sync.Mutex // guards the caches
+	starts  cache[zone]
+	hosts   cache[[]netip.Addr] // of name servers
+	targets cache[addresses]
 }
 
 // New returns a Checker. The error says what is wrong with Options.Resolver.
@@ -77,6 +78,10 @@ func (c *Checker) Check(
 	if !dcv.NeedsProof(subject, policy) {
 		ways = nil
 	}
-	facts.Proofs, _ = s.proofs(ways)
+	var hit bool
+	facts.Proofs, hit = s.proofs(ways)
+	facts.Pointing = s.pointing(subject, policy)
+	facts.TLS = s.tls(facts.Pointing, policy)
+	facts.Zone = s.extras(subject, policy, ways, &facts, hit)
 	return facts, ctx.Err()
 }
