@@ -115,7 +115,7 @@ func (s *base) candidatesOf(d *compare.Difference, in contents) (list []*candida
 	add := func(path string, b []byte) {
 		c := &candidate{path: path, prev: s.fileAt(path), content: content{bytes: b}, gone: b == nil}
 		if !c.gone {
-			c.decode(path, in)
+			c.decode(path, in, s.today())
 		}
 		if !c.gone || c.prev != nil {
 			list = append(list, c)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
@@ -58,6 +59,19 @@ type workspace interface {
 	isLink(path string) bool
 	// submit judges an update, and makes it or refuses it. id is that of the write in the Journal, 0 for none.
 	submit(ctx context.Context, u *update) (id int64, err error)
+}
+
+// today is the day in UTC for the decoder. An edge has none: its authority has accepted the files, and the clocks of the
+// two differ.
+func (s *base) today() string {
+	if s.o.Follow {
+		return ""
+	}
+	now := time.Now
+	if s.o.Now != nil {
+		now = s.o.Now
+	}
+	return now().UTC().Format(time.DateOnly)
 }
 
 // usersOf lists the accepted config files that take text from a file.

@@ -54,8 +54,8 @@ type content struct {
 }
 
 // decode decodes the bytes and fills in the results. files has the files that they name. The Result is for callers that
-// edit the bytes or point into them; it is too large to keep for every file.
-func (c *content) decode(display string, files namedReader) *hclfile.Result {
+// edit the bytes or point into them; it is too large to keep for every file. today is as in hclfile.Options.
+func (c *content) decode(display string, files namedReader, today string) *hclfile.Result {
 	stamps := map[string]catalog.Stamp{}
 	read := func(p string) ([]byte, error) {
 		b, stamp, err := files.ReadNamed(p, folder.MaxTextBytes)
@@ -70,7 +70,7 @@ func (c *content) decode(display string, files namedReader) *hclfile.Result {
 		c.texts[p] = b
 		return b, nil
 	}
-	r, diags := hclfile.Decode(display, c.bytes, hclfile.Options{ReadFile: read})
+	r, diags := hclfile.Decode(display, c.bytes, hclfile.Options{ReadFile: read, Today: today})
 	c.diags = diags
 	c.plain, c.fresh = r.PlainSecret, r.NewUUIDs
 	for _, p := range r.Deps {

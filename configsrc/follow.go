@@ -172,7 +172,7 @@ func (s *Source) decodeReceived(ctx context.Context, texts map[string][]byte, ca
 	background.Each(len(candidates), s.live.Load(), func(i int) {
 		c := candidates[i]
 		if ctx.Err() == nil && !c.gone {
-			c.decode(c.path, s.received(texts))
+			c.decode(c.path, s.received(texts), s.today())
 		}
 	})
 	return ctx.Err()

@@ -96,6 +96,6 @@ func (s *Source) imagine(t *folder.Tree, path string, b []byte) *candidate {
 			fmt.Sprintf("the file would have %d bytes, %d are allowed", len(b), folder.MaxFileBytes), "")}
 		return c
 	}
-	c.decode(s.display(path), t)
+	c.decode(s.display(path), t, s.today())
 	return c
 }

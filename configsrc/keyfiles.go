@@ -71,7 +71,7 @@ func (w *write) keySwap(path string, m *slugMove) (*fileSwap, error) {
 		return nil, fmt.Errorf("edit %s: %w", path, err)
 	}
 	f.c = &candidate{path: path, content: content{bytes: f.Content}, stamp: f.stamp}
-	if f.c.decode(w.display(path), w.tree); f.c.declared == nil {
+	if f.c.decode(w.display(path), w.tree, w.today()); f.c.declared == nil {
 		return nil, w.wouldBreak(f.c.diags, w.edit.Covers)
 	}
 	want := *was.declared

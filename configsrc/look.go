@@ -276,7 +276,7 @@ func (s *Source) examineOne(t *folder.Tree, e folder.Entry, prev *file) *candida
 		c.deps, c.touched = prev.deps, true
 		return c
 	}
-	c.decode(s.display(e.Path), t)
+	c.decode(s.display(e.Path), t, s.today())
 	return c
 }
 

@@ -109,7 +109,7 @@ func (o *Overlay) Bring(project catalog.UUID) error {
 		return nil
 	}
 	c := &candidate{path: path, prev: f, content: content{bytes: is}}
-	c.decode(o.display(path), o.branch)
+	c.decode(o.display(path), o.branch, o.today())
 	return o.put(c)
 }
 

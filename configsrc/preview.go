@@ -62,7 +62,7 @@ func (s *base) preview(u *submission) error {
 		}
 		if f.c != nil && f != u.file {
 			was := content{bytes: file.Before}
-			was.decode(f.Name, t)
+			was.decode(f.Name, t, "")
 			p.add(was.declared, f.c.declared)
 		}
 		if limited && f == u.file {

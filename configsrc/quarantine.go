@@ -110,7 +110,7 @@ func (s *Source) lastGood(c *candidate) *candidate {
 	defer t.Close()
 	old := &candidate{path: c.path, prev: c.prev, content: content{bytes: b},
 		stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
-	if old.decode(s.display(c.path), t); old.declared == nil {
+	if old.decode(s.display(c.path), t, ""); old.declared == nil {
 		return nil
 	}
 	for _, cl := range old.claims {

@@ -19,7 +19,7 @@ import (
 )
 
 // decoderRevision is raised when the same bytes decode differently than before: then every file is decoded again.
-const decoderRevision = 4
+const decoderRevision = 5
 
 // A Sink receives what a Source accepts; *resolver.Resolver implements it. Its methods are called by one goroutine at a
 // time.
@@ -91,6 +91,8 @@ type Options struct {
 
 // Hooks are functions that a Source calls; each may be nil.
 type Hooks struct {
+	// Now is the clock by which a day lies in the future; nil is the system's.
+	Now func() time.Time
 	// OnProgress is called during a first load with the number of accepted files.
 	OnProgress func(done, total int)
 	// OnConfirm is called with what the brake would have held back, once a look that someone has confirmed is

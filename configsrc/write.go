@@ -189,7 +189,7 @@ func (w *write) prove(b []byte) (*candidate, error) {
 			texts[f.Name] = f.Content
 		}
 	}
-	if c.decode(w.display(w.path), changedContents{w.tree, texts}); c.fault != nil {
+	if c.decode(w.display(w.path), changedContents{w.tree, texts}, w.today()); c.fault != nil {
 		return nil, c.fault
 	}
 	if err := w.target.prove(w, c); err != nil {
@@ -209,7 +209,7 @@ func (w *write) openFile(path string) (f *fileSwap, was *content, decoded *hclfi
 		return nil, nil, nil, err
 	}
 	was = &content{bytes: src}
-	decoded = was.decode(w.display(path), w.tree)
+	decoded = was.decode(w.display(path), w.tree, w.today())
 	switch {
 	case was.fault != nil:
 		return nil, nil, nil, was.fault

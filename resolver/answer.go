@@ -59,6 +59,8 @@ type Answer struct {
 	byName      bool        // an exact record matched, so the set of wildcards does not matter
 	certificate certificate // in the form Gateway, if Code is ""
 
+	NotVerified catalog.NotVerified // why Code is DOMAIN_NOT_VERIFIED
+
 	Code      catalog.Code // "" if the domain was found; otherwise NOT_FOUND, DOMAIN_NOT_VERIFIED or PROJECT_SUSPENDED
 	ETag      string       // strong and quoted; "" if Data is
 	Slug      string       // slug of the domain's project, "" if none

@@ -128,10 +128,13 @@ func (b *building) encode() *Answer {
 	a := &Answer{}
 	var buf, noTimes [2048]byte
 	text, tag := buf[:0], ""
+	if b.found {
+		a.NotVerified = b.domain.NotVerified(b.defaults)
+	}
 	switch {
 	case !b.found:
 		a.Code = catalog.CodeNotFound
-	case !b.domain.Active:
+	case a.NotVerified != 0:
 		a.Code = catalog.CodeDomainNotVerified
 	case b.project.Project.Status == catalog.StatusSuspended:
 		a.Code = catalog.CodeProjectSuspended

@@ -49,6 +49,7 @@ func fullDomain(d *catalog.Domain) raw {
 		"primary", d.Primary,
 		"active", d.Active,
 		"certificates", d.MayHaveCertificates(),
+		"verified", d.Verified,
 		"createdAt", nullIf(d.CreatedAt.IsZero(), d.CreatedAt),
 		"updatedAt", nullIf(d.UpdatedAt.IsZero(), d.UpdatedAt))
 }

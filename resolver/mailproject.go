@@ -17,7 +17,7 @@ func (r *Resolver) ProjectOfDomain(domain string) (projectID int64, err error) {
 	case catalog.CodeNotFound:
 		return 0, &catalog.Error{Code: a.Code, Message: "no project has this domain"}
 	case catalog.CodeDomainNotVerified:
-		return 0, &catalog.Error{Code: a.Code, Message: "the domain is not active"}
+		return 0, a.NotVerified.Refusal()
 	case catalog.CodeProjectSuspended:
 		return 0, &catalog.Error{Code: a.Code, Message: "the project is suspended"}
 	}

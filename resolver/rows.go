@@ -53,15 +53,21 @@ func AppendDomain(dst []byte, d *catalog.Domain) []byte {
 		"updatedAt", d.UpdatedAt)
 }
 
-// AppendDomainRecord appends a domain record to dst in the form of answers about one domain: with certificates, null if
-// the files do not say it.
+// AppendDomainRecord appends a domain record to dst in the form of answers about one domain: with certificates and
+// verified, null if the files do not say them.
 func AppendDomainRecord(dst []byte, d *catalog.Domain) []byte {
 	dst = AppendDomain(dst, d)
 	dst = append(dst[:len(dst)-1], `,"certificates":`...)
 	if d.Certificates == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = strconv.AppendBool(dst, *d.Certificates)
+	}
+	dst = append(dst, `,"verified":`...)
+	if d.Verified == nil {
 		return append(dst, "null}"...)
 	}
-	return append(strconv.AppendBool(dst, *d.Certificates), '}')
+	return append(AppendString(dst, *d.Verified), '}')
 }
 
 // DomainETag returns the ETag of a domain record.

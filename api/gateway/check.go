@@ -124,7 +124,7 @@ func (a *API) answer(ctx *fasthttp.RequestCtx, q *question) (answer *resolver.An
 		return nil, nil, web.RefuseProject
 	}
 	if answer.Code != "" {
-		return nil, web.RefusedCode(answer.Code), nil
+		return nil, web.RefusedCode(answer), nil
 	}
 	return answer, nil, nil
 }

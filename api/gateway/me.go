@@ -53,7 +53,7 @@ func (a *API) tokenProject(ctx *fasthttp.RequestCtx) (*resolver.Answer, error) {
 	}
 	answer, err := a.Live.Resolve(domain, resolver.Tokens)
 	if err == nil && answer.Code != "" {
-		err = web.RefusedCode(answer.Code)
+		err = web.RefusedCode(answer)
 	}
 	return answer, err
 }

@@ -68,7 +68,7 @@ func domainTaken() error {
 
 // createDomain answers POST /projects/{id}/domains.
 func (a *API) createDomain(r *web.Request, project *catalog.Project) error {
-	f, err := r.ReadForm(domainNames)
+	f, err := r.ReadForm(domainNames, "verified")
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func presentDomain(r *web.Request, p *catalog.ProjectConfig, uuid catalog.UUID) 
 
 // updateDomain answers PUT /projects/{projectId}/domains/{domainId}.
 func (a *API) updateDomain(r *web.Request, project *catalog.Project, domain *catalog.Domain) error {
-	f, err := r.ReadForm(domainNames)
+	f, err := r.ReadForm(domainNames, "verified")
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ var (
 	RefuseToken     = &catalog.Error{Code: catalog.CodeUnauthorized, Message: "a valid token is required"}
 	RefuseProject   = &catalog.Error{Code: catalog.CodeForbidden, Message: "the key does not reach this project"}
 	refuseNoDomain  = &catalog.Error{Code: catalog.CodeNotFound, Message: "no project for this domain"}
-	refuseInactive  = &catalog.Error{Code: catalog.CodeDomainNotVerified, Message: "the domain is declared but not active"}
 	refuseSuspended = &catalog.Error{Code: catalog.CodeProjectSuspended,
 		Message: "the project that the domain belongs to is suspended"}
 	RefuseInternal = &catalog.Error{Code: catalog.CodeInternal,
@@ -68,18 +67,18 @@ func RefusedAnswer(key *resolver.Key, answer *resolver.Answer) *catalog.Error {
 		return RefuseProject
 	}
 	if answer.Code != "" {
-		return RefusedCode(answer.Code)
+		return RefusedCode(answer)
 	}
 	return nil
 }
 
 // RefusedCode returns the error that an answer's Code stands for. The code is not "".
-func RefusedCode(code catalog.Code) *catalog.Error {
-	switch code {
+func RefusedCode(answer *resolver.Answer) *catalog.Error {
+	switch answer.Code {
 	case catalog.CodeNotFound:
 		return refuseNoDomain
 	case catalog.CodeDomainNotVerified:
-		return refuseInactive
+		return answer.NotVerified.Refusal()
 	case catalog.CodeProjectSuspended:
 		return refuseSuspended
 	}

@@ -134,6 +134,7 @@ func fromFiles(checked *offline.Checked) func(string) (resolution, error) {
 		domain  *catalog.Domain
 	}
 	places := map[string]place{}
+	_, defaults := checked.Defaults()
 	for f, p := range checked.Projects() {
 		for i := range p.Domains {
 			places[p.Domains[i].Name] = place{f, p, &p.Domains[i]}
@@ -157,9 +158,9 @@ func fromFiles(checked *offline.Checked) func(string) (resolution, error) {
 				how = "is the wildcard with the longest suffix"
 			}
 			r.Why = fmt.Sprintf("domain %q of project %q %s", name, r.Project, how)
-			switch {
-			case !p.domain.Active:
-				r.Found, r.Code, r.Why = false, catalog.CodeDomainNotVerified, r.Why+", but it has active = false"
+			switch not := p.domain.NotVerified(defaults); {
+			case not != 0:
+				r.Found, r.Code, r.Why = false, catalog.CodeDomainNotVerified, r.Why+", but "+not.Why()
 			case p.project.Project.Status == catalog.StatusSuspended:
 				r.Found, r.Code, r.Why = false, catalog.CodeProjectSuspended, r.Why+", but the project is SUSPENDED"
 			}

@@ -76,7 +76,7 @@ func TestFixtures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, got := hclfile.Decode(file, src, hclfile.Options{ReadFile: mail})
+			res, got := hclfile.Decode(file, src, hclfile.Options{ReadFile: mail, Today: "2026-11-27"})
 			checkRanges(t, src, got)
 			want := expectations(string(src))
 			if good := strings.Contains(file, "/good/"); good == got.HasErrors() {
@@ -95,7 +95,7 @@ func TestFixtures(t *testing.T) {
 			for _, w := range want {
 				t.Errorf("%s:%d: missing %s: %s", file, w.line, w.severity, w.text)
 			}
-			again, ds := hclfile.Decode(file, src, hclfile.Options{ReadFile: mail})
+			again, ds := hclfile.Decode(file, src, hclfile.Options{ReadFile: mail, Today: "2026-11-27"})
 			if !reflect.DeepEqual(res.Declared, again.Declared) || !reflect.DeepEqual(got, ds) {
 				t.Error("decoding twice gives two results")
 			}

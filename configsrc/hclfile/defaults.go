@@ -34,6 +34,8 @@ func (d *decoder) defaults(block *hclsyntax.Block) {
 			out.Auth = &a
 		case "smtp_config":
 			out.SMTP = d.relay(b)
+		case "verification":
+			out.Verification = d.verification(b)
 		default:
 			d.unknownBlock(b, defaultsSchema)
 			continue

@@ -30,6 +30,7 @@ func (d *projectDecoder) domain(block *hclsyntax.Block) {
 	dom := catalog.Domain{Name: name, ProjectID: d.config.Project.ID, Active: true}
 	var written identity
 	c := d.attributes(block, domainSchema, append(dom.Fields(), written.fields()...))
+	d.verified(c, &dom)
 	dom.UUID, dom.ID = d.identify(c, catalog.KindDomain, written, catalog.DeriveDomainUUID(d.config.Project.UUID, name),
 		"")
 	d.addDomain(block, &dom, sound)

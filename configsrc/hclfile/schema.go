@@ -38,10 +38,13 @@ var (
 	smtpSchema     = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields(), "uuid")
 	templateSchema = newSchema("template", "its code", `template "WELCOME" {`, new(catalog.Template).Fields(), "uuid",
 		"id")
-	defaultsSchema = newSchema("defaults", "", "defaults {", nil).holds("service_settings", "auth_settings", "smtp_config")
-	keySchema      = newSchema("key", "its name", `key "checkout" {`, nil, "id", "hash", "allow", "projects", "expires_at")
-	edgeSchema     = newSchema("edge", "its name", `edge "fra1" {`, nil, "public_key")
-	sealingSchema  = newSchema("sealing", "", "sealing {", nil, "recipients", "require")
+	defaultsSchema = newSchema("defaults", "", "defaults {", nil).holds("service_settings", "auth_settings", "smtp_config",
+		"verification")
+	keySchema     = newSchema("key", "its name", `key "checkout" {`, nil, "id", "hash", "allow", "projects", "expires_at")
+	edgeSchema    = newSchema("edge", "its name", `edge "fra1" {`, nil, "public_key")
+	sealingSchema = newSchema("sealing", "", "sealing {", nil, "recipients", "require")
+
+	verificationSchema = newSchema("verification", "", "verification {", new(catalog.Verification).AuditFields())
 
 	// What is in the defaults block has no identity.
 	defaultServiceSchema = newSchema("service_settings", "", "service_settings {", new(catalog.ServiceSettings).Fields())
@@ -49,7 +52,7 @@ var (
 	defaultSMTPSchema    = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields())
 
 	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, defaultsSchema,
-		keySchema, edgeSchema, sealingSchema}
+		keySchema, edgeSchema, sealingSchema, verificationSchema}
 
 	allAttributes = func() (all []string) {
 		for _, s := range schemas {

@@ -69,6 +69,18 @@ func (c *Checked) Project(slug string) (*File, *catalog.ProjectConfig) {
 	return nil, nil
 }
 
+// Defaults returns the defaults block, nil if there is none.
+func (c *Checked) Defaults() (*File, *catalog.Defaults) { return defaultsOf(c.Files) }
+
+func defaultsOf(files []File) (*File, *catalog.Defaults) {
+	for i := range files {
+		if d := files[i].Declared.Defaults; d != nil {
+			return &files[i], d
+		}
+	}
+	return nil, nil
+}
+
 // Check loads a folder like a service with an empty store, with the same decoder and the same rules, and changes
 // nothing. It needs no secrets. An error means that the folder cannot be read.
 func Check(dir string) (*Checked, error) { return check(dir, nil, nil, nil) }
@@ -163,10 +175,8 @@ func (c *Checked) Explain(slug string) *catalog.Explained {
 		return nil
 	}
 	var defaults explain.File
-	for i := range c.Files {
-		if f := &c.Files[i]; f.Declared.Defaults != nil {
-			defaults = explain.File{Path: f.Display, Result: f.positions()}
-		}
+	if f, _ := c.Defaults(); f != nil {
+		defaults = explain.File{Path: f.Display, Result: f.positions()}
 	}
 	return explain.Project(p, explain.File{Path: file.Display, Result: file.positions()}, defaults)
 }

@@ -12,12 +12,7 @@ import (
 // no relay, or nobody names the sender. It is no error, because the two files may come with different branches, and a
 // project must not break when another file changes.
 func warnOfSenders(files []File) (ds hclfile.Diagnostics) {
-	var defaults *catalog.Defaults
-	for i := range files {
-		if d := files[i].Declared.Defaults; d != nil {
-			defaults = d
-		}
-	}
+	_, defaults := defaultsOf(files)
 	for i := range files {
 		for j := range files[i].Declared.Projects {
 			p := &files[i].Declared.Projects[j]

@@ -16,6 +16,7 @@ const (
 	DoorGit     Door = "git"
 	DoorCluster Door = "cluster"
 	DoorCLI     Door = "cli"
+	DoorDNS     Door = "dns" // what name servers say about a domain; nobody has asked for the change
 )
 
 // The actions that are no change of an object.
@@ -28,12 +29,21 @@ const (
 	AuditOverruled = "write.overruled" // a write that a person's commit has set aside
 )
 
+// The actions of DoorDNS, on a domain whose Verified it changes. AuditLost has the reason under AuditReason.
+const (
+	AuditVerify = "domain.verify"
+	AuditLost   = "domain.lost"
+)
+
+// AuditReason is the field of an entry's changes that says why they were made. No noun has such a field.
+const AuditReason = "reason"
+
 // The objects that the audit trail has actions for, which end in .create, .update and .delete, and the other actions.
 var (
 	AuditObjects = []string{"project", "service-settings", "auth-settings", "smtp-config", "domain", "template",
 		"default-template", "key", "edge"}
 	AuditOthers = []string{"key.rotate", "defaults.update", "sealing.update", AuditLoad, AuditConfirm, AuditRestore,
-		AuditApply, AuditDrop, AuditOverruled}
+		AuditApply, AuditDrop, AuditOverruled, AuditVerify, AuditLost}
 )
 
 // IsAuditAction reports whether there is such an action.
@@ -50,6 +60,7 @@ type Author struct {
 	Key       string
 	RequestID string
 	Commit    string
+	Reason    string // of a change by DoorDNS; "": none
 }
 
 // ErrUnaudited refuses the write of a client that the audit trail cannot take: nothing has changed.

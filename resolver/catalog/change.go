@@ -32,7 +32,7 @@ func (d *Declared) Clone() *Declared {
 	for i := range c.Projects {
 		for j := range c.Projects[i].Domains {
 			d := &c.Projects[i].Domains[j]
-			d.Certificates = clone(d.Certificates)
+			d.Certificates, d.Verified = clone(d.Certificates), clone(d.Verified)
 		}
 	}
 	for i := range c.Keys {
@@ -45,6 +45,10 @@ func (d *Declared) Clone() *Declared {
 		f.Auth, f.SMTP = clone(f.Auth), clone(f.SMTP)
 		if f.Service = clone(f.Service); f.Service != nil {
 			f.Service.SMSProvider = clone(f.Service.SMSProvider)
+		}
+		if f.Verification = clone(f.Verification); f.Verification != nil {
+			f.Verification.Targets = slices.Clone(f.Verification.Targets)
+			f.Verification.CAs = slices.Clone(f.Verification.CAs)
 		}
 	}
 	return c

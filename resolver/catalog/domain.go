@@ -13,12 +13,15 @@ type Domain struct {
 	ProjectID int64
 	Name      string // canonical, see ParseDomain; the API's field "domain"
 	Primary   bool
-	Active    bool // an inactive domain answers 403 DOMAIN_NOT_VERIFIED
+	Active    bool // see NotVerified
 	// Certificates says whether gateways may fetch certificates for names that the record covers. Nil: see
 	// MayHaveCertificates.
 	Certificates *bool
-	CreatedAt    time.Time `cbor:"-"`
-	UpdatedAt    time.Time `cbor:"-"`
+	// Verified is VerifiedPending, VerifiedLost, or the day (UTC) of the proof. Nil: nobody has asked for a proof, see
+	// NotVerified.
+	Verified  *string
+	CreatedAt time.Time `cbor:"-"`
+	UpdatedAt time.Time `cbor:"-"`
 }
 
 // Fields lists the attributes of the block. The name is its label.
@@ -31,6 +34,9 @@ func (d *Domain) Fields() []Field {
 		{Name: "certificates", Value: &d.Certificates, Label: "Certificates",
 			Help:  "Whether gateways may fetch certificates for the names that it covers.",
 			Unset: "not said: yes for a name, no for a wildcard"},
+		{Name: "verified", Value: &d.Verified, FileOnly: true, Label: "Verified",
+			Help:  "pending, lost, or the day of the proof. While it is pending or lost, requests are answered with 403.",
+			Unset: "not said: trusted, unless the defaults require a proof of all"},
 	}
 }
 

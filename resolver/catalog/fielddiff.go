@@ -82,6 +82,9 @@ func (d *Defaults) AuditFields() (fields []Field) {
 	if d.SMTP != nil {
 		add("smtpConfig", d.SMTP.Fields(), ^FieldSet(0))
 	}
+	if d.Verification != nil {
+		add("verification", d.Verification.AuditFields(), ^FieldSet(0))
+	}
 	return fields
 }
 

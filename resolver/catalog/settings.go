@@ -188,6 +188,8 @@ type Defaults struct {
 	Service *ServiceSettings
 	Auth    *AuthSettings
 	SMTP    *SMTPConfig `cbor:",omitempty"` // the relay of projects without a server of their own
+	// Verification says which domains must be proven. Nil: none, and nothing is checked in the background.
+	Verification *Verification `cbor:",omitempty"`
 }
 
 // InForce returns a project's settings in force: its own, then those of the defaults block, then the built-in ones. d may

@@ -49,16 +49,21 @@ var lifetimeUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, '
 
 // Lifetime returns EffectiveMaxAge as a duration, capped at the longest duration. For an invalid MaxAge it is 0.
 func (t *Template) Lifetime() time.Duration {
-	text := t.EffectiveMaxAge()
-	n, err := strconv.Atoi(text[:len(text)-1])
-	if err != nil {
-		return 0
+	d, _ := ParseLifetime(t.EffectiveMaxAge())
+	return d
+}
+
+// ParseLifetime reads a number from 1 with a unit of s, m, h, d or w. The result is capped at the longest duration.
+func ParseLifetime(text string) (d time.Duration, ok bool) {
+	if !lifetime.MatchString(text) {
+		return 0, false
 	}
+	n, _ := strconv.Atoi(text[:len(text)-1])
 	unit := lifetimeUnits[text[len(text)-1]]
-	if unit > 0 && time.Duration(n) > math.MaxInt64/unit {
-		return math.MaxInt64
+	if time.Duration(n) > math.MaxInt64/unit {
+		return math.MaxInt64, true
 	}
-	return time.Duration(n) * unit
+	return time.Duration(n) * unit, true
 }
 
 // Limits on templates (mailer/README.md).

@@ -3,6 +3,8 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
+	"strings"
 
 	"fingerpost/resolver/catalog"
 )
@@ -53,12 +55,31 @@ func (w *writer) tell(noun string, project int64, object string, before, after f
 	if verb == "update" && len(changes) == 0 {
 		return
 	}
+	if by := w.by; by != nil && by.Door == catalog.DoorDNS && noun == auditDomain {
+		verb, changes = proofVerb(verb, changes, by.Reason)
+	}
 	e := catalog.AuditEntry{Action: noun + "." + verb, ProjectID: project, Object: object, Changes: changes,
 		Door: catalog.DoorFile}
 	if by := w.by; by != nil {
 		e.Door, e.Actor, e.Key, e.RequestID, e.Commit = by.Door, by.Actor, by.Key, by.RequestID, by.Commit
 	}
 	w.effect.Objects = append(w.effect.Objects, ObjectChange{Entry: e, After: after})
+}
+
+// proofVerb returns the verb for what the proof of a domain has changed, and the changes with the reason.
+func proofVerb(verb string, changes []catalog.FieldChange, reason string) (string, []catalog.FieldChange) {
+	i := slices.IndexFunc(changes, func(c catalog.FieldChange) bool { return c.Field == "verified" })
+	if verb != "update" || i < 0 {
+		return verb, changes
+	}
+	action := catalog.AuditVerify
+	if changes[i].After == catalog.VerifiedLost {
+		action = catalog.AuditLost
+	}
+	if reason != "" {
+		changes = append(changes, catalog.FieldChange{Field: catalog.AuditReason, After: reason})
+	}
+	return strings.TrimPrefix(action, auditDomain+"."), changes
 }
 
 // tellProject tells of a project that is new, changed, or with p nil removed. was is the project before and old its

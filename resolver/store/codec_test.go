@@ -188,7 +188,7 @@ func TestLayout(t *testing.T) {
 		catalog.Defaults{}, catalog.Sealing{}, Counts{}} {
 		describe(h, reflect.TypeOf(v))
 	}
-	const want = "5 18861f5e6e464cfe"
+	const want = "6 3a8da0f063178431"
 	if got := fmt.Sprintf("%d %x", Format, h.Sum(nil)[:8]); got != want {
 		t.Errorf("the layout is %q, want %q", got, want)
 	}

@@ -54,11 +54,14 @@ func (a ahead) keys() []key {
 // single reports whether there is one such block, which is always updated.
 func single(noun string) bool { return noun == "defaults" || noun == "sealing" }
 
+// refines reports whether a verb is that of an update which has a name of its own.
+func refines(verb string) bool { return verb == "rotate" || verb == "verify" || verb == "lost" }
+
 // add takes in an entry that follows those before.
 func (a *ahead) add(e *catalog.AuditEntry) {
 	of := keyOf(e)
 	_, verb, _ := strings.Cut(e.Action, ".")
-	if verb != "create" && verb != "update" && verb != "rotate" && verb != "delete" {
+	if verb != "create" && verb != "update" && verb != "delete" && !refines(verb) {
 		return
 	}
 	if *a == nil {
@@ -85,7 +88,7 @@ func (a *ahead) add(e *catalog.AuditEntry) {
 	}
 	for _, c := range e.Changes {
 		switch {
-		case verb == "delete":
+		case verb == "delete", c.Field == catalog.AuditReason:
 		case c.Secret:
 			known.fields[c.Field] = aSecret{}
 		default:
@@ -112,12 +115,20 @@ func (s *audited) rebase(e *catalog.AuditEntry, after func() []catalog.Field) bo
 		verb = "create"
 	case gone:
 		verb = "delete"
-	case verb != "rotate":
+	case !refines(verb):
 		verb = "update"
 	}
-	e.Changes = s.changes(e.Changes, is)
+	reason := slices.IndexFunc(e.Changes, func(c catalog.FieldChange) bool { return c.Field == catalog.AuditReason })
+	told := e.Changes
+	if reason >= 0 {
+		told = slices.Delete(slices.Clone(told), reason, reason+1)
+	}
+	if told = s.changes(told, is); reason >= 0 && len(told) > 0 {
+		told = append(told, e.Changes[reason])
+	}
+	e.Changes = told
 	e.Action = noun + "." + verb
-	return len(e.Changes) > 0 || verb != "update" && verb != "rotate"
+	return len(e.Changes) > 0 || verb != "update" && !refines(verb)
 }
 
 // changes lists the fields whose values differ between what the trail says and is, the values now. told has the changes

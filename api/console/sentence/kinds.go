@@ -15,6 +15,7 @@ var kinds = map[string]string{
 	catalog.AuditLoad: "All files loaded", catalog.AuditConfirm: "Held reload let through",
 	catalog.AuditRestore: "Backup restored", catalog.AuditApply: "Proposal applied", catalog.AuditDrop: "Proposal dropped",
 	catalog.AuditOverruled: "Write set aside",
+	catalog.AuditVerify:    "Domain proven", catalog.AuditLost: "Proof of a domain lost",
 }
 
 // Kinds lists every action of the audit trail, for people who look for some.

@@ -117,6 +117,15 @@ var others = map[string]func(*writer){
 			w.text(why)
 		}
 	},
+	catalog.AuditVerify: func(w *writer) { w.who(); w.say(" found the proof that the domain %o belongs to %p") },
+	catalog.AuditLost: func(w *writer) {
+		w.who()
+		w.say(" blocked the domain %o of %p, because its proof is gone")
+		if why := w.after(catalog.AuditReason); why != "" {
+			w.say(": ")
+			w.text(why)
+		}
+	},
 	catalog.AuditOverruled: func(w *writer) {
 		w.say("A commit by ")
 		w.strong(Person(w.after("author")))
@@ -132,7 +141,8 @@ var others = map[string]func(*writer){
 func defaultsFields() []catalog.Field {
 	smtp := new(catalog.SMTPConfig)
 	service, auth := catalog.ServiceSettings{Said: ^catalog.FieldSet(0)}, catalog.AuthSettings{Said: ^catalog.FieldSet(0)}
-	return (&catalog.Defaults{Service: &service, Auth: &auth, SMTP: smtp}).AuditFields()
+	return (&catalog.Defaults{Service: &service, Auth: &auth, SMTP: smtp, Verification: new(catalog.Verification)}).
+		AuditFields()
 }
 
 // doors say who acted where no person and no key is named.
@@ -142,6 +152,7 @@ var doors = map[string]string{
 	string(catalog.DoorGit):     "The service",
 	string(catalog.DoorCluster): "The authority",
 	string(catalog.DoorCLI):     "A command",
+	string(catalog.DoorDNS):     "The service",
 }
 
 // who says who has made the change.
