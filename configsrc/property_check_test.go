@@ -125,7 +125,7 @@ func badRemoval(old, now, block string) string {
 func strangeLines(old, now string, words []string) string {
 	reason := regexp.MustCompile(strings.Join(words, "|"))
 	text := slices.ContainsFunc(words, func(word string) bool { // or an attribute that may go
-		return word == "description" || word == "labels" || word == "certificates" || word == "smtp_config" || strings.HasPrefix(word, "template")
+		return word == "description" || word == "labels" || word == "certificates" || word == "verified" || word == "smtp_config" || strings.HasPrefix(word, "template")
 	})
 	lines, left := strings.SplitAfter(old, "\n"), strings.SplitAfter(now, "\n")
 	blanks := 0
@@ -207,10 +207,10 @@ func (w *world) says(u *deed, want *catalog.ProjectConfig) {
 	a, b = resolver.AppendAuthSettings(a, id, &want.Auth), resolver.AppendAuthSettings(b, id, auth)
 	var names, served []string
 	for _, d := range want.Domains {
-		names = append(names, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID, certificates(&d)))
+		names = append(names, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID, nullables(&d)))
 	}
 	for _, d := range domains {
-		served = append(served, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID, certificates(d)))
+		served = append(served, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID, nullables(d)))
 	}
 	slices.Sort(names)
 	slices.Sort(served)
@@ -221,11 +221,15 @@ func (w *world) says(u *deed, want *catalog.ProjectConfig) {
 	}
 }
 
-func certificates(d *catalog.Domain) string {
-	if d.Certificates == nil {
-		return ""
+// nullables are the fields of a domain that the file may leave out.
+func nullables(d *catalog.Domain) (text string) {
+	if d.Certificates != nil {
+		text = fmt.Sprint(*d.Certificates)
 	}
-	return fmt.Sprint(*d.Certificates)
+	if d.Verified != nil {
+		text += " " + *d.Verified
+	}
+	return text
 }
 
 var times = regexp.MustCompile(`"(created|updated)At":"[^"]*"`)

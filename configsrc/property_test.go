@@ -333,6 +333,12 @@ func (w *world) change(p *catalog.ProjectConfig) deed {
 			case 1:
 				d.Certificates, u.words = nil, append(u.words, "certificates")
 			}
+			switch value := []string{"pending", "lost", "2026-11-24", "2020-02-29"}[w.IntN(4)]; w.IntN(4) {
+			case 0, 1:
+				d.Verified, u.words = &value, append(u.words, "verified")
+			case 2:
+				d.Verified, u.words = nil, append(u.words, "verified")
+			}
 			primary := d.Primary
 			flag(&primary, &u.words, "primary")
 			if primary {

@@ -51,7 +51,7 @@ func (s *scribble) file() []byte {
 				s.line(in, "description = "+s.value())
 			}
 			for j := range s.IntN(3) {
-				s.line(in, fmt.Sprintf("domain \"d%d.p%d.example\" %s", j, i, s.pick("{}", "{ active = true }", "{ /* c */ }", "{\n"+in+"}")))
+				s.line(in, fmt.Sprintf("domain \"d%d.p%d.example\" %s", j, i, s.pick("{}", "{ active = true }", "{ verified = \"pending\" }", "{ /* c */ }", "{\n"+in+"}")))
 			}
 			if s.IntN(2) == 0 {
 				s.line(in, "service_settings {"+s.pick("}", " mail_enabled = true }", "\n"+in+"  sms_enabled = true\n"+in+"}"))

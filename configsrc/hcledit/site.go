@@ -187,12 +187,29 @@ func (s *site) keepsAny() bool {
 	})
 }
 
+// onlyAttribute returns the text of the new attribute that an empty domain block on one line gets, and that stays on that
+// line, as in a new block; "" if the block has anything else.
+func (s *site) onlyAttribute(inner string) string {
+	if s.block.Type != "domain" || strings.TrimSpace(inner) != "" || len(s.added) != 1 || len(s.blocks) > 0 {
+		return ""
+	}
+	a := s.added[0]
+	text := a.value.Text(a.value.expr.Range())
+	if strings.Contains(text, "\n") {
+		return ""
+	}
+	return a.name + " = " + text
+}
+
 // lineSplices returns the edits inside a block on one line. The block is split into lines if it gets more than its one
 // attribute.
 func (s *site) lineSplices() []splice {
 	src := func(from, to int) string { return string(s.d.Src[from:to]) }
 	open, shut := s.block.OpenBraceRange.End.Byte, s.block.CloseBraceRange.Start.Byte
 	inner := src(open, shut)
+	if only := s.onlyAttribute(inner); only != "" {
+		return []splice{{open, shut, " " + only + " "}}
+	}
 	opens := len(s.added)+len(s.blocks) > 0
 	indent := s.d.innerIndent(s.block)
 	for attr, value := range s.values { // one at most
