@@ -68,13 +68,13 @@ func TestTimetable(t *testing.T) {
 func TestDailyIsSpread(t *testing.T) {
 	var first, daily [10]int
 	for i := range 5000 {
-		s := dcv.Subject{Project: acme, Name: fmt.Sprintf("n%d.acme.example", i), Verified: "2026-11-01"}
+		s := dcv.Subject{Project: acme, Name: fmt.Sprintf("n%d.acme.example", i)}
 		st := dcv.Follow(dcv.State{}, s, policy, start)
 		first[st.NextAt.Sub(start)*10/time.Hour]++
-		st, _ = dcv.Decide(st, s, policy, facts(s, policy, start, 0, answers{"yes"}), start)
+		st, _ = dcv.Decide(st, s, policy, dcv.Facts{At: start}, start)
 		wait := st.NextAt.Sub(start)
 		daily[(wait-24*time.Hour*9/10)*10/(24*time.Hour/5)]++
-		if again, _ := dcv.Decide(st, s, policy, facts(s, policy, start, 0, answers{"yes"}), start); again.NextAt != st.NextAt {
+		if again, _ := dcv.Decide(st, s, policy, dcv.Facts{At: start}, start); again.NextAt != st.NextAt {
 			t.Errorf("%s: %v, then %v", s.Name, st.NextAt, again.NextAt)
 		}
 	}
