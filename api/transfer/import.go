@@ -13,8 +13,8 @@ import (
 // templatesFile holds the default templates. No slug has an underscore.
 const templatesFile = "_templates.hcl"
 
-// An Import is the configuration of a server, as files. ReadServer makes one, Place compares it with the folder, Write
-// writes it.
+// An Import is the configuration of a server, or of a table, as files. ReadServer makes one, or NewImport and Add do;
+// Place compares it with the folder, Write writes it.
 type Import struct {
 	// Problems are why nothing can be written.
 	Problems []string
@@ -27,18 +27,24 @@ type Import struct {
 	secrets      []string
 	cover        coverage
 	foreign      []string // ids that files cannot pin
+	notKept      []string // what the files lack of the server
 
 	placed         []ImportedFile
 	todo, replaced map[string][]byte // what is to be written, and what it replaces
 }
 
-// ReadServer reads all projects and makes the contents of their files, and of one for the default templates. defaults
-// is the folder's defaults block, or nil: projects need not repeat its values. No file may be larger than maxFileBytes.
-// The caller checks Problems.
+// NewImport returns an Import without files. defaults is the folder's defaults block, or nil: projects need not repeat
+// its values. No file may be larger than maxFileBytes.
+func NewImport(defaults *catalog.Defaults, maxFileBytes int) *Import {
+	return &Import{maxFileBytes: maxFileBytes, defaults: defaults, files: map[string][]byte{}, slugs: map[string]bool{},
+		owner: map[string]string{}}
+}
+
+// ReadServer reads all projects and makes the contents of their files, and of one for the default templates, see
+// NewImport. The caller checks Problems.
 func ReadServer(ctx context.Context, c *client.Client, defaults *catalog.Defaults, maxFileBytes, parallel int,
 	progress Progress) (*Import, error) {
-	im := &Import{maxFileBytes: maxFileBytes, defaults: defaults, files: map[string][]byte{}, slugs: map[string]bool{},
-		owner: map[string]string{}}
+	im := NewImport(defaults, maxFileBytes)
 	projects, err := c.Projects(ctx)
 	if err != nil {
 		return nil, err
@@ -47,7 +53,7 @@ func ReadServer(ctx context.Context, c *client.Client, defaults *catalog.Default
 	err = client.InOrder(ctx, parallel, len(pairs), readPairs(c, pairs), func(i int, f *client.Project) error {
 		progress.set(i+1, len(pairs))
 		im.cover.add(f)
-		im.project(f)
+		im.project(fmt.Sprintf("project %d (%s)", f.Project.ID, hcledit.Quote(f.Project.Slug)), f)
 		return nil
 	})
 	if err != nil {
@@ -56,7 +62,24 @@ func ReadServer(ctx context.Context, c *client.Client, defaults *catalog.Default
 	if len(im.cover.shared) > 0 {
 		im.shared(im.cover.shared)
 	}
+	im.notKept = im.lost()
 	return im, nil
+}
+
+// Add adds a project that no server has: ids and uuids follow from its names, and its settings are those in force. who
+// names it in Problems. It takes ownership of domains.
+func (im *Import) Add(who string, project catalog.Project, domains []catalog.Domain) {
+	p := catalog.ProjectConfig{Project: project, Domains: domains, Service: catalog.NewServiceSettings(),
+		Auth: catalog.NewAuthSettings()}
+	p.Service, p.Auth = im.defaults.InForce(&p)
+	p.Project.UUID = catalog.DeriveProjectUUID(project.Slug)
+	p.Project.ID = catalog.DeriveID(catalog.KindProject, p.Project.UUID)
+	for i := range domains {
+		d := &domains[i]
+		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
+		d.ID = catalog.DeriveID(catalog.KindDomain, d.UUID)
+	}
+	im.project(who, &client.Project{ProjectConfig: p})
 }
 
 func (im *Import) problem(format string, args ...any) {
@@ -64,8 +87,7 @@ func (im *Import) problem(format string, args ...any) {
 }
 
 // project makes a project's file, or records why it cannot.
-func (im *Import) project(f *client.Project) {
-	who := fmt.Sprintf("project %d (%s)", f.Project.ID, hcledit.Quote(f.Project.Slug))
+func (im *Import) project(who string, f *client.Project) {
 	before := len(im.Problems)
 	for _, text := range f.Odd {
 		im.problem("%s: %s", who, text)

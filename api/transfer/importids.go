@@ -169,8 +169,8 @@ func normalizeTexts(p *catalog.ProjectConfig) {
 	}
 }
 
-// notKept lists what the files lack.
-func (im *Import) notKept() []string {
+// lost lists what the files lack of the server.
+func (im *Import) lost() []string {
 	out := slices.Clone(im.foreign)
 	c := &im.cover
 	if c.projects == 0 {

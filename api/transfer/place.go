@@ -118,7 +118,7 @@ func (im *Import) Write(ctx context.Context, folder Folder, progress Progress) (
 		failed = fmt.Errorf("interrupted after %d of %s; each is whole, and the same command writes the others", written,
 			count(len(names), "file"))
 	}
-	return &Imported{Files: im.placed, Secrets: nonNil(im.secrets), NotKept: nonNil(im.notKept()), Problems: []string{}},
+	return &Imported{Files: im.placed, Secrets: nonNil(im.secrets), NotKept: nonNil(im.notKept), Problems: []string{}},
 		failed
 }
 

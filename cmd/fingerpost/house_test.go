@@ -95,6 +95,8 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/compare", "fingerpost/configsrc/gitrepo"},
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
+	// hclfile: the normal form of texts, and which column a wrong heading was meant to be
+	"fingerpost/api/transfer/table": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
 	// trace: the stages of a traced attempt
 	"fingerpost/mailer/smtp": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver/publicnet",
 		"github.com/emersion/go-smtp"},
@@ -178,7 +180,8 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd",
 		"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/mailer", "fingerpost/api/client",
-		"fingerpost/api/transfer", "fingerpost/api/gateway", "fingerpost/api", "fingerpost/api/console", "fingerpost/api/docs",
+		"fingerpost/api/transfer", "fingerpost/api/transfer/table", "fingerpost/api/gateway", "fingerpost/api",
+		"fingerpost/api/console", "fingerpost/api/docs",
 		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/progress", "fingerpost/cmd/fingerpost/tail",
 		"fingerpost/cmd/fingerpost/doctor",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},

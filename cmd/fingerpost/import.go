@@ -20,14 +20,15 @@ import (
 // importFlags are the flags of import.
 type importFlags struct {
 	remoteFlags
+	csv           string
 	force, asJSON bool
 }
 
 func newImport(t terminal) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use:   "import --url URL --key KEY",
-		Short: "Write what a server has into files",
+		Use:   "import {--url URL --key KEY | --csv FILE}",
+		Short: "Write what a server or a table has into files",
 		Long: `Reads all projects of any service that speaks the platform API, and the mail API where there is one, and writes a file
 <slug>.hcl for each into the config folder, and _templates.hcl for the default templates. Ids are kept: a uuid or id that
 does not follow from the names is pinned by a line.
@@ -39,6 +40,11 @@ ones are left alone). Each file is written whole or not at all.
 No API tells passwords. Where there must be one, the file says env("<SLUG>_SMTP_PASSWORD") or env("<SLUG>_JWT_SECRET"), and
 stderr lists what has to be set, or replaced by what "fingerpost secrets seal" prints.
 
+With --csv the projects come from a table whose first row has the headings: slug (required), name (empty: the slug),
+domain, primary (true, false, yes, no, 1 or 0), description and status (empty: DRAFT). Every other heading is the name of
+a label. Rows with the same slug are one project, and each may add a domain; an empty cell says nothing. Commas, semicolons
+or tabs separate the columns, as in the first row. A problem has the line and the column.
+
 The key needs the permission read (and mail's calls read, too). Exit codes: 0 done; 1 nothing was written, because of
 problems that are listed; 2 wrong usage; 3 could not read the server or write the files.
 
@@ -48,30 +54,52 @@ problems that are listed; 2 wrong usage; 3 could not read the server or write th
 result is written, replaced or unchanged. Where there are problems, nothing was written, and files is empty.`,
 		Example: `  FINGERPOST_KEY=… fingerpost import --url https://platform.example --config projects.d
   FINGERPOST_KEY=… FINGERPOST_MAIL_KEY=… fingerpost import --url https://platform.example --mail-url https://mail.example
+  fingerpost import --csv customers.csv           # slug,name,domain,primary,plan: plan becomes a label
   fingerpost validate && fingerpost fmt --check   # both hold afterwards`,
 		Args: cobra.NoArgs,
 		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
-			if f.url == "" {
-				return usage("import needs --url (or FINGERPOST_URL)")
+			if err := f.choose(cmd); err != nil {
+				return err
 			}
 			return runImport(cmd.Context(), t, configDir(cmd), f)
 		}),
 	}
 	f.add(cmd, "read")
+	cmd.Flags().StringVar(&f.csv, "csv", "", "table (CSV) of slugs, names, domains and labels to read instead of a server")
+	_ = cmd.MarkFlagFilename("csv", "csv", "tsv", "txt") // fails for unknown flags only
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace files that exist with other content")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document on stdout")
 	return cmd
 }
 
+// choose checks whether a server or a table is read. A flag wins over the variable of the other one.
+func (f *importFlags) choose(cmd *cobra.Command) error {
+	if given(cmd, "csv") {
+		for _, name := range []string{"url", "key", "ca-cert", "timeout", "mail-url", "mail-key", "no-mail", "parallel"} {
+			if given(cmd, name) {
+				return usage("--csv reads a table, and --%s is about a server: give one of them", name)
+			}
+		}
+		return nil
+	}
+	if given(cmd, "url") {
+		f.csv = ""
+	}
+	if f.csv == "" && f.url == "" {
+		return usage("import needs --url (or FINGERPOST_URL), or --csv")
+	}
+	return nil
+}
+
 func runImport(ctx context.Context, t terminal, dir string, f importFlags) error {
-	im, err := readServer(ctx, t, dir, f)
+	im, err := f.read(ctx, t, dir)
 	if err != nil {
 		return err
 	}
-	if len(im.Problems) > 0 {
+	_, missing := os.Stat(dir)
+	if len(im.Problems) > 0 && missing != nil { // else the folder may add some
 		return refuseImport(t, f.asJSON, im.Problems)
 	}
-	_, missing := os.Stat(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -85,25 +113,40 @@ func runImport(ctx context.Context, t terminal, dir string, f importFlags) error
 	return printImport(t, out, f.asJSON)
 }
 
-func readServer(ctx context.Context, t terminal, dir string, f importFlags) (*transfer.Import, error) {
+// read makes the files of the server's or the table's projects.
+func (f *importFlags) read(ctx context.Context, t terminal, dir string) (*transfer.Import, error) {
+	if f.csv != "" {
+		return readTable(t, dir, f)
+	}
 	c, err := f.connect()
 	if err != nil {
 		return nil, err
 	}
-	var defaults *catalog.Defaults // projects need not repeat its values
-	checked, err := t.check(dir, nil)
-	if err == nil {
-		defaults = transfer.NewTree(checked.Declarations()).Defaults
-	} else if !errors.Is(err, fs.ErrNotExist) { // the folder may be new
+	checked, err := checkTarget(t, dir)
+	if err != nil {
 		return nil, err
 	}
 	read := t.progress("projects read")
 	defer read.End()
-	im, err := transfer.ReadServer(ctx, c, defaults, folder.MaxFileBytes, f.parallel, read.Set)
+	im, err := transfer.ReadServer(ctx, c, defaultsOf(checked), folder.MaxFileBytes, f.parallel, read.Set)
 	if err != nil {
 		return nil, fmt.Errorf("%w (nothing was written)", err)
 	}
 	return im, nil
+}
+
+// checkTarget checks the folder that receives an import. One that does not exist is empty.
+func checkTarget(t terminal, dir string) (*offline.Checked, error) {
+	checked, err := t.check(dir, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &offline.Checked{}, nil
+	}
+	return checked, err
+}
+
+// defaultsOf returns the folder's defaults block, or nil: projects need not repeat its values.
+func defaultsOf(checked *offline.Checked) *catalog.Defaults {
+	return transfer.NewTree(checked.Declarations()).Defaults
 }
 
 func writeImport(ctx context.Context, t terminal, dir string, f importFlags, im *transfer.Import) (*transfer.Imported,

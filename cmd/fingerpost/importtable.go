@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"fingerpost/api/transfer"
+	"fingerpost/api/transfer/table"
+	"fingerpost/configsrc/folder"
+)
+
+// readTable makes the files of a table's projects. Names that other files of the folder have are problems of the table,
+// with its lines.
+func readTable(t terminal, dir string, f *importFlags) (*transfer.Import, error) {
+	in, err := os.Open(f.csv)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	rows, err := table.Read(in)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", f.csv, err)
+	}
+	checked, err := checkTarget(t, dir)
+	if err != nil {
+		return nil, err
+	}
+	written := map[string]bool{} // files of the folder that the import writes itself
+	for _, p := range rows.Projects {
+		written[p.Project.Slug+".hcl"] = true
+	}
+	for i := range checked.Files {
+		if other := &checked.Files[i]; !written[other.Path] {
+			rows.Against(other.Display, other.Declared)
+		}
+	}
+	im := transfer.NewImport(defaultsOf(checked), folder.MaxFileBytes)
+	made := t.progress("projects made")
+	defer made.End()
+	for i, p := range rows.Projects {
+		if !p.Bad {
+			im.Add(fmt.Sprintf("%s: line %d", f.csv, p.Line), p.Project, p.Domains)
+		}
+		made.Set(i+1, len(rows.Projects))
+	}
+	var problems []string
+	for _, p := range rows.Problems {
+		problems = append(problems, f.csv+": "+p.String())
+	}
+	im.Problems = append(problems, im.Problems...)
+	if len(rows.Labels) > 0 { // people see a misspelt column here
+		fmt.Fprintf(t.err, "labels: %s\n", strings.Join(rows.Labels, ", "))
+	}
+	return im, nil
+}
