@@ -88,6 +88,9 @@ func (q question) read(m *dns.Msg, zone string) reply {
 		return reply{err: "malformed"}
 	}
 	r.authority(m, q.name, zone)
+	if q.kind == dns.TypeSOA && len(r.values) > 0 && zone != "" && q.name != zone {
+		r.cut, r.values = q.name, nil
+	}
 	switch referral := r.cut != "" && len(r.values) == 0 && r.target == ""; {
 	case zone == "" || m.Authoritative:
 	case referral && m.Rcode == dns.RcodeSuccess && r.hosts != nil:

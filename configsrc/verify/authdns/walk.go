@@ -28,7 +28,8 @@ type session struct {
 	mu     sync.Mutex // guards the fields below; several servers are asked at once
 	asked  int
 	zones  map[string]zone
-	inner  map[string]bool // names for which the resolver was asked for a zone
+	within map[string]string // names → the apex that a server has confirmed
+	inner  map[string]bool   // names for which the resolver was asked for a zone
 	found  map[string]addresses
 	silent map[string]string // the error of a server that is asked no more
 }
@@ -55,6 +56,10 @@ func (s *session) ask(q question) (zone, []reply, string) {
 		replies, cut := s.askZone(z, q)
 		if cut >= 0 {
 			z, word = s.below(z, replies[cut])
+			continue
+		}
+		if r, ok := s.hiddenCut(z, q, replies); ok {
+			z, word = s.below(z, r)
 			continue
 		}
 		below, ok := s.innerZone(z, q.name, replies)
@@ -97,6 +102,31 @@ func (s *session) askZone(z zone, q question) ([]reply, int) {
 	}
 	wg.Wait()
 	return replies, slices.IndexFunc(replies, func(r reply) bool { return r.cut != "" })
+}
+
+// hiddenCut finds a zone below z of which an answer with data does not tell, because a server has both zones: the zone
+// below may have more servers. A name that is in a zone has all names between it and the apex in the same zone.
+func (s *session) hiddenCut(z zone, q question, replies []reply) (reply, bool) {
+	i := slices.IndexFunc(replies, func(r reply) bool { return len(r.values) > 0 || r.target != "" })
+	if i < 0 || q.one {
+		return reply{}, false
+	}
+	name := q.name
+	if replies[i].target != "" { // which is the answer to every question, and does not stand at an apex
+		name = parent(name)
+	}
+	s.mu.Lock()
+	confirmed := s.within[name] == z.apex
+	for at := name; at != z.apex && at != "."; at = parent(at) {
+		s.within[at] = z.apex
+	}
+	s.mu.Unlock()
+	if confirmed || name == z.apex || !dns.IsSubDomain(z.apex, name) {
+		return reply{}, false
+	}
+	to := slices.IndexFunc(z.servers, func(to server) bool { return plain(to.host) == replies[i].server })
+	r := s.askServer(z, z.servers[to], question{name: name, kind: dns.TypeSOA})
+	return r, r.cut != ""
 }
 
 // askServer asks one server of a zone.
