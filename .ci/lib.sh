@@ -71,7 +71,7 @@ unpacked() {
 # tools installs what tests break disks and system calls with, compare with, check rules with, and send mail to. A second
 # run finds all.
 tools() {
-  local need missing=() exim
+  local need missing=()
   for need in strace:strace losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs python3:python3 smtp-sink:postfix \
     saslpasswd2:sasl2-bin nginx:nginx caddy:caddy haproxy:haproxy redis-server:redis-server etcd:etcd-server \
     chromium:chromium ssh-keygen:openssh-client systemd-analyze:systemd; do
@@ -84,18 +84,29 @@ tools() {
   [ ${#missing[@]} -eq 0 ] || { echo "installing ${missing[*]}"; install "${missing[@]}"; }
   # promtool without Prometheus, which would start as a service.
   command -v promtool >/dev/null || unpacked prometheus usr/bin/promtool >/dev/null
-  # Two mail servers cannot be installed together: Exim is unpacked only.
-  [ ! -x "$(tool_dir)/exim4-daemon-light/usr/sbin/exim4" ] || return 0
-  exim=$(unpacked exim4-daemon-light usr/sbin/exim4)
-  # shellcheck disable=SC2046 # names of packages
-  install $(dpkg -f "$exim"/exim4-daemon-light_*.deb Depends | tr ',' '\n' | grep -oE '^ *lib[^ ]+')
+  # Two mail servers cannot be installed together, and name servers would start as services at one port.
+  for need in exim4-daemon-light:exim4 nsd:nsd knot:knotd unbound:unbound; do
+    server "${need%:*}" "usr/sbin/${need#*:}"
+  done
 }
 
-# tool_dir is where this machine keeps linters and Exim between runs; it is deleted with the machine, or by hand.
+# server PACKAGE COMMAND unpacks a server, unless it is there, and installs the libraries that it needs.
+server() {
+  local dir
+  [ ! -x "$(tool_dir)/$1/$2" ] || return 0
+  dir=$(unpacked "$1" "$2")
+  # shellcheck disable=SC2046 # names of packages
+  install $(dpkg -f "$dir/$1"_*.deb Depends | tr ',' '\n' | grep -oE '^ *lib[^ ]+')
+}
+
+# tool_dir is where this machine keeps linters and unpacked servers between runs; it is deleted with the machine, or by hand.
 tool_dir() { echo "${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/fingerpost-ci"; }
 
 # Servers are in folders that not everybody has in PATH.
-export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:$(tool_dir)/exim4-daemon-light/usr/sbin:$(tool_dir)/prometheus/usr/bin:$(tool_dir)/bin"
+export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:$(tool_dir)/bin"
+for name in exim4-daemon-light/usr/sbin nsd/usr/sbin knot/usr/sbin unbound/usr/sbin prometheus/usr/bin; do
+  PATH+=":$(tool_dir)/$name"
+done
 export DEBIAN_FRONTEND=noninteractive
 
 # go_tool MODULE@VERSION builds a Go program once per machine and prints its path.
