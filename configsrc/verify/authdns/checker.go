@@ -72,8 +72,8 @@ func setDefault[T comparable](field *T, value T) {
 func (c *Checker) Check(
 	ctx context.Context, subject dcv.Subject, policy dcv.Policy, ways []dcv.Way,
 ) (dcv.Facts, error) {
-	s := &session{Checker: c, ctx: ctx, resolvers: c.resolverAddresses(), zones: map[string]zone{}, within: map[string]string{},
-		inner: map[string]bool{}, found: map[string]addresses{}, silent: map[string]string{}}
+	s := &session{Checker: c, ctx: ctx, resolvers: c.resolverAddresses(), zones: map[string]zone{},
+		within: map[string]string{}, inner: map[string]bool{}, found: map[string]addresses{}, silent: map[string]string{}}
 	facts := dcv.Facts{At: time.Now()}
 	if !dcv.NeedsProof(subject, policy) {
 		ways = nil
