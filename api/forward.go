@@ -29,8 +29,15 @@ type Edge interface {
 }
 
 // forwarded reports whether an edge sends a call to the authority: writes, sends, and some reads.
-func (rt *route) forwarded() bool {
-	return rt.Allow == catalog.MayWrite || rt.Allow == catalog.MayMail || rt.Marks&web.ByAuthority != 0
+func (rt *route) forwarded(r *web.Request) bool {
+	if rt.Allow == catalog.MayWrite || rt.Allow == catalog.MayMail || rt.Marks&web.ByAuthority != 0 {
+		return true
+	}
+	if len(rt.ByAuthorityWith) == 0 {
+		return false
+	}
+	q := web.ParseQuery(r.Ctx.URI().QueryString(), rt.ByAuthorityWith...)
+	return len(q.Values) > 0
 }
 
 // forward has the authority answer a request whose key is good here. The authority checks everything again.

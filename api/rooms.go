@@ -28,6 +28,7 @@ func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
 			State: live, Explainer: config.Explainer, Writer: writer, Lists: live, Trail: live, History: config.Git,
 			Published: live.Published, Edges: o.Cluster.Edges, Hook: config.Hook,
 			Proposals: &platform.Proposals{Set: config.Proposals, Plan: config.Plan, Live: live, Blocked: o.BlockedKeyIDs},
+			Verifier:  config.Verifier,
 			Logger:    o.Logger,
 		},
 		keys: &keys.API{Live: live, Writer: writer, Uses: &ring.uses, Blocked: o.BlockedKeyIDs},

@@ -230,7 +230,7 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		passed := false // it is the authority's answer, with the authority's position: this node may not be there yet
 		switch {
 		case err != nil:
-		case s.o.Cluster.Edge != nil && (rt.forwarded() || r.Propose != ""): // an edge has no branches
+		case s.o.Cluster.Edge != nil && (rt.forwarded(r) || r.Propose != ""): // an edge has no branches
 			err = s.forward(r)
 			passed = err == nil
 		case r.Propose != "":

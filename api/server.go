@@ -83,6 +83,8 @@ type Config struct {
 	Git Git
 	// Proposals takes the writes that are proposed. Nil: they are answered 409 GIT_NOT_ENABLED.
 	Proposals *proposals.Set
+	// Verifier knows the verification of the domains that the files declare. Nil: it is answered 503.
+	Verifier platform.Verifier
 	// Hook fetches from the git repository's remote when that has changed.
 	Hook platform.Hook
 }

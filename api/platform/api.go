@@ -84,6 +84,7 @@ type API struct {
 	Edges     func() ([]byte, error) // what GET /edges lists, as JSON; nil: the node belongs to no cluster
 	Hook      Hook
 	Proposals *Proposals
+	Verifier  Verifier // nil: verification is answered 503
 	Logger    *slog.Logger
 }
 
@@ -103,7 +104,7 @@ func (a *API) Routes() []web.Route {
 	onDomain := func(run func(*web.Request, *catalog.Project, *catalog.Domain) error) func(*web.Request) error {
 		return web.OnPart(a.State, "domainId", a.State.Domain, run)
 	}
-	return []web.Route{
+	return append(a.verificationRoutes(onDomain),
 		web.Call("GET", HealthPath, 0, 0, health),
 		web.Call("GET", "/api/platform/projects", read, 0, a.listProjects),
 		web.Call("GET", "/api/platform/projects/{id}", read, web.Proposable, a.getProject),
@@ -111,7 +112,6 @@ func (a *API) Routes() []web.Route {
 		web.Call("GET", "/api/platform/projects/by-slug/{slug}", read, web.Proposable, a.getProjectBySlug),
 		web.Call("GET", "/api/platform/projects/{id}/domains", read, web.Proposable, a.listDomains),
 		web.Call("GET", "/api/platform/projects/{projectId}/domains/{domainId}", read, web.Proposable, onDomain(a.getDomain)),
-		web.Call("GET", "/api/platform/domains", read, 0, a.listAllDomains),
 		web.Call("GET", "/api/platform/projects/{id}/service-settings", read, web.Proposable, on(a.getServiceSettings)),
 		web.Call("GET", "/api/platform/projects/{id}/auth-settings", read, web.Proposable, on(a.getAuthSettings)),
 		web.Call("POST", "/api/platform/projects", write, 0, a.createProject),
@@ -130,7 +130,7 @@ func (a *API) Routes() []web.Route {
 		web.Call("POST", applyPath, write, web.LiveOnly, a.Proposals.apply),
 		web.Call("DELETE", proposalPath, write, web.LiveOnly, a.Proposals.drop),
 		web.Call("POST", gitHookPath, 0, 0, a.gitHook),
-	}
+	)
 }
 
 func health(r *web.Request) error {

@@ -113,12 +113,16 @@ func (a *API) findProjects(r *web.Request, by resolver.Search, page web.Paging) 
 func (a *API) listAllDomains(r *web.Request) error {
 	raw := r.Ctx.URI().QueryString()
 	f, problems := parseDomainFilter(raw)
-	page, err := web.ParsePaging(raw, domainFields, problems)
+	standing, bad := parseStandingFilter(raw)
+	page, err := web.ParsePaging(raw, domainFields, append(problems, bad...))
 	if err != nil {
 		return err
 	}
 	if err := r.Permit(); err != nil {
 		return err
+	}
+	if len(standing) > 0 {
+		return a.listStanding(r, f, standing, page)
 	}
 	const message = "domains found"
 	if streamed(page) {

@@ -10,6 +10,8 @@ type Route struct {
 	Allow  catalog.Permission // one of these is needed; 0: no key is needed
 	Marks  Marks
 	Run    func(*Request) error
+	// ByAuthorityWith are query parameters with which the call is as one that is marked ByAuthority.
+	ByAuthorityWith []string
 }
 
 // Marks are what is special about a call.
@@ -19,7 +21,7 @@ const (
 	// Proposable marks a read of one project, or of what belongs to it: it can show the state of a proposal.
 	Proposable Marks = 1 << iota
 	// ByAuthority marks a read that only the authority of a cluster can answer: it has the git history, the mail log, the
-	// audit trail, the last use of keys and the heartbeats of edges.
+	// audit trail, the last use of keys, the heartbeats of edges and the checks of domains.
 	ByAuthority
 	// LiveOnly marks a write that cannot be proposed.
 	LiveOnly

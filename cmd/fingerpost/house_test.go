@@ -112,7 +112,8 @@ var plan = map[string][]string{
 	"fingerpost/api/ops/history": {},
 	"fingerpost/api/ops": {"fingerpost/api/ops/history", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/gitrepo",
 		"fingerpost/mailer", "github.com/prometheus/client_golang"},
-	"fingerpost/api/client": {"fingerpost/resolver/catalog"},
+	// dcv: what is known of a domain, as the API answers it
+	"fingerpost/api/client": {"fingerpost/resolver/catalog", "fingerpost/configsrc/verify/dcv"},
 	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files;
 	// x/net/html: takes out of a mail's preview what a browser follows in spite of every policy
 	"fingerpost/api/console/chart": {}, // draws numbers
@@ -146,10 +147,11 @@ var plan = map[string][]string{
 	// trace: a send carries the span of its request
 	"fingerpost/api/mailapi": {"fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/mailer", "fingerpost/mailer/template"},
-	// configsrc: a project's block, and the state of a proposal; compare: what it touches; names: what a key may claim
+	// configsrc: a project's block, and the state of a proposal; compare: what it touches; names: what a key may claim; dcv:
+	// what is known of a domain
 	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/resolver/overlay", "fingerpost/configsrc", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
-		"fingerpost/configsrc/proposals"},
+		"fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv"},
 	// names: what a slug or a word may have meant
 	"fingerpost/api/platform/keys": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/names"},

@@ -1,0 +1,25 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"fingerpost/configsrc/verify/dcv"
+)
+
+func verificationPath(project, domain int64) string {
+	return projectPath(project, "/domains/"+strconv.FormatInt(domain, 10)+"/verification")
+}
+
+// Verification reads what is known of a domain's verification.
+func (c *Client) Verification(ctx context.Context, project, domain int64) (v dcv.View, err error) {
+	_, err = c.platform.call(ctx, http.MethodGet, verificationPath(project, domain), nil, &v)
+	return v, err
+}
+
+// CheckVerification checks a domain now. Within ten seconds of the last check the server returns what that has found.
+func (c *Client) CheckVerification(ctx context.Context, project, domain int64) (v dcv.View, err error) {
+	_, err = c.platform.call(ctx, http.MethodPost, verificationPath(project, domain)+"/check", nil, &v)
+	return v, err
+}

@@ -1,0 +1,174 @@
+package platform
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"fingerpost/api/web"
+	"fingerpost/configsrc/verify/dcv"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// A Verifier knows whose domains are, where they point and whether their certificates work.
+type Verifier interface {
+	// View returns what is known of a domain, without asking anybody.
+	View(ctx context.Context, of dcv.Subject) (dcv.View, error)
+	// Check checks a domain now. With a retryAfter it has not, or is still at it: the view is that of the last check.
+	Check(ctx context.Context, of dcv.Subject) (v dcv.View, retryAfter time.Duration, err error)
+	// Each yields what is known of all domains, in short and in no order, until yield returns false.
+	Each(yield func(Standing) bool) error
+}
+
+// A Standing is what is known of a domain, in short.
+type Standing struct {
+	ProjectID                        int64
+	Domain                           string
+	Ownership, Pointing, Certificate string
+	Ready                            bool
+}
+
+const (
+	domainsPath      = "/api/platform/domains"
+	verificationPath = "/api/platform/projects/{projectId}/domains/{domainId}/verification"
+)
+
+// checkAnswerTime is how long a check on demand may take.
+const checkAnswerTime = 10 * time.Second
+
+var refuseVerification = &catalog.Error{Code: catalog.CodeUnavailable,
+	Message: "this server does not know the verification of domains"}
+
+// verificationRoutes lists the calls about the verification of domains.
+func (a *API) verificationRoutes(onDomain func(func(*web.Request, *catalog.Project, *catalog.Domain) error) func(
+	*web.Request) error) []web.Route {
+	check := onDomain(a.checkVerification)
+	list := web.Call("GET", domainsPath, catalog.MayRead, 0, a.listAllDomains)
+	list.ByAuthorityWith = standingParams
+	return []web.Route{
+		list,
+		web.Call("GET", verificationPath, catalog.MayRead, web.ByAuthority, onDomain(a.getVerification)),
+		web.Call("POST", verificationPath+"/check", catalog.MayWrite, web.LiveOnly, func(r *web.Request) error {
+			if r.Dry {
+				return web.InvalidField(web.DryRunParam, "is not for this call: a check shows what name servers say now")
+			}
+			return check(r)
+		}),
+	}
+}
+
+// subjectOf returns a project's domain as a Verifier knows it.
+func subjectOf(p *catalog.Project, d *catalog.Domain) dcv.Subject {
+	s := dcv.Subject{Project: p.UUID, Name: d.Name}
+	if d.Verified != nil {
+		s.Verified = *d.Verified
+	}
+	return s
+}
+
+// getVerification answers GET …/verification.
+func (a *API) getVerification(r *web.Request, p *catalog.Project, d *catalog.Domain) error {
+	if a.Verifier == nil {
+		return refuseVerification
+	}
+	v, err := a.Verifier.View(r.Context(), subjectOf(p, d))
+	if err != nil {
+		return err
+	}
+	return r.SucceedJSON("verification found", v)
+}
+
+// checkVerification answers POST …/verification/check.
+func (a *API) checkVerification(r *web.Request, p *catalog.Project, d *catalog.Domain) error {
+	if a.Verifier == nil {
+		return refuseVerification
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), checkAnswerTime)
+	defer cancel()
+	v, retryAfter, err := a.Verifier.Check(ctx, subjectOf(p, d))
+	if err != nil {
+		return err
+	}
+	message := "domain checked"
+	if retryAfter > 0 {
+		message = "this is what the last check has found: try again later"
+		web.RetryAfter(r.Ctx, retryAfter)
+	}
+	return r.SucceedJSON(message, v)
+}
+
+// standingParams are the parameters of GET /domains that select by verification.
+var standingParams = []string{"ownership", "pointing", "certificate", "ready"}
+
+// standingValues are the values of standingParams.
+var standingValues = map[string][]string{
+	"ownership":   {dcv.Trusted, dcv.Pending, dcv.Proven, dcv.Failing, dcv.Lost},
+	"pointing":    {dcv.Here, dcv.Elsewhere, dcv.Nowhere, dcv.Spreading, dcv.Unknown},
+	"certificate": {dcv.Good, dcv.Expiring, dcv.Wrong, dcv.NoCertificate, dcv.Unknown},
+	"ready":       {"true", "false"},
+}
+
+// A standingFilter selects domains by verification: the value of each parameter that is given.
+type standingFilter map[string]string
+
+func parseStandingFilter(raw []byte) (f standingFilter, problems catalog.Problems) {
+	q := web.ParseQuery(raw, standingParams...)
+	for _, name := range standingParams {
+		if value, given := q.Values[name]; given && !slices.Contains(standingValues[name], value) {
+			q.Problems.Addf(name, "must be one of %s", strings.Join(standingValues[name], ", "))
+		}
+	}
+	return q.Values, q.Problems
+}
+
+func (f standingFilter) selects(s *Standing) bool {
+	for name, value := range map[string]string{"ownership": s.Ownership, "pointing": s.Pointing,
+		"certificate": s.Certificate, "ready": strconv.FormatBool(s.Ready)} {
+		if want, given := f[name]; given && want != value {
+			return false
+		}
+	}
+	return true
+}
+
+// listStanding answers GET /domains with a filter by verification. It reads the domains of those projects that have one
+// which is selected.
+func (a *API) listStanding(r *web.Request, by filter, f standingFilter, page web.Paging) error {
+	if a.Verifier == nil {
+		return refuseVerification
+	}
+	selected, projects := map[string]bool{}, map[int64]bool{}
+	err := a.Verifier.Each(func(s Standing) bool {
+		if r.Key.Covers(s.ProjectID) && f.selects(&s) {
+			selected[s.Domain], projects[s.ProjectID] = true, true
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	rows, ids := []*catalog.Domain{}, make([]int64, 0, len(projects))
+	for id := range projects {
+		ids = append(ids, id)
+	}
+	if len(ids) > 0 {
+		q := searchQuery(page, ids)
+		if q.Page, q.Limit = 0, 0; q.Sort == "" && by.Text == "" {
+			q.Sort = "id"
+		}
+		if rows, _, err = a.Lists.FindDomains(by.Search, q); err != nil {
+			return err
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(d *catalog.Domain) bool { return !selected[d.Name] || !r.Key.Covers(d.ProjectID) })
+	total := len(rows)
+	if page.Paged {
+		from := min((page.Page-1)*page.Limit, total)
+		rows = rows[from:min(from+page.Limit, total)]
+	}
+	r.SucceedPage("domains found", web.AppendRows(rows, resolver.AppendDomain), page, total)
+	return nil
+}
