@@ -29,10 +29,12 @@ const (
 	AuditOverruled = "write.overruled" // a write that a person's commit has set aside
 )
 
-// The actions of DoorDNS, on a domain whose Verified it changes. AuditLost has the reason under AuditReason.
+// The actions of DoorDNS. Most change a domain's Verified; one that does not tells of its proof alone. AuditLost and
+// AuditFailing have the reason under AuditReason.
 const (
-	AuditVerify = "domain.verify"
-	AuditLost   = "domain.lost"
+	AuditVerify  = "domain.verify"
+	AuditFailing = "domain.failing" // the proof is gone, and the domain is answered still
+	AuditLost    = "domain.lost"
 )
 
 // AuditReason is the field of an entry's changes that says why they were made. No noun has such a field.
@@ -43,7 +45,7 @@ var (
 	AuditObjects = []string{"project", "service-settings", "auth-settings", "smtp-config", "domain", "template",
 		"default-template", "key", "edge"}
 	AuditOthers = []string{"key.rotate", "defaults.update", "sealing.update", AuditLoad, AuditConfirm, AuditRestore,
-		AuditApply, AuditDrop, AuditOverruled, AuditVerify, AuditLost}
+		AuditApply, AuditDrop, AuditOverruled, AuditVerify, AuditFailing, AuditLost}
 )
 
 // IsAuditAction reports whether there is such an action.

@@ -16,6 +16,7 @@ var kinds = map[string]string{
 	catalog.AuditRestore: "Backup restored", catalog.AuditApply: "Proposal applied", catalog.AuditDrop: "Proposal dropped",
 	catalog.AuditOverruled: "Write set aside",
 	catalog.AuditVerify:    "Domain proven", catalog.AuditLost: "Proof of a domain lost",
+	catalog.AuditFailing: "Proof of a domain missed",
 }
 
 // Kinds lists every action of the audit trail, for people who look for some.

@@ -117,14 +117,16 @@ var others = map[string]func(*writer){
 			w.text(why)
 		}
 	},
-	catalog.AuditVerify: func(w *writer) { w.who(); w.say(" found the proof that the domain %o belongs to %p") },
+	catalog.AuditVerify:  func(w *writer) { w.who(); w.say(" found the proof that the domain %o belongs to %p") },
+	catalog.AuditFailing: func(w *writer) { w.who(); w.say(" misses the proof of the domain %o of %p"); w.because() },
 	catalog.AuditLost: func(w *writer) {
 		w.who()
-		w.say(" blocked the domain %o of %p, because its proof is gone")
-		if why := w.after(catalog.AuditReason); why != "" {
-			w.say(": ")
-			w.text(why)
+		if w.after("verified") != "" {
+			w.say(" blocked the domain %o of %p, because its proof is gone")
+		} else {
+			w.say(" has given up the proof of the domain %o of %p, which is answered still")
 		}
+		w.because()
 	},
 	catalog.AuditOverruled: func(w *writer) {
 		w.say("A commit by ")
@@ -143,6 +145,14 @@ func defaultsFields() []catalog.Field {
 	service, auth := catalog.ServiceSettings{Said: ^catalog.FieldSet(0)}, catalog.AuthSettings{Said: ^catalog.FieldSet(0)}
 	return (&catalog.Defaults{Service: &service, Auth: &auth, SMTP: smtp, Verification: new(catalog.Verification)}).
 		AuditFields()
+}
+
+// because adds the reason, if there is one.
+func (w *writer) because() {
+	if why := w.after(catalog.AuditReason); why != "" {
+		w.say(": ")
+		w.text(why)
+	}
 }
 
 // doors say who acted where no person and no key is named.
