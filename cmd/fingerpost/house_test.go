@@ -78,6 +78,8 @@ var plan = map[string][]string{
 	// begins; rate: the bound of all checks together
 	"fingerpost/configsrc/verify/authdns": {"fingerpost/configsrc/verify/dcv", "fingerpost/resolver/catalog",
 		"fingerpost/resolver/publicnet", "github.com/miekg/dns", "golang.org/x/net/publicsuffix", "golang.org/x/time/rate"},
+	// resolver: what is served, and the ledger of its notes
+	"fingerpost/configsrc/verify": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/verify/dcv"},
 	"fingerpost/configsrc/offline": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/names", "fingerpost/configsrc/explain", "fingerpost/configsrc"},
 	// nkeys makes the authority's key
@@ -161,8 +163,9 @@ var plan = map[string][]string{
 		"fingerpost/configsrc", "fingerpost/configsrc/proposals",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
-	// trace: runs and flushes the exporter
-	"fingerpost/cmd/fingerpost/node": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",
+	// trace: runs and flushes the exporter; authdns: asks for verify
+	"fingerpost/cmd/fingerpost/node": {"fingerpost/configsrc/verify", "fingerpost/configsrc/verify/authdns",
+		"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
 		"fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/proposals",
