@@ -1,0 +1,166 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"fingerpost/configsrc/verify/dcv"
+	"fingerpost/resolver/catalog"
+)
+
+// ErrReadOnly is the error of Check on a node that checks nothing.
+var ErrReadOnly = &catalog.Error{Code: catalog.CodeReadOnly, Message: "this node checks no domains: it may not write"}
+
+// View returns what is known of a domain, without asking anybody. It takes project and name from of, and the rest from the
+// files; NOT_FOUND for a domain that is gone.
+func (s *Service) View(_ context.Context, of dcv.Subject) (dcv.View, error) {
+	of, state, err := s.known(of)
+	if err != nil {
+		return dcv.View{}, err
+	}
+	view := dcv.Show(of, state, s.policy())
+	view.NextCheckAt = s.nextCheck(of)
+	return view, nil
+}
+
+// known returns a domain as the files have it, and its state.
+func (s *Service) known(of dcv.Subject) (dcv.Subject, dcv.State, error) {
+	d, found, err := s.o.Domains.Named(of.Name)
+	if err != nil {
+		return of, dcv.State{}, err
+	}
+	if !found || d.Project != of.Project {
+		return of, dcv.State{}, catalog.NotFound("domain")
+	}
+	state, err := s.notes.read(noteKey{of.Project, of.Name})
+	return d.Subject, state, err
+}
+
+// nextCheck returns when a domain is checked next in the background; nil: it is not planned.
+func (s *Service) nextCheck(of dcv.Subject) *time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.schedule.subjects[of.Name]
+	if c == nil || c.project != of.Project {
+		return nil
+	}
+	at := time.Now()
+	if c.at >= 0 { // else it is being checked
+		at = time.Unix(0, max(c.next, at.UnixNano()))
+	}
+	at = at.UTC()
+	return &at
+}
+
+// Check checks a domain now, before all that waits in the background, and returns what is known then. Within ten seconds of
+// the last check, and where the check takes longer than that, it returns what is known already, and after which time the
+// next check is made. An error is for the client: NOT_FOUND for a domain that is gone, UNAVAILABLE, and whatever keeps the
+// result from being written into the files.
+func (s *Service) Check(ctx context.Context, of dcv.Subject) (view dcv.View, retryAfter time.Duration, err error) {
+	if s.o.Checker == nil {
+		return view, 0, ErrReadOnly
+	}
+	of, state, err := s.known(of)
+	if err != nil {
+		return view, 0, err
+	}
+	if rest := restWithin - time.Since(state.CheckedAt); rest > 0 && !state.CheckedAt.IsZero() {
+		view, err = s.View(ctx, of)
+		return view, min(rest, restWithin), err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	f, err := s.ask(ctx, of)
+	if err != nil {
+		return view, 0, err
+	}
+	select {
+	case <-f.done:
+		err = s.resultOf(f)
+	case <-ctx.Done():
+		retryAfter = restWithin
+	}
+	if err != nil {
+		return view, 0, err
+	}
+	view, err = s.View(ctx, of)
+	return view, retryAfter, err
+}
+
+// ask returns the check of a domain that runs, or starts one.
+func (s *Service) ask(ctx context.Context, of dcv.Subject) (*flight, error) {
+	for {
+		s.mu.Lock()
+		running := s.flights[of.Name]
+		s.mu.Unlock()
+		if running != nil && running.domain.Project == of.Project {
+			return running, nil
+		}
+		if running != nil {
+			select {
+			case <-running.done:
+				continue
+			case <-ctx.Done():
+				return nil, errBusy
+			}
+		}
+		select {
+		case s.demands <- struct{}{}:
+		case <-ctx.Done():
+			return nil, errBusy
+		}
+		if f, err := s.beginAsked(of); f != nil || err != nil {
+			return f, err
+		}
+	}
+}
+
+// beginAsked starts a check on demand, which ends with its place in s.demands free; nil if another one was faster.
+func (s *Service) beginAsked(of dcv.Subject) (*flight, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flights[of.Name] != nil {
+		<-s.demands
+		return nil, nil
+	}
+	f := s.begin(Domain{Subject: of}, func() { <-s.demands })
+	if f == nil {
+		<-s.demands
+		return nil, errEnding
+	}
+	if c := s.schedule.subjects[of.Name]; c != nil {
+		s.schedule.takeOut(c)
+	}
+	return f, nil
+}
+
+var (
+	errBusy = &catalog.Error{Code: catalog.CodeUnavailable,
+		Message: "too many domains are being checked at the moment; try again in a minute"}
+	errEnding = &catalog.Error{Code: catalog.CodeUnavailable, Message: "the service is ending"}
+)
+
+// resultOf returns the error of a check that has ended, for the client.
+func (s *Service) resultOf(f *flight) error {
+	err := f.err
+	if err == nil {
+		err = f.unsaid
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errGone):
+		return catalog.NotFound("domain")
+	case errors.As(err, new(*catalog.Error)):
+		return err
+	case s.base.Err() != nil:
+		return errEnding
+	case errors.Is(err, ErrOvertaken):
+		return &catalog.Error{Code: catalog.CodeFileChanged, Message: err.Error()}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &catalog.Error{Code: catalog.CodeUnavailable, Message: "the name servers were not asked in time; try again"}
+	}
+	return fmt.Errorf("check %s: %w", f.domain.Name, err)
+}
