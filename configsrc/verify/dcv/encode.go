@@ -75,15 +75,16 @@ func boundAnswer(a Answer, left *int) Answer {
 	return a
 }
 
-// boundValues keeps values with a token before others, and cuts what is more than *left bytes, from which it takes.
+// boundValues keeps values with a token before others, and cuts what is more than *left bytes, from which it takes. "…"
+// stands for values of which none has room: they are not the same as none.
 func boundValues(values []string, left *int) (kept []string) {
 	for _, token := range []bool{true, false} {
 		for _, value := range values {
-			if strings.Contains(value, "token=") != token || len(kept) == maxValues {
+			if len(kept) == maxValues || strings.Contains(value, "token=") != token {
 				continue
 			}
 			if value = short(value); len(value) > *left {
-				return kept
+				return append(kept, "…")
 			}
 			*left -= len(value)
 			kept = append(kept, value)

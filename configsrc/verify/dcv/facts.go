@@ -19,9 +19,9 @@ const (
 
 // A Subject is a domain that is checked.
 type Subject struct {
-	Project  catalog.UUID
-	Name     string // canonical, with "*." for a wildcard
-	Verified string // as the files have it: "", catalog.VerifiedPending, catalog.VerifiedLost or a day
+	Project  catalog.UUID `json:",omitzero"`
+	Name     string       // canonical, with "*." for a wildcard
+	Verified string       // as the files have it: "", catalog.VerifiedPending, catalog.VerifiedLost or a day
 }
 
 // A Way is one way to prove a subject: a record of which one is enough.
