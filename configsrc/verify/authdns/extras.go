@@ -77,7 +77,7 @@ func (s *session) caa(name string) (issuers []string, at string, known bool) {
 				issuers = append(issuers, strings.ToLower(strings.TrimSpace(domain)))
 			}
 		}
-		if len(values) > 0 {
+		if slices.Sort(issuers); len(values) > 0 {
 			return issuers, plain(name), true
 		}
 		name = parent(name)

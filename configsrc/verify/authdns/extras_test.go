@@ -1,0 +1,103 @@
+package authdns_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/configsrc/verify/authdns/faultdns"
+	"fingerpost/configsrc/verify/dcv"
+)
+
+// TestCAA: the records in force stand at the name or at the next name above it that has some, also behind a CNAME.
+func TestCAA(t *testing.T) {
+	t.Parallel()
+	run := func(what, records, want string) {
+		t.Helper()
+		n := faultdns.New(t)
+		n.Zone("acme.example", records, "127.0.0.3")
+		n.Zone("cdn.net", "shop CAA 0 issue \"cdn.example\"", "127.0.0.4")
+		z := check(t, newChecker(t, n, nil), dcv.Policy{CAs: []string{"ca.example"}}, exact).Zone
+		if got := fmt.Sprintf("%q %s %v", z.CAA, z.CAAName, z.CAAKnown); got != want {
+			t.Errorf("%s: %s, not %s", what, got, want)
+		}
+	}
+	run("none", "", `[]  true`)
+	run("above", "@ CAA 0 issue \"CA.example; validationmethods=http-01\"\n@ CAA 0 iodef \"mailto:a@b\"", `["ca.example"] acme.example true`)
+	run("nearer", "@ CAA 0 issue \"ca.example\"\nshop CAA 0 issue \"other.example\"\nshop CAA 128 ISSUE \"third.example\"", `["other.example" "third.example"] shop.acme.example true`)
+	run("nobody", "shop CAA 0 issue \";\"", `[""] shop.acme.example true`)
+	run("other properties", "@ CAA 0 issue \"ca.example\"\nshop CAA 0 issuewild \"other.example\"", `[] shop.acme.example true`)
+	run("alias", "@ CAA 0 issue \"ca.example\"\nshop CNAME shop.cdn.net.", `["cdn.example"] shop.acme.example true`)
+
+	n := faultdns.New(t)
+	n.Zone("acme.example", record, "127.0.0.3")
+	n.Fault("127.0.0.3", name, faultdns.ServFail)
+	if z := check(t, newChecker(t, n, nil), dcv.Policy{CAs: []string{"ca.example"}}, exact).Zone; z.CAAKnown {
+		t.Errorf("%+v", z)
+	}
+}
+
+// TestMissingProof: what is asked for hints when the proof was not found.
+func TestMissingProof(t *testing.T) {
+	t.Parallel()
+	n := faultdns.New(t)
+	n.Zone("acme.example", "_fingerpost-challenge.shop.acme.example TXT twice", "127.0.0.3", "127.0.0.4")
+	c := newChecker(t, n, nil)
+	facts := check(t, c, dcv.Policy{}, exact)
+	z := facts.Zone
+	if fmt.Sprint(z.Doubled) != "[twice]" || z.BrokenDNSSEC || z.CAAKnown || z.ApexCNAME {
+		t.Errorf("%+v", z)
+	}
+	if until := z.NegativeUntil.Sub(z.Resolver.At); until != time.Minute {
+		t.Errorf("the resolver's no ends in %v", until)
+	}
+
+	n.Fault(faultdns.ResolverAddr, challenge, faultdns.Bogus)
+	if z := check(t, c, dcv.Policy{}, exact).Zone; z.Resolver.Error != dcv.ServFail || !z.BrokenDNSSEC {
+		t.Errorf("%+v", z)
+	}
+	n.Fault(faultdns.ResolverAddr, challenge, faultdns.ServFail)
+	if z := check(t, c, dcv.Policy{}, exact).Zone; z.Resolver.Error != dcv.ServFail || z.BrokenDNSSEC {
+		t.Errorf("%+v", z)
+	}
+}
+
+// TestNegativeCached: while the domain waits for its proof, the resolver is asked also after a hit.
+func TestNegativeCached(t *testing.T) {
+	t.Parallel()
+	n := faultdns.New(t)
+	n.Zone("acme.example", record, "127.0.0.3")
+	n.Set(faultdns.ResolverAddr, "acme.example", "")
+	z := check(t, newChecker(t, n, nil), dcv.Policy{}, exact).Zone
+	if len(z.Resolver.Values) > 0 || z.NegativeUntil.IsZero() || z.Resolver.Server != faultdns.ResolverAddr {
+		t.Errorf("%+v", z)
+	}
+}
+
+// TestApex: a CNAME at the apex of a zone.
+func TestApex(t *testing.T) {
+	t.Parallel()
+	for records, want := range map[string]bool{"@ CNAME edge.example.net.": true, "@ A 192.0.2.1": false} {
+		n := faultdns.New(t)
+		n.Zone(name, records, "127.0.0.3")
+		z := check(t, newChecker(t, n, nil), dcv.Policy{}, exact).Zone
+		if z.Apex != name || z.ApexCNAME != want {
+			t.Errorf("%s: %+v", records, z)
+		}
+	}
+}
+
+// TestTrusted: a domain that needs no proof is not asked for one.
+func TestTrusted(t *testing.T) {
+	t.Parallel()
+	n := faultdns.New(t)
+	n.Zone("acme.example", "shop A 192.0.2.1", "127.0.0.3")
+	facts, err := newChecker(t, n, nil).Check(t.Context(), dcv.Subject{Name: name}, dcv.Policy{}, []dcv.Way{exact})
+	if err != nil || facts.Proofs != nil || len(facts.Pointing.Addresses) != 1 {
+		t.Errorf("%v %+v", err, facts)
+	}
+	if asked := strings.Join(n.Asked("127.0.0.3"), " "); strings.Contains(asked, "TXT") {
+		t.Errorf("asked %s", asked)
+	}
+}
