@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/verify/authdns"
@@ -207,6 +208,21 @@ func TestContext(t *testing.T) {
 	}
 	if asked := n.Asked("127.0.0.3"); len(asked) != 2 {
 		t.Errorf("asked %v although two questions were open", asked)
+	}
+}
+
+// TestCheckLimit: what a check has no time for is a time-out, and is part of the facts.
+func TestCheckLimit(t *testing.T) {
+	t.Parallel()
+	n := faultdns.New(t)
+	n.Zone("acme.example", record, "127.0.0.3")
+	n.Fault("127.0.0.3", "", faultdns.Silent)
+	c := newChecker(t, n, func(o *authdns.Options) { o.CheckLimit, o.Limit = 200*time.Millisecond, testrig.Patience })
+	facts := check(t, c, dcv.Policy{}, exact, domain)
+	for _, f := range slices.Concat(facts.Proofs, facts.Pointing.Findings) {
+		if !strings.HasSuffix(says(f), "time-out") { // of that server, or, on a busy machine, of one before it
+			t.Errorf("%+v", f)
+		}
 	}
 }
 

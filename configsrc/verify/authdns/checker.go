@@ -19,10 +19,13 @@ type Options struct {
 	Resolver string
 	// Allow lists networks that may be asked and connected to although their addresses are not public.
 	Allow []netip.Prefix
-	Rate  int            // questions a second; 0: 20
-	Open  int            // questions and TLS connections at a time; 0: 50
-	Limit time.Duration  // of a question to one server, with its second attempt, and of a TLS connection; 0: 4 s
-	Roots *x509.CertPool // of certificates; nil: as Go takes them (SSL_CERT_FILE)
+	Rate  int           // questions a second; 0: 20
+	Open  int           // questions and TLS connections at a time; 0: 50
+	Limit time.Duration // of a question to one server, with its second attempt, and of a TLS connection; 0: 4 s
+	// CheckLimit is the time of a check, also if a zone's servers answer slowly, after which what was not asked is
+	// a time-out; 0: 40 s.
+	CheckLimit time.Duration
+	Roots      *x509.CertPool // of certificates; nil: as Go takes them (SSL_CERT_FILE)
 	// Ports of authoritative servers and of TLS; 0: 53 and 443. Tests have others.
 	DNSPort, TLSPort uint16
 }
@@ -47,6 +50,7 @@ func New(o Options) (*Checker, error) {
 	setDefault(&o.Rate, 20)
 	setDefault(&o.Open, 50)
 	setDefault(&o.Limit, 4*time.Second)
+	setDefault(&o.CheckLimit, 40*time.Second)
 	setDefault(&o.DNSPort, 53)
 	setDefault(&o.TLSPort, 443)
 	// A burst of one: there is no second with more than Rate questions.
@@ -66,13 +70,14 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Check finds out everything about a subject that ways, the records that prove it, and the policy ask for. After
-// a hit the other ways are not asked. The error is that of the context; everything else that goes wrong is part of the
-// facts.
+// Check finds out everything about a subject that ways, the records that prove it, and the policy ask for. After a hit
+// the other ways are not asked. The error is that of the context; everything else that goes wrong is part of the facts.
 func (c *Checker) Check(
 	ctx context.Context, subject dcv.Subject, policy dcv.Policy, ways []dcv.Way,
 ) (dcv.Facts, error) {
-	s := &session{Checker: c, ctx: ctx, resolvers: c.resolverAddresses(), zones: map[string]zone{},
+	limited, cancel := context.WithTimeout(ctx, c.o.CheckLimit)
+	defer cancel()
+	s := &session{Checker: c, ctx: limited, resolvers: c.resolverAddresses(), zones: map[string]zone{},
 		within: map[string]string{}, inner: map[string]bool{}, found: map[string]addresses{}, silent: map[string]string{}}
 	facts := dcv.Facts{At: time.Now()}
 	if !dcv.NeedsProof(subject, policy) {

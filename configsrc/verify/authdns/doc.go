@@ -9,7 +9,8 @@
 // An answer is definite if a server that claims authority (AA) gave data, NXDOMAIN or NODATA. Anything else is a word in
 // Answer.Error: "time-out", "unreachable", "lame", "malformed", "wrong id" (only answers to other questions came), "too
 // long", "A is not a public address", or the code of the server, as SERVFAIL and REFUSED. UDP comes first, with EDNS 1232;
-// TCP follows truncation. A server that was silent is asked once more, and after that no more in the same check.
+// TCP follows truncation. A server that was silent is asked once more, and after that no more in the same check. A check
+// has a limit of time and of questions; what they left out is a "time-out" or "too many questions".
 //
 // It contacts the resolver, public addresses and those that Options.Allow adds, and nothing else: an answer cannot lead
 // it to an inner service. TLS goes only to addresses that are a target of the policy, and nothing is sent after the

@@ -162,7 +162,7 @@ func (s *session) exchangeTwice(server string, at []netip.AddrPort, q question, 
 			break
 		}
 	}
-	if r.err == dcv.TimedOut || r.err == "unreachable" {
+	if r.err == dcv.TimedOut || r.err == "unreachable" || r.err == "wrong id" {
 		s.mu.Lock()
 		s.silent[server] = r.err
 		s.mu.Unlock()

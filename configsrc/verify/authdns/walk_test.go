@@ -74,6 +74,10 @@ func TestInnerZone(t *testing.T) {
 		n.Set("127.0.0.3", "acme.example", "@ NS ns3\nns3 A 127.0.0.3\n"+record)
 		n.Set(faultdns.ResolverAddr, "acme.example", "@ NS ns3\nns3 A 127.0.0.3")
 		n.Fault("127.0.0.2", "", fault)
+		if fault != faultdns.Healthy { // nor does the resolver know anything above
+			n.Fault(faultdns.ResolverAddr, "example", fault)
+			n.Fault(faultdns.ResolverAddr, ".", fault)
+		}
 		facts := check(t, newChecker(t, n, nil), dcv.Policy{}, exact)
 		if got, want := says(facts.Proofs[0]), "ns3=token="+token+" expiry=never/"; got != want {
 			t.Errorf("%q, not %q", got, want)
