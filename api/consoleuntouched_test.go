@@ -48,6 +48,7 @@ var formTexts = map[string][]string{
 	"bodyHtml":        {`"<p>{{name}}</p>\r\n<p>&amp;</p>\r\n"`, `"\n\n<p>x</p>\n"`},
 	"bodyText":        {`"Hello\r\nthere"`, `"\nHello </textarea><script>\n"`},
 	"maxAge":          {`"10m"`, `"24h"`},
+	"verified":        {`"pending"`, `"lost"`, `"2026-11-24"`},
 	"host":            {`"192.0.2.1"`},
 	"username":        {`"user"`, `" user "`},
 	"fromEmail":       {`"other@acme.example"`},

@@ -93,12 +93,12 @@ func TestCertificates(t *testing.T) {
 		return a.Header.Get("ETag")
 	}
 	const shop, rest = "@acme/domains/@shop.acme.example", "@acme/domains/@*.acme.example"
-	f("GET", rest, "", 200, `"certificates":true}`)
-	tag := f("GET", shop, "", 200, `"certificates":null}`)
-	if f("PUT", shop, `{"certificates": false}`, 200, `"certificates":false}`) == tag || f("PUT", shop, `{"certificates": null}`, 200, `"certificates":null}`) != tag {
+	f("GET", rest, "", 200, `"certificates":true,`)
+	tag := f("GET", shop, "", 200, `"certificates":null,`)
+	if f("PUT", shop, `{"certificates": false}`, 200, `"certificates":false,`) == tag || f("PUT", shop, `{"certificates": null}`, 200, `"certificates":null,`) != tag {
 		t.Error("the ETag does not follow certificates")
 	}
-	f("POST", "@acme/domains", `{"domain": "new.example", "certificates": false}`, 201, `"certificates":false}`)
+	f("POST", "@acme/domains", `{"domain": "new.example", "certificates": false}`, 201, `"certificates":false,`)
 	f("GET", "@acme/domains", "", 200, "")
 	f("GET", "resolve?domain=new.example", "", 200, "")
 	f("GET", "resolve?form=flat&domain=new.example", "", 200, "")

@@ -48,7 +48,8 @@ func (s *Source) SetVerified(ctx context.Context, project catalog.UUID, domain, 
 		}
 		return catalog.NotFound("domain")
 	}
-	_, err := s.Write(ctx, &catalog.Edit{By: catalog.Author{Door: catalog.DoorDNS, Reason: reason}, Message: message,
+	by := catalog.Author{Door: catalog.DoorDNS, Reason: reason, RequestID: catalog.NewUUID().String()} // the commit names it
+	_, err := s.Write(ctx, &catalog.Edit{By: by, Message: message,
 		Project: &catalog.ProjectEdit{UUID: project, Change: change}})
 	return err
 }

@@ -1,6 +1,8 @@
 package resolver_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +14,8 @@ import (
 // verifiedBlock declares domains, each with its verified; "": without the line.
 func verifiedBlock(slug string, verified map[string]string) catalog.ProjectConfig {
 	p := block(slug)
-	for name, value := range verified {
+	for _, name := range slices.Sorted(maps.Keys(verified)) {
+		value := verified[name]
 		d := block(slug, name).Domains[0]
 		if value != "" {
 			d.Verified = &value

@@ -72,6 +72,36 @@ Fingerpost-Generation: 2
 	}
 }
 
+// A proof of a domain is a commit of the service that a person understands, and its entry in the trail names it.
+func TestCommitOfAProof(t *testing.T) {
+	t.Parallel()
+	r := start(t, newClone(t), nil)
+	uuid := catalog.DeriveProjectUUID("acme")
+	f := func(from, to, reason, action, want string) {
+		t.Helper()
+		if err := r.source.SetVerified(t.Context(), uuid, "acme.example", from, to, reason); err != nil {
+			t.Fatal(err)
+		}
+		got := func() string { return testrig.Git(t, r.clone, "log", "-1", "--format=%an <%ae>%n%s%n%b") }
+		testrig.Eventually(t, want, func() bool { return strings.HasPrefix(got(), want) })
+		testrig.Eventually(t, "nothing pending", func() bool { return r.repo.Status().Pending == 0 })
+		if strings.Contains(got(), "Fingerpost-Key") || strings.Count(got(), "Fingerpost-Request: ") != 1 {
+			t.Errorf("the message is\n%s", got())
+		}
+		page, err := r.resolver.Audit(catalog.AuditQuery{Action: action, Page: 1, Limit: 1})
+		if err != nil || len(page.Entries) != 1 || page.Entries[0].Commit != testrig.Git(t, r.clone, "rev-parse", "HEAD") || page.Entries[0].Actor != "" {
+			t.Errorf("the trail has %+v, %v", page.Entries, err)
+		}
+		r.clean()
+	}
+	f("", "2026-11-24", "", catalog.AuditVerify, "fingerpost <fingerpost@svc.example>\ndomain acme.example is proven\n")
+	f("2026-11-24", "lost", "no server has the record", catalog.AuditLost,
+		"fingerpost <fingerpost@svc.example>\ndomain acme.example has lost its proof: no server has the record\n")
+	if got := testrig.Git(t, r.clone, "show", "--format=", "--stat"); !strings.Contains(got, "1 insertion(+), 1 deletion(-)") {
+		t.Errorf("the commit changes %s", got)
+	}
+}
+
 // What people have staged, edited or not added stays theirs.
 func TestCommitNextToPeople(t *testing.T) {
 	t.Parallel()

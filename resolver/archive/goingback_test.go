@@ -37,7 +37,7 @@ const aboveAll = 99
 // advice is what a person must know before a folder of a newer release is moved away.
 var (
 	advice       = []string{"99", "start the newer release again", "fingerpost backup", "fingerpost restore"}
-	storeAdvice  = append([]string{"this release reads 5", "createdAt"}, advice...)
+	storeAdvice  = append([]string{"this release reads 6", "createdAt"}, advice...)
 	ledgerAdvice = append([]string{"this release reads 2", "mail log", "mail queue", "idempotency keys", "audit trail", "uses of API keys",
 		"proposals"}, advice...)
 )
@@ -107,7 +107,7 @@ func TestOlderFormats(t *testing.T) {
 		t.Fatal(err)
 	}
 	setFormat(t, dir, 3)
-	want := []string{"store format 3, this release reads 5", "nothing was changed", "files fill a new store"}
+	want := []string{"store format 3, this release reads 6", "nothing was changed", "files fill a new store"}
 	for range 2 {
 		_, err := store.Open(dir, store.Options{})
 		wantAdvice(t, "an older store", err, store.ErrOlder, want)

@@ -45,7 +45,12 @@ func NewVerification() Verification {
 
 // AuditFields lists the fields of the block for the audit trail.
 func (v *Verification) AuditFields() []Field {
-	grace := strings.TrimSuffix(strings.TrimSuffix(v.Grace.String(), "0s"), "0m")
+	grace := v.Grace.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(grace, zero) {
+			grace = grace[:len(grace)-2]
+		}
+	}
 	return []Field{
 		{Name: "require", Value: &v.Require, OneOf: []string{RequireNone, RequireProjectKeys, RequireAll},
 			Label: "Domains that must be proven"},

@@ -31,7 +31,7 @@ func (n *service) someDomain() (name string) {
 		if p.Status != catalog.StatusSuspended && (name == "" || p.Slug < first) {
 			domains, _, _ := n.resolver.Domains(p.ID, resolver.Query{})
 			for _, d := range domains {
-				if d.Active && !d.Wildcard() && (p.Slug != first || d.Primary) {
+				if d.NotVerified(n.resolver.Defaults()) == 0 && !d.Wildcard() && (p.Slug != first || d.Primary) {
 					name, first = d.Name, p.Slug
 				}
 			}
