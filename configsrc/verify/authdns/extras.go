@@ -1,6 +1,7 @@
 package authdns
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func (s *session) extras(subject dcv.Subject, policy dcv.Policy, ways []dcv.Way,
 		z.ApexCNAME = z.Apex == subject.Name && hasCNAME(subject.Name, facts)
 	}
 	if bad := !facts.TLS.Connected || facts.TLS.Error != ""; len(policy.CAs) > 0 && (missing || bad) {
-		z.CAA, z.CAAName, z.CAAKnown = s.caa(name)
+		z.CAA, z.CAAName, z.CAAKnown = s.caa(dns.CanonicalName(cmp.Or(facts.Pointing.Name, name)))
 	}
 	if missing && z.Apex != "" {
 		f, _ := s.find(question{name: dns.CanonicalName(ways[0].Name + "." + z.Apex), kind: dns.TypeTXT, one: true})

@@ -8,6 +8,7 @@ import (
 
 	"fingerpost/configsrc/verify/authdns/faultdns"
 	"fingerpost/configsrc/verify/dcv"
+	"fingerpost/resolver/catalog"
 )
 
 // TestCAA: the records in force stand at the name or at the next name above it that has some, also behind a CNAME.
@@ -100,4 +101,37 @@ func TestTrusted(t *testing.T) {
 	if asked := strings.Join(n.Asked("127.0.0.3"), " "); strings.Contains(asked, "TXT") {
 		t.Errorf("asked %s", asked)
 	}
+}
+
+// TestQuestions: how many questions a check asks, about a zone with two servers.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	policy := dcv.Policy{Require: catalog.RequireAll, Hosts: []string{"edge.example.net"}, CAs: []string{"ca.example"}}
+	run := func(what, verified, records string, warm bool, want int) {
+		t.Helper()
+		n := faultdns.New(t)
+		n.Zone("acme.example", records, "127.0.0.3", "127.0.0.4")
+		n.Zone("edge.example.net", "@ A 192.0.2.9", "127.0.0.5")
+		asked := func() (total int) {
+			for i := range 5 {
+				total += len(n.Asked(fmt.Sprintf("127.0.0.%d", i+1)))
+			}
+			return total
+		}
+		s := dcv.Subject{Project: catalog.DeriveProjectUUID("acme"), Name: name, Verified: verified}
+		c := newChecker(t, n, nil)
+		before := 0
+		for range map[bool]int{false: 1, true: 2}[warm] {
+			before = asked()
+			if _, err := c.Check(t.Context(), s, policy, dcv.Ways(s, policy)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := asked() - before; got > want {
+			t.Errorf("%s: %d questions, more than %d", what, got, want)
+		}
+	}
+	proof := "_fingerpost-challenge.shop TXT token=" + dcv.Token(catalog.DeriveProjectUUID("acme"), dcv.ScopeExact, name)
+	run("the first check, without a proof", catalog.VerifiedPending, "shop A 192.0.2.1", false, 30)
+	run("the daily check", "2026-11-24", proof+"\nshop A 192.0.2.1", true, 10)
 }

@@ -3,6 +3,7 @@ package authdns_test
 import (
 	"strings"
 	"testing"
+	"unicode"
 
 	"fingerpost/configsrc/verify/authdns"
 	"fingerpost/configsrc/verify/dcv"
@@ -64,7 +65,7 @@ func bounded(t *testing.T, a dcv.Answer) {
 	if len(all) > 9<<10 || !a.Definite() && len(a.Values) > 0 {
 		t.Errorf("%d bytes of values, error %q", len(all), a.Error)
 	}
-	if i := strings.IndexFunc(all, func(c rune) bool { return c < ' ' || c > '~' }); i >= 0 {
+	if i := strings.IndexFunc(all, func(c rune) bool { return !unicode.IsPrint(c) }); i >= 0 {
 		t.Errorf("not printable at %d: %q", i, all)
 	}
 }

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"fingerpost/configsrc/verify/dcv"
 	"github.com/miekg/dns"
@@ -204,34 +207,40 @@ func valueOf(rr dns.RR) string {
 // plain returns a name as facts have it: in lower case, without the trailing dot.
 func plain(name string) string { return strings.TrimSuffix(dns.CanonicalName(name), ".") }
 
-// text takes away the escapes that the library puts before quotes and backslashes. Tabs become blanks; other bytes that
-// are not printable stay escaped as \DDD, because values are shown in terminals.
+// text is the value of a TXT record, which the library escapes, for people. Tabs become blanks; what is not printable
+// stays escaped as \DDD, because values are shown in terminals.
 func text(escaped string) string {
-	var b strings.Builder
+	raw := make([]byte, 0, len(escaped))
 	for i := 0; i < len(escaped); i++ {
-		switch c := escaped[i]; {
-		case c == '\\' && strings.HasPrefix(escaped[i:], `\009`):
-			b.WriteByte(' ')
-			i += 3
-		case c == '\\' && i+1 < len(escaped) && (escaped[i+1] == '"' || escaped[i+1] == '\\'):
+		if escaped[i] == '\\' && i+1 < len(escaped) {
 			i++
-			b.WriteByte(escaped[i])
+			if code, err := strconv.ParseUint(escaped[i:min(i+3, len(escaped))], 10, 8); err == nil {
+				raw = append(raw, byte(code))
+				i += 2
+				continue
+			}
+		}
+		raw = append(raw, escaped[i])
+	}
+	return printable(string(raw))
+}
+
+// printable escapes what a terminal would not print.
+func printable(s string) string {
+	var b strings.Builder
+	for i, c := range s {
+		switch _, size := utf8.DecodeRuneInString(s[i:]); {
+		case c == '\t':
+			b.WriteByte(' ')
+		case unicode.IsPrint(c) && (c != utf8.RuneError || size > 1):
+			b.WriteRune(c)
 		default:
-			b.WriteByte(c)
+			for _, octet := range []byte(s[i : i+size]) {
+				fmt.Fprintf(&b, "\\%03d", octet)
+			}
 		}
 	}
 	return b.String()
-}
-
-// printable replaces what a terminal would not print.
-func printable(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c < ' ' || c > '~' {
-			b[i] = '?'
-		}
-	}
-	return string(b)
 }
 
 // bounded sorts the values and keeps them within the bounds. TXT records that cannot be proofs are left out first.

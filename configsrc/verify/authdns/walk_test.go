@@ -201,8 +201,8 @@ func TestLargeAnswers(t *testing.T) {
 func TestPrintable(t *testing.T) {
 	t.Parallel()
 	n := faultdns.New(t)
-	n.Zone("acme.example", `_fingerpost-challenge.shop TXT "\027[2J\009a\"\\\200"`, "127.0.0.3")
-	if got := says(check(t, newChecker(t, n, nil), dcv.Policy{}, exact).Proofs[0]); got != `ns3=\027[2J a"\\200/` {
+	n.Zone("acme.example", `_fingerpost-challenge.shop TXT "\027[2J\009a\"\\\200“é\226\128\174"`, "127.0.0.3")
+	if got := says(check(t, newChecker(t, n, nil), dcv.Policy{}, exact).Proofs[0]); got != `ns3=\027[2J a"\\200“é\226\128\174/` {
 		t.Errorf("%s", got)
 	}
 }
