@@ -56,7 +56,7 @@ func (s *Server) endSpan(ctx *fasthttp.RequestCtx, c *conn) {
 		c.span.Set("fingerpost.project", slug)
 	}
 	if status >= fasthttp.StatusInternalServerError {
-		c.span.Fail("")
+		c.span.Fail()
 	}
 	c.span.End()
 	c.span = nil

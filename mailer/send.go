@@ -266,7 +266,7 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 	o := m.carry(s.span, d, mail)
 	if o.Code != "" {
 		s.span.Set("error.type", string(o.Code))
-		s.span.Fail("")
+		s.span.Fail()
 	}
 	s.span.End()
 	cut := m.inflight.attempts.Err() != nil && o.Class == smtp.Temporary

@@ -38,7 +38,7 @@ func TestCollectorReadsSpans(t *testing.T) {
 	root := e.Begin(parent, trace.Server, "PUT /api", began)
 	root.Set("fingerpost.project", "acmé \"\x00\xff")
 	root.SetInt("http.response.status_code", 503)
-	root.Fail("refused")
+	root.Fail()
 	step := root.ChildAt("smtp.data", began).Calls()
 	step.EndAt(began.Add(time.Second))
 	root.Cause().Later("mail.attempt").EndAt(time.Now())
@@ -68,7 +68,7 @@ func TestCollectorReadsSpans(t *testing.T) {
 		t.Error("the times are others")
 	case status.Int() != 503 || project.Str() != "acmé \"\x00\ufffd":
 		t.Errorf("the attributes are %v", of.Attributes().AsRaw())
-	case of.Status().Code() != ptrace.StatusCodeError || of.Status().Message() != "refused":
+	case of.Status().Code() != ptrace.StatusCodeError:
 		t.Error("the status is another")
 	case child.TraceID() != of.TraceID() || child.ParentSpanID() != of.SpanID():
 		t.Error("the step is not below the request")

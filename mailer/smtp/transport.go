@@ -215,7 +215,7 @@ func (a *attempt) finish(q *serverQueue, s *session, err error) Outcome {
 // outcome classifies the error and ends the last step.
 func (a *attempt) outcome(err error) Outcome {
 	if err != nil {
-		a.span.Fail("")
+		a.span.Fail()
 	}
 	if a.step != "" {
 		a.begin("")

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
+	"slices"
 	"sync"
 	"time"
 )
@@ -33,22 +32,21 @@ type Options struct {
 
 // An Exporter sends ended spans to a collector. A nil Exporter traces nothing.
 type Exporter struct {
-	o        Options
-	resource []attribute
-	client   http.Client
-	full     chan struct{} // a batch is there
+	o      Options
+	head   []byte // of each document
+	client http.Client
+	full   chan struct{} // a batch is there
 
 	mu      sync.Mutex // guards what follows
-	ring    [ringSpans]*Span
-	first   int // of the ring, the oldest
-	spans   int // in the ring
+	spans   []*Span    // the ring: ended, the oldest first, at most ringSpans
 	dropped uint64
 }
 
 // New makes an Exporter. It sends while Run runs.
 func New(o Options) *Exporter {
-	e := &Exporter{o: o, full: make(chan struct{}, 1)}
-	e.resource = []attribute{text("service.name", o.Service), text("service.version", o.Version)}
+	process := appendAttribute(nil, "service.name", "stringValue", quote(o.Service))
+	process = appendAttribute(process, "service.version", "stringValue", quote(o.Version))
+	e := &Exporter{o: o, head: fmt.Appendf(nil, otlpHead, process), full: make(chan struct{}, 1)}
 	// A redirect would carry the headers, which may have a token, to another server.
 	e.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return e
@@ -61,16 +59,16 @@ func (e *Exporter) Dropped() uint64 {
 	return e.dropped
 }
 
+func (e *Exporter) drop(spans int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.dropped += uint64(spans)
+}
+
 func (e *Exporter) put(s *Span) {
 	e.mu.Lock()
-	if e.spans == ringSpans {
-		e.first = (e.first + 1) % ringSpans
-		e.spans--
-		e.dropped++
-	}
-	e.ring[(e.first+e.spans)%ringSpans] = s
-	e.spans++
-	batch := e.spans >= batchSpans
+	e.keep(append(e.spans, s))
+	batch := len(e.spans) == batchSpans // no more: while the collector is away, a full ring is no reason to ask sooner
 	e.mu.Unlock()
 	if batch {
 		select {
@@ -80,15 +78,19 @@ func (e *Exporter) put(s *Span) {
 	}
 }
 
+// keep keeps the newest spans that the ring has room for. The caller holds mu.
+func (e *Exporter) keep(spans []*Span) {
+	over := max(len(spans)-ringSpans, 0)
+	e.dropped += uint64(over)
+	e.spans = spans[over:]
+}
+
 // take removes and returns the oldest spans.
 func (e *Exporter) take() (batch []*Span) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for ; e.spans > 0 && len(batch) < batchSpans; e.spans-- {
-		batch = append(batch, e.ring[e.first])
-		e.ring[e.first] = nil
-		e.first = (e.first + 1) % ringSpans
-	}
+	n := min(len(e.spans), batchSpans)
+	batch, e.spans = e.spans[:n:n], e.spans[n:]
 	return batch
 }
 
@@ -96,45 +98,25 @@ func (e *Exporter) take() (batch []*Span) {
 func (e *Exporter) putBack(batch []*Span) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for ; len(batch) > 0 && e.spans < ringSpans; e.spans++ {
-		e.first = (e.first + ringSpans - 1) % ringSpans
-		e.ring[e.first] = batch[len(batch)-1]
-		batch = batch[:len(batch)-1]
-	}
-	e.dropped += uint64(len(batch))
-}
-
-func (e *Exporter) drop(spans int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.dropped += uint64(spans)
+	e.keep(append(batch, e.spans...))
 }
 
 // Run sends spans until ctx ends. Flush sends the rest.
 func (e *Exporter) Run(ctx context.Context) {
-	wait := every
-	for {
-		timer := time.NewTimer(wait)
-		full := e.full
-		if wait > every {
-			full = nil // the collector is away: a full batch is no reason to ask sooner
-		}
+	for wait := every; ; {
 		select {
-		case <-timer.C:
-		case <-full:
-			timer.Stop()
+		case <-time.After(wait):
+		case <-e.full:
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		}
-		err := e.sendAll(ctx)
-		switch {
+		switch err := e.sendAll(ctx); {
 		case ctx.Err() != nil:
 			return
-		case err != nil && wait == every:
-			e.o.Logger.Warn("the collector takes no spans: they wait, the oldest are dropped", "error", err)
-			wait = 2 * every
 		case err != nil:
+			if wait == every {
+				e.o.Logger.Warn("the collector takes no spans: they wait, the oldest are dropped", "error", err)
+			}
 			wait = min(2*wait, mostWait)
 		case wait > every:
 			e.o.Logger.Info("the collector takes spans again", "dropped", e.Dropped())
@@ -146,44 +128,49 @@ func (e *Exporter) Run(ctx context.Context) {
 // Flush sends what the ring has until ctx ends, and counts the rest as dropped. Run must have ended.
 func (e *Exporter) Flush(ctx context.Context) {
 	if err := e.sendAll(ctx); err != nil {
-		rest := 0
-		for batch := e.take(); len(batch) > 0; batch = e.take() {
-			rest += len(batch)
-		}
-		e.drop(rest)
-		e.o.Logger.Warn("spans did not reach the collector before the end", "spans", rest, "error", err)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.o.Logger.Warn("spans did not reach the collector before the end", "spans", len(e.spans), "error", err)
+		e.dropped += uint64(len(e.spans))
+		e.spans = nil
 	}
 }
 
 // sendAll sends batch after batch. An error is one that may go away; the ring has the batch again.
 func (e *Exporter) sendAll(ctx context.Context) error {
 	for batch := e.take(); len(batch) > 0; batch = e.take() {
-		body, err := otlp(e.resource, batch)
-		if err == nil {
-			err = e.send(ctx, body, len(batch))
-		}
-		if final := (*refusal)(nil); errors.As(err, &final) {
-			e.drop(len(batch))
-			e.o.Logger.Warn("the collector refuses spans", "spans", len(batch), "error", err)
-		} else if err != nil {
+		again, err := e.send(ctx, batch)
+		if again {
 			e.putBack(batch)
 			return err
+		}
+		if err != nil {
+			e.drop(len(batch))
+			e.o.Logger.Warn("the collector refuses spans", "spans", len(batch), "error", err)
 		}
 	}
 	return nil
 }
 
-// A refusal is an answer after which the same spans are not sent again.
-type refusal struct{ status int }
+// retryable are the answers after which OTLP sends the same spans again.
+var retryable = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+	http.StatusGatewayTimeout}
 
-func (r *refusal) Error() string { return "the collector answers " + strconv.Itoa(r.status) }
-
-func (e *Exporter) send(ctx context.Context, body []byte, spans int) error {
+// send sends a batch. again says that the collector may take it later.
+func (e *Exporter) send(ctx context.Context, batch []*Span) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	body := append(make([]byte, 0, (len(batch)+1)<<10), e.head...) // about the right size: growing would copy it
+	for i, s := range batch {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = s.appendTo(body)
+	}
+	body = append(body, otlpTail...)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.o.URL, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return false, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	for name, value := range e.o.Headers {
@@ -191,32 +178,23 @@ func (e *Exporter) send(ctx context.Context, body []byte, spans int) error {
 	}
 	answer, err := e.client.Do(request)
 	if err != nil {
-		return err
+		return true, err
 	}
 	defer answer.Body.Close()
 	said, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10)) // it ends with the connection
-	switch status := answer.StatusCode; {
-	case status/100 == 2:
-		e.drop(min(rejected(said), spans))
-		return nil
-	case status == http.StatusTooManyRequests || status == http.StatusBadGateway ||
-		status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout: // what OTLP calls retryable
-		return fmt.Errorf("the collector answers %d", status)
-	default:
-		return &refusal{status}
+	if answer.StatusCode/100 != 2 {
+		return slices.Contains(retryable, answer.StatusCode), fmt.Errorf("the collector answers %d", answer.StatusCode)
 	}
+	e.drop(min(rejected(said), len(batch)))
+	return false, nil
 }
 
 // rejected returns how many spans of a batch a collector refused in an answer of success.
 func rejected(answer []byte) int {
 	var a struct {
-		PartialSuccess struct {
-			RejectedSpans json.RawMessage `json:"rejectedSpans"` // a number, or one as text
-		} `json:"partialSuccess"`
+		PartialSuccess struct{ RejectedSpans json.Number } // also one as text
 	}
-	if json.Unmarshal(answer, &a) != nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(string(bytes.Trim(a.PartialSuccess.RejectedSpans, `"`)))
-	return max(n, 0)
+	_ = json.Unmarshal(answer, &a) // other answers reject nothing
+	n, _ := a.PartialSuccess.RejectedSpans.Int64()
+	return int(max(n, 0))
 }

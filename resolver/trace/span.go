@@ -1,10 +1,12 @@
 package trace
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"sync"
+	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -19,39 +21,32 @@ type ID struct {
 // form, of version ff, or with an id that is zero.
 func ParseParent(b []byte) (id ID, ok bool) {
 	const v0 = len("00-") + 32 + 1 + 16 + len("-00")
-	if len(b) < v0 || b[2] != '-' || b[35] != '-' || b[52] != '-' {
+	if len(b) < v0 || b[2] != '-' || b[35] != '-' || b[52] != '-' || bytes.ContainsAny(b[:v0], "ABCDEF") {
 		return ID{}, false
 	}
 	var version, flags [1]byte
-	good := fromHex(version[:], b[:2]) && fromHex(id.Trace[:], b[3:35]) && fromHex(id.Span[:], b[36:52]) &&
-		fromHex(flags[:], b[53:55])
-	switch {
-	case !good || version[0] == 0xff || id.Trace == [16]byte{} || id.Span == [8]byte{},
-		len(b) > v0 && (version[0] == 0 || b[v0] != '-'): // a later version may have more fields
+	for _, part := range []struct{ to, hex []byte }{
+		{version[:], b[:2]}, {id.Trace[:], b[3:35]}, {id.Span[:], b[36:52]}, {flags[:], b[53:v0]},
+	} {
+		if _, err := hex.Decode(part.to, part.hex); err != nil {
+			return ID{}, false
+		}
+	}
+	if version[0] == 0xff || id.Trace == [16]byte{} || id.Span == [8]byte{} ||
+		len(b) > v0 && (version[0] == 0 || b[v0] != '-') { // a later version may have more fields
 		return ID{}, false
 	}
 	id.Sampled = flags[0]&1 != 0
 	return id, true
 }
 
-// fromHex decodes lower-case hex; traceparent allows no other.
-func fromHex(dst, src []byte) bool {
-	for _, c := range src {
-		if c >= 'A' && c <= 'F' {
-			return false
-		}
-	}
-	_, err := hex.Decode(dst, src)
-	return err == nil
-}
-
 // Parent returns the id as a traceparent.
 func (id ID) Parent() string {
-	flags := "-00"
+	flags := 0
 	if id.Sampled {
-		flags = "-01"
+		flags = 1
 	}
-	return "00-" + id.TraceID() + "-" + id.SpanID() + flags
+	return fmt.Sprintf("00-%x-%x-%02x", id.Trace, id.Span, flags)
 }
 
 // TraceID returns the trace's id in hex.
@@ -70,19 +65,18 @@ const (
 	Client
 )
 
-// A Span is a step of a traced request, from its start to End. All methods may be called on nil and from any goroutine.
+// A Span is a step of a traced request, from its start to End. All methods may be called on nil. Those that change the
+// span are for the goroutine that works on the step, and do nothing once it has ended; Child, ChildAt, Later, Cause and
+// ID are for any goroutine at any time.
 type Span struct {
-	id     ID
-	parent [8]byte // zero: none
-	link   ID      // what led to it, if that is no parent; zero: none
-	to     *Exporter
-	kind   Kind
-	begun  time.Time
-
-	mu         sync.Mutex // guards what follows, until the span has ended
+	id         ID
+	cause      ID   // the parent, or what led to it
+	linked     bool // cause is no parent
+	to         *Exporter
+	kind       Kind
 	name       string
-	attributes []attribute
-	failure    string
+	begun      time.Time
+	attributes []byte // as OTLP has them
 	failed     bool
 	ended      time.Time // zero: not yet
 }
@@ -110,18 +104,13 @@ func Start(ctx context.Context, name string) (context.Context, *Span) {
 	return Into(ctx, s), s
 }
 
-// Begin begins the span of a request that came with a traceparent. It returns nil if e is nil or the request is not
-// sampled.
+// Begin begins a step that another process, or another span of this one, waits for. It returns nil if e is nil or the
+// parent is not sampled.
 func (e *Exporter) Begin(parent ID, kind Kind, name string, at time.Time) *Span {
 	if e == nil || !parent.Sampled {
 		return nil
 	}
-	return e.begin(parent, kind, name, at)
-}
-
-func (e *Exporter) begin(parent ID, kind Kind, name string, at time.Time) *Span {
-	s := &Span{to: e, parent: parent.Span, kind: kind, name: name, begun: at}
-	s.id = ID{Trace: parent.Trace, Sampled: true}
+	s := &Span{to: e, id: parent, cause: parent, kind: kind, name: name, begun: at, attributes: make([]byte, 0, 512)}
 	_, _ = rand.Read(s.id.Span[:]) // never fails
 	return s
 }
@@ -134,18 +123,16 @@ func (s *Span) ChildAt(name string, at time.Time) *Span {
 	if s == nil {
 		return nil
 	}
-	return s.to.begin(s.id, Internal, name, at)
+	return s.to.Begin(s.id, Internal, name, at)
 }
 
 // Later begins work that s led to but did not wait for: the root of a trace of its own, with a link to s.
 func (s *Span) Later(name string) *Span {
-	if s == nil {
-		return nil
+	later := s.Child(name)
+	if later != nil {
+		later.linked = true
+		_, _ = rand.Read(later.id.Trace[:])
 	}
-	var root ID
-	_, _ = rand.Read(root.Trace[:])
-	later := s.to.begin(root, Internal, name, time.Now())
-	later.link = s.id
 	return later
 }
 
@@ -154,7 +141,7 @@ func (s *Span) Cause() *Span {
 	if s == nil {
 		return nil
 	}
-	return &Span{id: s.id, to: s.to}
+	return &Span{id: s.id, to: s.to, ended: s.begun}
 }
 
 // Calls says that the step is a call of another process.
@@ -173,52 +160,45 @@ func (s *Span) ID() ID {
 	return s.id
 }
 
+// open reports whether the step goes on.
+func (s *Span) open() bool { return s != nil && s.ended.IsZero() }
+
 // Set adds an attribute.
-func (s *Span) Set(key, value string) { s.add(func() attribute { return text(key, value) }) }
+func (s *Span) Set(key, value string) {
+	if s.open() {
+		s.attributes = appendAttribute(s.attributes, key, "stringValue", quote(value))
+	}
+}
 
 // SetInt adds an attribute that is a number.
 func (s *Span) SetInt(key string, value int64) {
-	s.add(func() attribute {
-		number := value // the address of the parameter would cost an allocation where s is nil
-		return attribute{key, attributeValue{Number: &number}}
-	})
-}
-
-func (s *Span) add(make func() attribute) {
-	s.change(func() { s.attributes = append(s.attributes, make()) })
-}
-
-// change runs f unless the span has ended.
-func (s *Span) change(f func()) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended.IsZero() {
-		f()
+	if s.open() {
+		s.attributes = appendAttribute(s.attributes, key, "intValue", quote(strconv.FormatInt(value, 10)))
 	}
 }
 
-// Fail says that the step failed; text may be empty.
-func (s *Span) Fail(text string) { s.change(func() { s.failed, s.failure = true, text }) }
+// Fail says that the step failed. Why is for the log, which may have what a collector must not get.
+func (s *Span) Fail() {
+	if s.open() {
+		s.failed = true
+	}
+}
 
 // End ends the step and hands it to the exporter. Further calls do nothing.
 func (s *Span) End() { s.EndAt(time.Now()) }
 
-// EndWith ends the step as a failed one unless err is nil. The error's text is not sent: it may have what only the log
-// may have.
+// EndWith ends the step, as a failed one unless err is nil.
 func (s *Span) EndWith(err error) {
 	if err != nil {
-		s.Fail("")
+		s.Fail()
 	}
 	s.End()
 }
 
 // EndAt is End for a step that ended at another time.
 func (s *Span) EndAt(at time.Time) {
-	s.change(func() {
+	if s.open() {
 		s.ended = at
 		s.to.put(s)
-	})
+	}
 }
