@@ -35,7 +35,7 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) (*res
 			return key, err
 		}
 		shown = s.resolver.Published()
-		if answer, err = s.ask(c, ctx.URI().QueryString(), key); err != nil {
+		if answer, err = s.ask(ctx, key); err != nil {
 			return key, err
 		}
 	}
@@ -50,8 +50,8 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) (*res
 }
 
 // ask returns the resolver's answer to the query string, or the query's problems as an error.
-func (s *Server) ask(c *conn, raw []byte, key *resolver.Key) (*resolver.Answer, error) {
-	q := parseResolveQuery(raw)
+func (s *Server) ask(ctx *fasthttp.RequestCtx, key *resolver.Key) (*resolver.Answer, error) {
+	q := parseResolveQuery(ctx.URI().QueryString())
 	if q.domains != 1 || q.forms > 0 || q.labels > 0 || q.domainBad {
 		if problems := q.problems(); len(problems) > 0 {
 			return nil, web.Invalid(problems...)
@@ -64,7 +64,7 @@ func (s *Server) ask(c *conn, raw []byte, key *resolver.Key) (*resolver.Answer, 
 	if q.labels > 0 {
 		form = form.WithLabels()
 	}
-	return s.resolveTraced(c, q.domain, form)
+	return traced{s.resolver}.Resolve(ctx, q.domain, form)
 }
 
 // flatForm returns the flat form that the key may see: with or without secrets.

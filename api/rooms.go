@@ -34,7 +34,8 @@ func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
 		keys: &keys.API{Live: live, Writer: writer, Uses: &ring.uses, Blocked: o.BlockedKeyIDs},
 		mail: &mailapi.API{Config: live, Writer: writer, Live: live, Log: live, Mail: o.Mail,
 			Waits: mailapi.NewWaits(o.Limits.Sends)},
-		gateway: &gateway.API{Options: o.Gateway, Live: live, Throttle: ring.throttle.fail, CacheControl: cacheControl},
+		gateway: &gateway.API{Options: o.Gateway, Live: traced{live}, Throttle: ring.throttle.fail,
+			CacheControl: cacheControl},
 	}
 }
 

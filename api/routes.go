@@ -257,11 +257,12 @@ func (s *Server) answerGateway(ctx *fasthttp.RequestCtx, c *conn, now time.Time)
 	pattern, err := "", error(gateway.RefusePeer)
 	if c.outside {
 		ctx.Response.SetConnectionClose()
-	} else if pattern, err = s.rooms.gateway.Answer(ctx, c.asked.answer); pattern != "" {
-		s.gate.Welcome(c.Conn)
-	}
-	if !c.outside {
+	} else {
+		pattern = gateway.Pattern(ctx)
 		s.beginSpan(ctx, c, pattern, nil)
+		if err = s.rooms.gateway.Answer(ctx, pattern, c.asked.answer); pattern != "" {
+			s.gate.Welcome(c.Conn)
+		}
 	}
 	passed := pattern == gate.CheckPath && err == nil && ctx.IsGet() && ctx.Response.StatusCode() == fasthttp.StatusOK
 	if passed && !s.o.AccessLogResolve {

@@ -72,7 +72,10 @@ func noteFailure(ctx *fasthttp.RequestCtx, e *catalog.Error) {
 // projectOf returns the slug of the project that the request's path names, "" for none.
 func (s *Server) projectOf(ctx *fasthttp.RequestCtx) string {
 	for _, name := range []string{"id", "projectId"} {
-		text, _ := ctx.UserValue(name).(string)
+		text, has := ctx.UserValue(name).(string)
+		if !has {
+			continue
+		}
 		if id, err := strconv.ParseInt(text, 10, web.IDBits); err == nil {
 			if p, err := s.resolver.ProjectByID(id); err == nil {
 				return p.Slug
@@ -82,14 +85,18 @@ func (s *Server) projectOf(ctx *fasthttp.RequestCtx) string {
 	return ""
 }
 
-// resolveTraced is the resolver's Resolve, whose outcome the request's span shows.
-func (s *Server) resolveTraced(c *conn, domain []byte, form resolver.Form) (*resolver.Answer, error) {
-	if c.span == nil {
-		return s.resolver.Resolve(domain, form)
+// traced is a resolver that shows in the span of a request what came of a question.
+type traced struct{ *resolver.Resolver }
+
+// Resolve implements gateway.Live.
+func (t traced) Resolve(ctx *fasthttp.RequestCtx, domain []byte, form resolver.Form) (*resolver.Answer, error) {
+	span := connOf(ctx).span
+	if span == nil {
+		return t.Resolver.Resolve(domain, form)
 	}
-	answer, err := s.resolver.ResolveTraced(c.span, domain, form)
+	answer, err := t.ResolveTraced(span, domain, form)
 	if err == nil && answer.Slug != "" {
-		c.span.Set("fingerpost.project", answer.Slug)
+		span.Set("fingerpost.project", answer.Slug)
 	}
 	return answer, err
 }

@@ -81,15 +81,39 @@ func TestOnlyGoodKeysAreTraced(t *testing.T) {
 	}
 }
 
-// TestGateIsTraced: a gateway's question needs no key.
+// TestGateIsTraced: a gateway's question needs no key, and its span shows what the cache did.
 func TestGateIsTraced(t *testing.T) {
 	h, sent := traced(t)
 	w := h.gate().dial()
 	defer w.Close()
-	if a := onWire(w, "GET", "/check", "shop.acme.example", sampledBy); a.StatusCode != 200 {
-		t.Fatalf("the check is answered %d", a.StatusCode)
+	before := ""
+	ask := func(target, name, header string, status int, want ...string) {
+		t.Helper()
+		if a := onWire(w, "GET", target, name, header); a.StatusCode != status {
+			t.Errorf("%s %s is answered %d", target, name, a.StatusCode)
+		}
+		all := sent()
+		got := strings.TrimPrefix(all, before)
+		before = all
+		for _, want := range want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s %s: no %s in %s", target, name, want, got)
+			}
+		}
+		if len(want) == 0 && got != "" {
+			t.Errorf("%s %s, %s: spans without a reason: %s", target, name, header, got)
+		}
 	}
-	if got := sent(); !strings.Contains(got, `"name":"GET /check"`) {
-		t.Errorf("no span: %s", got)
-	}
+	const miss, hit, unknown = `{"stringValue":"miss"}`, `{"stringValue":"hit"}`, `{"stringValue":"negative_hit"}`
+	const check, certificate = `"name":"GET /check"`, `"name":"GET /ask"`
+	ask("/check", "shop.acme.example", sampledBy, 200, check, miss, `"name":"store.miss"`, `{"stringValue":"acme"}`)
+	ask("/check", "shop.acme.example", sampledBy, 200, check, hit, `{"stringValue":"acme"}`)
+	ask("/check", "shop.acme.example", strings.ToUpper(sampledBy[:11])+sampledBy[11:], 200, check, hit)
+	ask("/check", "never.asked.example", sampledBy, 403, check, miss)
+	ask("/check", "never.asked.example", sampledBy, 403, check, unknown)
+	ask("/ask?domain=shop.acme.example", "gateway.example", sampledBy, 200, certificate, hit)
+	later := "traceparent: cc" + sampledBy[15:] // of a later version, which may have more fields
+	ask("/check", "shop.acme.example", later+"-00", 200, check, hit)
+	ask("/check", "shop.acme.example", later[:len(later)-1]+"0-01", 200)
+	ask("/nowhere", "shop.acme.example", sampledBy, 404, `"name":"GET"`)
 }

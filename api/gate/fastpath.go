@@ -90,7 +90,7 @@ func (f *headFields) note(name, value []byte) {
 		"X-Forwarded-For", "x-forwarded-for",
 		"X-Forwarded-Proto", "x-forwarded-proto", "X-Real-IP", "X-Real-Ip", "x-real-ip":
 		// resolve and check do not depend on these fields
-	case "Traceparent", "traceparent": // its last digit ends with the sampled bit
+	case "Traceparent", "traceparent":
 		f.sampled = f.sampled || sampled(value)
 	case "X-Forwarded-Host", "x-forwarded-host":
 		if !f.forwards {
@@ -110,7 +110,7 @@ func (f *headFields) note(name, value []byte) {
 // specials are the fields that the library or check acts on, in lower case. note finds their usual spellings, or leaves
 // them to the library.
 var specials = [...]string{"host", "x-forwarded-host", "x-original-url", "authorization", "x-request-id", "connection",
-	"content-length",
+	"content-length", "traceparent",
 	"transfer-encoding", "expect", "trailer", "upgrade"}
 
 func special(name []byte) bool {
@@ -217,13 +217,14 @@ func (c *Conn) takeFastPath(head []byte) (answered bool, err error) {
 	return answered, err
 }
 
-// sampled reports whether the flags at the end of a traceparent have the sampled bit. Other text than a digit counts as
-// sampled: the handler looks closely.
+// sampled reports whether the flags of a traceparent have the sampled bit, whose digit is the 55th byte. Other text than a
+// digit counts as sampled: the handler looks closely.
 func sampled(traceparent []byte) bool {
-	if len(traceparent) == 0 {
+	const flags = len("00-") + 32 + 1 + 16 + len("-0")
+	if len(traceparent) <= flags {
 		return true
 	}
-	switch last := traceparent[len(traceparent)-1]; last {
+	switch traceparent[flags] {
 	case '0', '2', '4', '6', '8', 'a', 'c', 'e':
 		return false
 	}

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -49,10 +51,10 @@ func (o *Options) MayAsk(peer net.Addr) bool {
 	return addr.IsLoopback()
 }
 
-// Live finds the project of a domain, and the secret that signs the tokens of its users; *resolver.Resolver implements
-// it.
+// Live finds the project of a domain, and the secret that signs the tokens of its users, as *resolver.Resolver does.
 type Live interface {
-	Resolve(host []byte, form resolver.Form) (*resolver.Answer, error)
+	// Resolve is for a request, whose trace shows what the cache did.
+	Resolve(ctx *fasthttp.RequestCtx, host []byte, form resolver.Form) (*resolver.Answer, error)
 	TokenSecret(answer *resolver.Answer) ([]byte, error)
 }
 

@@ -112,7 +112,7 @@ func (a *API) answer(ctx *fasthttp.RequestCtx, q *question) (answer *resolver.An
 		return nil, denied, nil
 	}
 	if answer = q.found; answer == nil {
-		answer, err = a.Live.Resolve(domain, resolver.Gateway)
+		answer, err = a.Live.Resolve(ctx, domain, resolver.Gateway)
 	}
 	if err != nil {
 		if errors.As(err, &denied) && denied.Code == catalog.CodeValidation {

@@ -24,18 +24,29 @@ var RefusePeer = &catalog.Error{Code: catalog.CodeForbidden,
 
 var refuseAskMethod = &catalog.Error{Code: web.CodeMethodNotAllowed, Message: "ask takes GET and HEAD"}
 
-// Answer answers a request on a gateway listener. found is the resolver's answer for the domain, nil if the fast path
-// has not asked. pattern is the path of the call, "" if there is no such call.
-func (a *API) Answer(ctx *fasthttp.RequestCtx, found *resolver.Answer) (pattern string, err error) {
+// Pattern returns the path of the call that a request on a gateway listener is for, "" if there is no such call.
+func Pattern(ctx *fasthttp.RequestCtx) string {
 	path := ctx.URI().PathOriginal()
 	rest, isCheck := bytes.CutPrefix(path, []byte(listenerCheckPath))
 	switch {
 	case isCheck && (len(rest) == 0 || rest[0] == '/' || rest[0] == ';'):
-		return listenerCheckPath, a.listenerCheck(ctx, found, rest)
+		return listenerCheckPath
 	case string(path) == AskPath:
-		return AskPath, a.listenerAsk(ctx)
+		return AskPath
 	}
-	return "", web.RefusePath
+	return ""
+}
+
+// Answer answers a request on a gateway listener. pattern is that of the request, and found the resolver's answer for
+// the domain, nil if the fast path has not asked.
+func (a *API) Answer(ctx *fasthttp.RequestCtx, pattern string, found *resolver.Answer) error {
+	switch pattern {
+	case listenerCheckPath:
+		return a.listenerCheck(ctx, found, ctx.URI().PathOriginal()[len(listenerCheckPath):])
+	case AskPath:
+		return a.listenerAsk(ctx)
+	}
+	return web.RefusePath
 }
 
 // listenerCheck answers every method: some gateways ask with that of their client.

@@ -51,7 +51,7 @@ func (a *API) tokenProject(ctx *fasthttp.RequestCtx) (*resolver.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := a.Live.Resolve(domain, resolver.Tokens)
+	answer, err := a.Live.Resolve(ctx, domain, resolver.Tokens)
 	if err == nil && answer.Code != "" {
 		err = web.RefusedCode(answer)
 	}
