@@ -233,10 +233,9 @@ type Stopped struct {
 	Waiting   int // mails
 }
 
-// Oldest returns the id of the oldest mail that waits for an attempt, 0 if none does: without mail of stopped projects,
-// and without the mails that are being tried at this moment. It costs a look at each waiting mail.
-func (m *Mailer) Oldest() (id int64) {
-	for _, b := range m.existing(0) {
+// oldest returns what Counts says of the oldest mail. It costs a look at each waiting mail.
+func oldest(boxes []*outbox) (id int64) {
+	for _, b := range boxes {
 		b.mu.Lock()
 		for _, list := range [][]item{b.later.list, b.ready.list} {
 			for i := range list {

@@ -325,3 +325,43 @@ func stacks() string {
 	b := make([]byte, 1<<20)
 	return string(b[:runtime.Stack(b, true)])
 }
+
+// TestOldestMail: the oldest mail that waits is found in the background, whatever the number of mails and of those who
+// ask.
+func TestOldestMail(t *testing.T) {
+	t.Parallel()
+	k := testrig.NewSink(t)
+	k.Answer(func(int, testrig.Letter) error { return errGreylisted })
+	r := newRig(t, project("acme", k), project("other", k))
+	first := r.send(raw("acme")).LogID
+	r.waits("acme", first, 1)
+	second := r.send(raw("other")).LogID
+	r.waits("other", second, 1)
+	if oldest := r.Counts().Oldest; oldest != 0 {
+		t.Errorf("the oldest mail is %d before anybody has looked: who asks has paid for it", oldest)
+	}
+	until := func(want int64) {
+		t.Helper()
+		testrig.Eventually(t, "the oldest mail is found", func() bool {
+			r.clock.forward(time.Second)
+			return r.Counts().Oldest == want
+		})
+	}
+	until(first)
+	k.Answer(func(_ int, l testrig.Letter) error {
+		if l.From == "hello@acme.example" {
+			return nil
+		}
+		return errGreylisted
+	})
+	until(second)
+	p := project("other", k)
+	p.Project.Status = catalog.StatusSuspended
+	r.declare(p)
+	until(0) // it waits for people, not for its turn
+	r.declare(project("other", k))
+	r.ConfigChanged(0)
+	until(second)
+	k.Answer(nil)
+	until(0)
+}

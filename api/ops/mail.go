@@ -68,7 +68,7 @@ func (o *Server) mailMetrics(gauge func(name, help string,
 			func() float64 { return float64(o.Mail.Counts().Waiting) }),
 		gauge("fingerpost_mail_queue_oldest_seconds",
 			"Age of the oldest mail that waits, without those of stopped projects; 0 if none waits.", func() float64 {
-				if id := o.Mail.Oldest(); id != 0 {
+				if id := o.Mail.Counts().Oldest; id != 0 {
 					return max(0, time.Since(resolver.MailTime(id)).Seconds())
 				}
 				return 0

@@ -60,8 +60,6 @@ type Config interface {
 type Mail interface {
 	Counts() mailer.Counts
 	Stopped() []mailer.Stopped
-	// Oldest is the id of the oldest mail that waits and is not stopped, 0 if there is none.
-	Oldest() int64
 	SecretProblems() []mailer.SecretProblem
 }
 
