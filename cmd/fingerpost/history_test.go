@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +29,6 @@ type nodeHistory struct {
 		Generation    uint64
 		Generations   int
 		Changed, Door string
-		By            []string
 	}
 }
 
@@ -115,6 +115,16 @@ func TestHistory(t *testing.T) {
 	last := len(idle.of("resolve_p50_seconds")) - 1
 	if idle.of("resolve_p50_seconds")[last] != nil || idle.of("cache_hit_ratio")[last] != nil {
 		t.Error("a step without calls has a latency or a hit ratio")
+	}
+	// /status asks for no key, and so names nobody.
+	if got := r.ask(http.MethodPost, "/api/platform/projects", r.keys["write"], `{"name":"Asked"}`, "Content-Type: application/json",
+		"X-Actor: Ada <ada@svc.example>"); got.status != http.StatusCreated {
+		t.Errorf("a write is answered %d %s", got.status, got.body)
+	}
+	r.untilHistory("the write shows", func(h *nodeHistory) bool { return h.Marks[len(h.Marks)-1].Door == "api" })
+	_, document = r.history()
+	if trail := r.get("/api/platform/audit?limit=1").body; strings.Contains(document, "Ada") || !strings.Contains(trail, "Ada") {
+		t.Errorf("the trail says %s, and /status:\n%s", trail, document)
 	}
 	r.halt()
 	r.start()

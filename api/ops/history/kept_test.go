@@ -175,7 +175,6 @@ func TestJSON(t *testing.T) {
 			Time       time.Time
 			Generation uint64
 			Changed    string
-			By         []string
 		}
 	}
 	read := func(c *clock) (d document) {
@@ -192,7 +191,7 @@ func TestJSON(t *testing.T) {
 	}
 	c.calls(1234, time.Microsecond)
 	c.sample.Edges = []history.Edge{{Name: "a \"b\"\n", Lag: time.Second, Ready: true}}
-	c.Note(history.Generation{Number: 4, Time: c.now, By: []string{"Ada </script>"}})
+	c.Note(history.Generation{Number: 4, Time: c.now, Only: "domain.create </script>", By: []string{"Ada"}})
 	c.pass(history.Step)
 	c.pass(2 * history.Step)
 	d := read(c)
@@ -202,7 +201,10 @@ func TestJSON(t *testing.T) {
 	if e := d.Edges[0]; e.Name != "a \"b\"\n" || *e.LagSeconds[0] != 1 || e.LagSeconds[1] != nil || !e.Ready[2] {
 		t.Errorf("edge: %+v", e)
 	}
-	if m := d.Marks[0]; m.Generation != 4 || !m.Time.Equal(c.now.Add(-3*history.Step)) || m.By[0] != "Ada </script>" {
+	if m := d.Marks[0]; m.Generation != 4 || !m.Time.Equal(c.now.Add(-3*history.Step)) || m.Changed != "domain </script> created" {
 		t.Errorf("mark: %+v", m)
+	}
+	if text := string(c.View().AppendJSON(nil)); strings.Contains(text, "Ada") || len(c.View().Marks[0].By) != 1 {
+		t.Errorf("the JSON, which needs no key, names who made a change: %s", text)
 	}
 }

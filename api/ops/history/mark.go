@@ -23,12 +23,14 @@ type Generation struct {
 
 // A Mark is what went live within one step.
 type Mark struct {
-	Time          time.Time // of the last generation
-	Generation    uint64    // the last one
-	Generations   int       // how many
-	Changed, Door string    // in words: "2 projects, 1 domain"
-	By            []string  // at most maxPeople
-	MorePeople    bool
+	Time        time.Time `json:"time"`        // of the last generation
+	Generation  uint64    `json:"generation"`  // the last one
+	Generations int       `json:"generations"` // how many
+	Changed     string    `json:"changed"`     // in words: "2 projects, 1 domain"
+	Door        string    `json:"door"`
+	// By are at most maxPeople. Not in the JSON: /status asks for no key, and other machines may read it.
+	By         []string `json:"-"`
+	MorePeople bool     `json:"-"`
 }
 
 // A mark collects the generations of a step.

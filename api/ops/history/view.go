@@ -78,8 +78,8 @@ func (v *View) Of(name string) []float64 {
 	return nil
 }
 
-// AppendJSON appends the view as a JSON object for the document /status: each list of values is one line, also where
-// the document around it is indented.
+// AppendJSON appends the view as a JSON object for the document /status, without the people of its marks: each list of
+// values is one line, also where the document around it is indented.
 func (v *View) AppendJSON(b []byte) []byte {
 	b = append(b, `{"step": `...)
 	b = strconv.AppendInt(b, int64(Step/time.Second), 10)
@@ -107,21 +107,9 @@ func (v *View) AppendJSON(b []byte) []byte {
 	b = append(b, "],\n    \"marks\": ["...)
 	for i := range v.Marks {
 		b = append(comma(b, i), "\n      "...)
-		b = appendValue(b, markJSON(&v.Marks[i]))
+		b = appendValue(b, &v.Marks[i])
 	}
 	return append(b, "]\n  }"...)
-}
-
-func markJSON(m *Mark) any {
-	return struct {
-		Time        time.Time `json:"time"`
-		Generation  uint64    `json:"generation"`
-		Generations int       `json:"generations"`
-		Changed     string    `json:"changed"`
-		Door        string    `json:"door"`
-		By          []string  `json:"by"`
-		MorePeople  bool      `json:"morePeople,omitempty"`
-	}{m.Time, m.Generation, m.Generations, m.Changed, m.Door, append([]string{}, m.By...), m.MorePeople}
 }
 
 func comma(b []byte, i int) []byte {
