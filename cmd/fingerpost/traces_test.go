@@ -7,7 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +31,7 @@ type span struct {
 		Value struct{ StringValue, IntValue string }
 	}
 	Links   []struct{ TraceID, SpanID string }
+	Status  struct{ Code int }
 	service string
 }
 
@@ -241,5 +247,86 @@ func TestCollectorAway(t *testing.T) {
 	r.halt() // sends the rest
 	if n := len(sink.of(someTrace)); n+dropped < requests {
 		t.Errorf("the collector has %d spans at the end, %d were dropped", n, dropped)
+	}
+}
+
+// TestExemplars: OpenMetrics shows the trace of a sampled request at the bucket of its duration, and other requests have
+// none. Prometheus's own parser reads the whole.
+func TestExemplars(t *testing.T) {
+	t.Parallel()
+	sink := newSpanSink(t)
+	r := idleRig(t, t.TempDir(), nil)
+	r.flags = []string{"--otlp", sink.URL}
+	r.start()
+	r.get(resolvePath + "shop.acme.example")
+	r.get(resolvePath+"shop.acme.example", someParent)
+	r.get("/api/platform/projects", strings.TrimSuffix(someParent, "1")+"0")
+	scrape := func(accept string) (text, kind string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.ops+"/metrics", nil)
+		must(t, err)
+		req.Header.Set("Accept", accept)
+		res, err := r.client.Do(req)
+		must(t, err)
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		must(t, err)
+		return string(body), res.Header.Get("Content-Type")
+	}
+	if text, _ := scrape("text/plain"); strings.Contains(text, someTrace) {
+		t.Error("the older format has an exemplar, which its parsers refuse")
+	}
+	text, kind := scrape("application/openmetrics-text; version=1.0.0")
+	if !strings.HasPrefix(kind, "application/openmetrics-text") || !strings.HasSuffix(text, "\n# EOF\n") {
+		t.Fatalf("%s, which ends with %q", kind, text[max(0, len(text)-100):])
+	}
+	sample := regexp.MustCompile(`^fingerpost_http_request_duration_seconds_bucket\{(.*)\} \d+ # ` +
+		`\{trace_id="([0-9a-f]{32})"\} (\S+) \S+$`)
+	bound := regexp.MustCompile(`,?le="([^"]+)"`)
+	exemplars := 0
+	for line := range strings.Lines(text) {
+		_, exemplar, has := strings.Cut(line, " # ")
+		if !has {
+			continue
+		}
+		exemplars++
+		m := sample.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if m == nil || m[2] != someTrace || !strings.Contains(m[1], `route="`+strings.TrimSuffix(resolvePath, "?domain=")+`"`) {
+			t.Errorf("the exemplar %s of %q", exemplar, line)
+			continue
+		}
+		least, most := 0.0, bound.FindStringSubmatch(m[1])[1]
+		for before := range strings.Lines(text) { // the bucket below
+			if at := bound.FindStringSubmatch(before); at != nil && bound.ReplaceAllString(before[:strings.Index(before, "}")], "") ==
+				bound.ReplaceAllString(line[:strings.Index(line, "}")], "") {
+				if at[1] == most {
+					break
+				}
+				least, _ = strconv.ParseFloat(at[1], 64)
+			}
+		}
+		took, err := strconv.ParseFloat(m[3], 64)
+		if end, _ := strconv.ParseFloat(most, 64); err != nil || took <= least || took > end {
+			t.Errorf("%s s is not in the bucket from %v to %s", m[3], least, most)
+		}
+	}
+	if exemplars != 1 {
+		t.Errorf("%d exemplars", exemplars)
+	}
+	// promtool reads OpenMetrics for a backfill alone, which wants a time of each sample.
+	var timed strings.Builder
+	for line := range strings.Lines(text) {
+		if at := strings.Index(line+" # ", " # "); !strings.HasPrefix(line, "#") {
+			at = min(at, len(line)-1)
+			line = line[:at] + " 1700000000" + line[at:]
+		}
+		timed.WriteString(line)
+	}
+	file := filepath.Join(t.TempDir(), "metrics")
+	must(t, os.WriteFile(file, []byte(timed.String()), 0o644))
+	out, err := exec.CommandContext(t.Context(), testrig.Need(t, "promtool")[0], "tsdb", "create-blocks-from", "openmetrics",
+		file, t.TempDir()).CombinedOutput()
+	if err != nil {
+		t.Errorf("promtool: %v\n%s", err, out)
 	}
 }

@@ -1,6 +1,7 @@
 package testrig
 
 import (
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"io"
@@ -20,6 +21,8 @@ import (
 // "later" (450) of any domain. What it does otherwise, a test says with Set, also while it runs. It is safe for
 // concurrent use.
 type Sink struct {
+	TLS *tls.Config // it offers STARTTLS; nil: it does not. Set it before Up
+
 	mu       sync.Mutex // guards what follows
 	rules    SinkRules
 	counts   SinkCounts
@@ -98,7 +101,7 @@ func (s *Sink) Up() error {
 		return &session{Sink: s, conn: c, in: s.rules.Password == "" || s.rules.Open}, nil
 	}))
 	server.Domain, server.AllowInsecureAuth, server.MaxMessageBytes = "sink.example", true, 4<<20
-	server.ReadTimeout, server.WriteTimeout = Patience, Patience
+	server.ReadTimeout, server.WriteTimeout, server.TLSConfig = Patience, Patience, s.TLS
 	server.ErrorLog = log.New(io.Discard, "", 0)
 	serving := make(chan struct{})
 	s.addr, s.server, s.listener, s.serving = l.Addr().String(), server, l, serving
