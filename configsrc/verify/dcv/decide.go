@@ -34,7 +34,8 @@ func Decide(st State, s Subject, p Policy, f Facts, now time.Time) (State, Decis
 	return st, d
 }
 
-// Settle returns the state after the write that a Decision asked for has ended.
+// Settle returns the state after the write that a Decision asked for has ended. After a start of the process call Follow
+// and then Settle without "written": a write that a crash interrupted is known from the files.
 func Settle(st State, written bool, now time.Time) State {
 	value := st.Ownership.Writing
 	st.Ownership.Writing = ""

@@ -3,9 +3,11 @@
 // point here, does its certificate work.
 //
 // Everything here is a function of values. Ways lists the records that prove a subject; Decide takes a state, the facts
-// of one check and the time, and returns the next state with what should be written; Show makes of them what people and
-// programs see, with hints. The rule that carries the package: only a definite answer moves a state. Time-outs, SERVFAIL
-// and servers that are not responsible are shown, and change nothing.
+// of one check and the time, and returns the next state with what should be written; Settle and Follow take in how the
+// write ended and what people have written; Show makes of them what people and programs see, with hints.
+//
+// Two rules carry the package. Only a definite answer moves a state: time-outs, SERVFAIL and servers that are not
+// responsible are shown, and change nothing. And people win: the service takes back only what it wrote itself.
 //
 // Package authdns asks and fills in Facts, package verify keeps states and calls both. dcv itself asks nobody, keeps
 // nothing and has no clock. The rules follow the IETF draft on domain control validation

@@ -227,7 +227,7 @@ func negativeCached(s *sight) (message, line string) {
 	if with == 0 || without > 0 || w.proves(z.Resolver.Values) {
 		return "", ""
 	}
-	return fmt.Sprintf("The record is in place. A resolver remembers that it was missing, until %s; nothing is left to do.",
+	return fmt.Sprintf("The record is in place. A resolver remembers its absence until %s; nothing is left to do.",
 		z.NegativeUntil.UTC().Format(time.RFC3339)), w.line()
 }
 

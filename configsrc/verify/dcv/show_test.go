@@ -114,13 +114,13 @@ func TestFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{
-		`{"server":"ns1.acme.example","values":["token=472jyvfzitf2yjjkzwbfndvlst expiry=never","v=spf1 -all"],"error":null,"at":"2026-11-27T09:00:00Z"}`,
-		`{"server":"ns2.acme.example","values":["v=spf1 -all"],"error":null,"at":"2026-11-27T09:00:00Z"}`,
-		`{"server":"ns3.acme.example","values":[],"error":"time-out","at":"2026-11-27T09:00:00Z"}`,
-		`"found":[{"server":"","values":[],"error":"no servers","at":"2026-11-27T09:00:00Z"}]`,
+		`{"server":"ns1.acme.example","values":["token=472jyvfzitf2yjjkzwbfndvlst expiry=never","v=spf1 -all"],"error":null,"at":"2026-11-27T09:00:00.000000"}`,
+		`{"server":"ns2.acme.example","values":["v=spf1 -all"],"error":null,"at":"2026-11-27T09:00:00.000000"}`,
+		`{"server":"ns3.acme.example","values":[],"error":"time-out","at":"2026-11-27T09:00:00.000000"}`,
+		`"found":[{"server":"","values":[],"error":"no servers","at":"2026-11-27T09:00:00.000000"}]`,
 		`"value":"edge.example.net","alternative":false,"found":[{"server":"ns1.acme.example","values":["edge.example.net"],"error":null`,
-		`"ownership":{"state":"pending","since":"2026-11-27T09:00:00Z","spreading":true,"misses":0}`,
-		`"addresses":["203.0.113.4"]`, `"hints":[]`, `"nextCheckAt":"2026-11-27T09:00:30Z"`,
+		`"ownership":{"state":"pending","since":"2026-11-27T09:00:00.000000","spreading":true,"misses":0}`,
+		`"addresses":["203.0.113.4"]`, `"hints":[]`, `"nextCheckAt":"2026-11-27T09:00:30.000000"`,
 		`"certificate":{"state":"unknown","since":null,"issuer":null,"expiresAt":null}`,
 	} {
 		if !strings.Contains(string(b), part) {
