@@ -35,7 +35,8 @@ var (
 
 func newChecker(t testing.TB, n *faultdns.Net, change func(*authdns.Options)) *authdns.Checker {
 	t.Helper()
-	o := authdns.Options{Resolver: n.Resolver(), DNSPort: n.Port, Allow: loopback, Rate: 100_000}
+	o := authdns.Options{Resolver: n.Resolver(), DNSPort: n.Port, Allow: loopback, Rate: 100_000,
+		Limit: testrig.Patience, CheckLimit: testrig.Patience} // the limits of slow servers are for tests of these
 	if change != nil {
 		change(&o)
 	}
@@ -92,15 +93,34 @@ func TestFaults(t *testing.T) {
 			n := faultdns.New(t)
 			n.Zone("acme.example", record, "127.0.0.3", "127.0.0.4")
 			n.Fault("127.0.0.4", "", fault)
-			facts := check(t, newChecker(t, n, nil), dcv.Policy{}, exact)
-			if got, want := says(facts.Proofs[0]), "ns3="+found+" ns4="+want; got != want {
-				t.Errorf("%q, not %q", got, want)
+			c := newChecker(t, n, func(o *authdns.Options) { o.Limit = limitOf(want) })
+			got, want := "", "ns3="+found+" ns4="+want
+			ask := func() bool {
+				before := len(n.Asked("127.0.0.4"))
+				got = says(check(t, c, dcv.Policy{}, exact).Proofs[0])
+				if asked := n.Asked("127.0.0.4")[before:]; count(asked, "TXT "+challenge) > 4 {
+					t.Errorf("asked %v", asked)
+				}
+				return got == want
 			}
-			if asked := n.Asked("127.0.0.4"); count(asked, "TXT "+challenge) > 4 {
-				t.Errorf("asked %v", asked)
+			if ask() {
+				return
 			}
+			if limitOf(want) > 0 {
+				t.Fatalf("%q, not %q", got, want)
+			}
+			testrig.Eventually(t, "a good server answers within its limit, and there is "+want, ask)
 		})
 	}
+}
+
+// limitOf is the limit of questions in tests of a fault: the usual one where a server is waited for, which a good server
+// on a busy machine may miss, and a long one elsewhere.
+func limitOf(want string) time.Duration {
+	if strings.HasSuffix(want, dcv.TimedOut) || strings.HasSuffix(want, "wrong id") {
+		return 0
+	}
+	return testrig.Patience
 }
 
 func count(list []string, what string) (n int) {

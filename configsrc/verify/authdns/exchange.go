@@ -17,6 +17,14 @@ import (
 // maxStrays is the number of datagrams to other questions after which a server is given up.
 const maxStrays = 100
 
+const nameTooLong = "the name is too long"
+
+// fits reports whether DNS has room for a name, with its trailing dot.
+func fits(name string) bool {
+	_, ok := dns.IsDomainName(name)
+	return ok && len(name) <= 254
+}
+
 // turn waits until one more question may be asked. The caller calls the function when the answer has come.
 func (c *Checker) turn(ctx context.Context) (func(), error) {
 	select {
@@ -35,8 +43,8 @@ func (c *Checker) turn(ctx context.Context) (func(), error) {
 func (c *Checker) exchange(ctx context.Context, at netip.AddrPort, q question, zone string, edns bool) reply {
 	id := dns.Id()
 	packet, err := q.message(id, edns)
-	if err != nil {
-		return reply{err: "the name is too long"}
+	if err != nil || !fits(q.name) { // the library sends longer names, too
+		return reply{err: nameTooLong}
 	}
 	done, err := c.turn(ctx)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/verify/authdns"
 	"fingerpost/configsrc/verify/authdns/faultdns"
 	"fingerpost/configsrc/verify/dcv"
@@ -171,9 +172,13 @@ func TestTLS(t *testing.T) {
 			n := faultdns.New(t)
 			n.Zone("acme.example", "shop A 127.0.0.9", "127.0.0.3")
 			port := listen(t, "127.0.0.9", 0, row.serve)
-			c := newChecker(t, n, func(o *authdns.Options) { o.TLSPort, o.Roots = port, known.pool() })
+			c := newChecker(t, n, func(o *authdns.Options) { o.TLSPort, o.Roots, o.Limit = port, known.pool(), limitOf(row.want.err) })
 			policy := dcv.Policy{Prefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.8/29")}}
-			got := check(t, c, policy).TLS
+			var got dcv.TLS
+			testrig.Eventually(t, "name servers answer within the limit", func() bool {
+				got = check(t, c, policy).TLS
+				return len(got.Tried) > 0
+			})
 			if !strings.HasPrefix(got.Error, row.want.err) || row.want.err == "" && got.Error != "" ||
 				got.Connected != row.want.connected || got.Refused != row.want.refused || len(got.Tried) != 1 {
 				t.Errorf("%+v", got)

@@ -48,8 +48,8 @@ type server struct {
 
 // ask asks the servers of a name's zone and returns the zone with the replies. The last result says why there is none.
 func (s *session) ask(q question) (zone, []reply, string) {
-	if _, ok := dns.IsDomainName(q.name); !ok || len(q.name) > 254 {
-		return zone{}, nil, "the name is too long"
+	if !fits(q.name) {
+		return zone{}, nil, nameTooLong
 	}
 	z, word := s.nearest(q.name)
 	for word == "" { // each turn goes down
@@ -172,7 +172,7 @@ func (s *session) exchangeTwice(server string, at []netip.AddrPort, q question, 
 
 func worthAnother(word string) bool {
 	switch word {
-	case dcv.TimedOut, "malformed", "wrong id", "hung up", "FORMERR":
+	case dcv.TimedOut, "malformed", "wrong id", "hung up", "FORMERR", "NOTIMP":
 		return true
 	}
 	return false
