@@ -111,6 +111,9 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 	if o.Cluster != nil {
 		all = append(all, clusterMetrics{o.Cluster})
 	}
+	if o.Readings.Domains != nil {
+		all = append(all, domainMetrics{o.Readings.Domains})
+	}
 	for _, c := range all {
 		if err := registry.Register(c); err != nil {
 			return nil, err

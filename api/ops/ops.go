@@ -193,6 +193,7 @@ type statusDocument struct {
 	Mail          *mailStatus      `json:"mail,omitempty"`
 	Audit         auditStatus      `json:"audit"`
 	Cluster       any              `json:"cluster,omitempty"`
+	Verification  any              `json:"verification,omitempty"`
 	Secrets       []secretStatus   `json:"secrets"` // problems of secrets that were needed; at most maxSecretProblems
 }
 
@@ -239,6 +240,9 @@ func (o *Server) status(w http.ResponseWriter, _ *http.Request) {
 	}
 	if o.Cluster != nil {
 		status.Cluster = o.Cluster.Status()
+	}
+	if o.Readings.Domains != nil {
+		status.Verification = o.Readings.Domains.Status()
 	}
 	status.Audit = o.auditStatus()
 	status.Secrets = o.secretStatus()

@@ -14,6 +14,7 @@ const (
 	groupListen  = "Listen"
 	groupConsole = "Console"
 	groupMail    = "Mail"
+	groupDomains = "Domains"
 	groupGit     = "Git"
 	groupCluster = "Cluster"
 	groupLimits  = "Limits"

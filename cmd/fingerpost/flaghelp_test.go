@@ -37,7 +37,7 @@ func TestFlagHelp(t *testing.T) {
 	}
 	help := serve.UsageString()
 	at := -1
-	for _, group := range []string{"Files", "Listen", "Console", "Mail", "Git", "Cluster", "Limits", "Logs"} {
+	for _, group := range []string{"Files", "Listen", "Console", "Mail", "Domains", "Git", "Cluster", "Limits", "Logs"} {
 		next := strings.Index(help, "\n"+group+":\n")
 		if next <= at {
 			t.Errorf("the group %s is not in its place in\n%s", group, help)

@@ -28,6 +28,7 @@ type serveFlags struct {
 	cacheSize, storeCache, maxDelete string
 	mailRetention, mailSink          string
 	sealKey, logFormat, otlp         string
+	dns                              dnsFlags
 }
 
 // add adds all flags, in groups after the given ones.
@@ -37,12 +38,13 @@ func (f *serveFlags) add(cmd *cobra.Command, before ...string) {
 	inGroup(fl, groupListen, f.addListen)
 	inGroup(fl, groupConsole, f.addConsole)
 	inGroup(fl, groupMail, f.addMail)
+	inGroup(fl, groupDomains, f.dns.add)
 	inGroup(fl, groupGit, f.addGit)
 	inGroup(fl, groupCluster, f.addCluster)
 	inGroup(fl, groupLimits, f.addLimits)
 	inGroup(fl, groupLogs, f.addLogs)
-	helpInGroups(cmd, append(before, groupFiles, groupListen, groupConsole, groupMail, groupGit, groupCluster, groupLimits,
-		groupLogs)...)
+	helpInGroups(cmd, append(before, groupFiles, groupListen, groupConsole, groupMail, groupDomains, groupGit,
+		groupCluster, groupLimits, groupLogs)...)
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"},
 		cobra.ShellCompDirectiveNoFileComp))
 }
@@ -132,6 +134,9 @@ func (f *serveFlags) parse(t terminal) (err error) {
 		return err
 	}
 	if err := f.parseMail(); err != nil {
+		return err
+	}
+	if f.DNS, err = f.dns.parse(); err != nil {
 		return err
 	}
 	if err := usageAll(f.CheckGit()); err != nil {

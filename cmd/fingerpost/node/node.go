@@ -18,6 +18,7 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/proposals"
+	"fingerpost/configsrc/verify"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -31,6 +32,7 @@ type service struct {
 	proposals *proposals.Set // nil: none
 	resolver  *resolver.Resolver
 	mail      *mailService // nil until the store is open
+	verify    *verify.Service
 	cluster   *clusterNode // nil: none
 	api       *api.Server
 	listeners []boundListener
@@ -95,6 +97,7 @@ func Run(ctx context.Context, o Options) error {
 	} else {
 		n.becomeWhole()
 	}
+	verifying := n.runVerification(ctx)
 	keeping := n.run(func() error { n.api.KeepKeyUses(ctx); return nil })
 	clustered := n.run(func() error { return n.cluster.run(ctx) })
 	tracing := n.runTraces()
@@ -106,6 +109,7 @@ func Run(ctx context.Context, o Options) error {
 	<-running
 	<-auditing
 	<-keeping
+	<-verifying
 	<-clustered
 	return err
 }

@@ -32,7 +32,8 @@ type opening struct {
 func (n *service) open(ctx context.Context) error {
 	o := &opening{service: n, made: make(chan struct{})}
 	for _, step := range []func(ctx context.Context) error{
-		o.readKeys, o.bind, o.openStore, o.openCluster, o.openGit, o.openSource, o.openMail, o.openServers,
+		o.readKeys, o.bind, o.openStore, o.openCluster, o.openGit, o.openSource, o.openMail, o.openVerification,
+		o.openServers,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -140,8 +141,9 @@ func (o *opening) apiOptions() (api.Options, error) {
 	conns, _ := MaxConns()
 	options := api.Options{
 		Resolver: o.resolver,
-		Config:   api.Config{Files: o.source, Explainer: o.source, Plan: planFiles, Hook: hook},
-		Mail:     o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
+		Config: api.Config{Files: o.source, Explainer: o.source, Plan: planFiles, Hook: hook,
+			Verifier: verification{o.verify}},
+		Mail: o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
 		Limits: api.Limits{Conns: conns}, Console: o.consoleOptions(), Docs: o.o.Build.Docs, Trace: o.o.Trace,
@@ -178,6 +180,9 @@ func (o *opening) opsOptions() ops.Options {
 		Readings: ops.Readings{DiskFree: func() float64 { return freeShare(o.o.Files.Data) }}}
 	if o.tls != nil {
 		options.Readings.CertificateEnd = o.certificateEnd
+	}
+	if o.checksDomains() {
+		options.Readings.Domains = verification{o.verify}
 	}
 	if o.o.Trace != nil {
 		options.Readings.SpansDropped = o.o.Trace.Dropped

@@ -26,16 +26,14 @@ type Options struct {
 	Git     Git
 	Cluster Cluster
 	Limits  Limits
+	DNS     DNS
 	Log
+	Progress
 
 	Build Build
 	Out   io.Writer // gets what was loaded, and the addresses, once the node serves
 	// Terminal says that Out is one, so that only the person in front of it reads a sign-in link.
 	Terminal bool
-	// Loading is called when the first load begins, and its result when it has ended.
-	Loading func() (end func())
-	// OnProgress is called with how many files a load has read, of how many.
-	OnProgress func(done, total int)
 	// ServerCommand makes the command of the built-in NATS server's process. Needed with Cluster.Listen.
 	ServerCommand func() *exec.Cmd
 	Disk          atomicfile.Disk // writes the config folder; nil: the operating system's
@@ -52,6 +50,14 @@ type Log struct {
 	Logger           *slog.Logger
 	AccessLogResolve bool
 	Trace            *trace.Exporter // nil: nothing is traced
+}
+
+// Progress shows how far a load is.
+type Progress struct {
+	// Loading is called when the first load begins, and its result when it has ended.
+	Loading func() (end func())
+	// OnProgress is called with how many files a load has read, of how many.
+	OnProgress func(done, total int)
 }
 
 // A Build is which program runs, and its documents.
@@ -89,6 +95,12 @@ type Mail struct {
 	Queue           int
 	QueuePerProject int
 	Keep            bool // keep every mail instead of sending it
+}
+
+// DNS says how the domains of customers are looked up.
+type DNS struct {
+	Resolver netip.AddrPort // looks up the names of servers; the zero value: the system's
+	Allow    []netip.Prefix // private networks whose addresses are asked
 }
 
 // Git says how API writes become commits.

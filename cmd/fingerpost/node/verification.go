@@ -1,0 +1,89 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fingerpost/api/platform"
+	"fingerpost/api/web"
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/verify"
+	"fingerpost/configsrc/verify/authdns"
+	"fingerpost/resolver/catalog"
+)
+
+// checksDomains reports whether the node checks domains: it writes what it finds into the files.
+func (n *service) checksDomains() bool { return !n.cluster.isEdge() && !n.o.Files.ReadOnly }
+
+// openVerification makes the checks of domains. On a node that makes none it shows what the files say.
+func (o *opening) openVerification(context.Context) (err error) {
+	options := verify.Options{Domains: verify.Live{Resolver: o.resolver}, Changes: verify.NewFeed(o.resolver),
+		Ledger: o.resolver, Trail: o.resolver, Logger: o.o.Logger}
+	if o.checksDomains() {
+		mayWrite := func() error { return nil }
+		if o.cluster.isAuthority() {
+			mayWrite = o.cluster.authority.MayWrite
+		}
+		options.Writer = domainWriter{o.source, o.resolver, mayWrite}
+		dns := authdns.Options{Allow: o.o.DNS.Allow}
+		if o.o.DNS.Resolver.IsValid() {
+			dns.Resolver = o.o.DNS.Resolver.String()
+		}
+		options.Checker, err = authdns.New(dns)
+	}
+	o.verify = verify.New(options)
+	return err
+}
+
+// runVerification checks domains until ctx ends.
+func (n *service) runVerification(ctx context.Context) (ended chan struct{}) {
+	return n.run(func() error {
+		if n.checksDomains() {
+			n.verify.Run(ctx)
+		}
+		return nil
+	})
+}
+
+// A domainWriter writes what checks have found into the files.
+type domainWriter struct {
+	source   *configsrc.Source
+	store    web.Store
+	mayWrite func() error
+}
+
+// SetVerified implements verify.Writer.
+func (w domainWriter) SetVerified(ctx context.Context, d verify.Domain, value, reason string) error {
+	switch {
+	case !w.store.Writable():
+		return &catalog.Error{Code: catalog.CodeUnavailable, Message: "the store has failed; writes wait until it is back"}
+	case !w.store.Auditable():
+		return catalog.ErrUnaudited
+	}
+	if err := w.mayWrite(); err != nil {
+		return err
+	}
+	err := w.source.SetVerified(ctx, d.Project, d.Name, d.Verified, value, reason)
+	e := (*catalog.Error)(nil)
+	if errors.As(err, &e) && (e.Code == catalog.CodeConflict || e.Code == catalog.CodeNotFound) {
+		return fmt.Errorf("%w: %w", verify.ErrOvertaken, err)
+	}
+	return err
+}
+
+// verification is what the rest of the node sees of the checks.
+type verification struct{ *verify.Service }
+
+// Status implements ops.Domains.
+func (v verification) Status() any {
+	if st := v.Service.Status(); st != nil {
+		return st
+	}
+	return nil
+}
+
+// Each implements platform.Verifier.
+func (v verification) Each(yield func(platform.Standing) bool) error {
+	return v.Service.Each(func(s verify.Standing) bool { return yield(platform.Standing(s)) })
+}
