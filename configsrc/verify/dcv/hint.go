@@ -37,13 +37,15 @@ type sight struct {
 	facts   *Facts // of the latest check
 	ways    []Way
 	tooLong []Way
-	proven  bool // or trusted: nothing needs to be set as a proof
+	own     map[string]Scope // the subject's tokens
+	proven  bool             // or trusted: nothing needs to be set as a proof
 }
 
 // hints returns what is wrong with a subject, of which st is known.
 func hints(st *State, p Policy) []Hint {
 	s := &sight{st: st, policy: p, facts: &st.Last}
 	s.ways, s.tooLong = allWays(st.Subject, p)
+	s.own = ownTokens(st.Subject, slices.Concat(s.tooLong, s.ways))
 	v, _, _ := judge(s.ways, s.facts.Proofs)
 	s.proven = v == hit || st.Ownership.State == Trusted || st.Ownership.State == Proven
 	found := []Hint{}
@@ -139,60 +141,58 @@ func quotedTwice(s *sight) (message, line string) {
 }
 
 func wrongLabel(s *sight) (message, line string) {
-	if s.proven || len(s.ways) == 0 {
+	w, token := s.strayToken(func(token string) bool { return s.own[token] != "" })
+	if w == nil {
 		return "", ""
 	}
+	return fmt.Sprintf("The record at %s has a token of the scope %q, which has its own label.", w.Name, s.own[token]),
+		s.recordLine()
+}
+
+func otherToken(s *sight) (message, line string) {
+	w, _ := s.strayToken(func(token string) bool { return s.own[token] == "" && isToken(token) })
+	if w == nil {
+		return s.otherCNAME()
+	}
+	return fmt.Sprintf("The record at %s has a token of another project, or of a name or project that is gone.", w.Name),
+		w.line()
+}
+
+// strayToken returns a TXT way that servers answer with a token of a kind that does not prove it, unless there is a proof.
+func (s *sight) strayToken(is func(token string) bool) (way *Way, stray string) {
+	if s.proven {
+		return nil, ""
+	}
 	s.txtValues(func(w *Way, value string) bool {
-		for token, scope := range s.tokens() {
-			if token != w.Token && ProvesTXT(value, token) {
-				message = fmt.Sprintf("The record at %s has a token of the scope %q, which has a label of its own.",
-					w.Name, scope)
-				line = s.recordLine()
+		for _, field := range fields(value) {
+			if token, ok := strings.CutPrefix(field, "token="); ok && token != w.Token && is(token) {
+				way, stray = w, token
 				return true
 			}
 		}
 		return false
 	})
-	return message, line
+	return way, stray
 }
 
-// tokens returns the tokens of the subject's name and of the domains above it, each with its scope.
-func (s *sight) tokens() map[string]Scope {
-	name := strings.TrimPrefix(s.st.Subject.Name, "*.")
+// ownTokens returns the tokens of the subject's name and of the domains above it, each with its scope.
+func ownTokens(s Subject, ways []Way) map[string]Scope {
+	name := strings.TrimPrefix(s.Name, "*.")
 	tokens := map[string]Scope{}
 	for _, scope := range []Scope{ScopeExact, ScopeWildcard} {
-		tokens[Token(s.st.Subject.Project, scope, name)] = scope
+		tokens[Token(s.Project, scope, name)] = scope
 	}
-	for _, w := range slices.Concat(s.tooLong, s.ways) {
+	for _, w := range ways {
 		tokens[w.Token] = w.Scope
 	}
 	return tokens
 }
 
-func otherToken(s *sight) (message, line string) {
+// otherCNAME looks for a CNAME to a target with another token.
+func (s *sight) otherCNAME() (message, line string) {
 	if s.proven {
 		return "", ""
 	}
-	s.txtValues(func(w *Way, value string) bool {
-		for _, field := range fields(value) {
-			token, ok := strings.CutPrefix(field, "token=")
-			if _, own := s.tokens()[token]; ok && isToken(token) && !own {
-				message = fmt.Sprintf("The record at %s has a token of another project, or of a name or project that is gone.",
-					w.Name)
-				line = w.line()
-				return true
-			}
-		}
-		return false
-	})
-	if message == "" {
-		return s.otherCNAME()
-	}
-	return message, line
-}
-
-// otherCNAME looks for a CNAME to a target with another token.
-func (s *sight) otherCNAME() (message, line string) {
 	for i := range s.ways {
 		w := &s.ways[i]
 		f := find(s.facts.Proofs, w.Type, w.Name)

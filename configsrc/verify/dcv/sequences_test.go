@@ -42,7 +42,7 @@ func TestSequences(t *testing.T) {
 	}
 	for _, what := range []string{"hit", "miss", "undecided", "write day", "write lost", "note failing", "note proven",
 		"note lost", "refused", "killed"} {
-		if fired[what] < sequences/10 {
+		if fired[what] < sequences/20 {
 			t.Errorf("%q happened %d times: the sequences are too tame", what, fired[what])
 		}
 	}
@@ -83,6 +83,9 @@ func (s *sequence) step() {
 	s.axes(&f, before)
 	if d.Write != "" {
 		s.write(d.Write)
+	}
+	if s.rand.IntN(10) == 0 {
+		s.shown()
 	}
 	if next := s.state.NextAt.Sub(s.now); next < time.Second || next > 27*time.Hour {
 		s.bad("next check after %v", next)
@@ -208,6 +211,16 @@ func (s *sequence) axes(f *dcv.Facts, before dcv.State) {
 	here := s.state.Pointing.State == dcv.Here || s.state.Pointing.State == ""
 	if !f.TLS.Connected && !f.TLS.Refused && here && was != is {
 		s.bad("the certificate moved from %s to %s", was, is)
+	}
+}
+
+// shown checks that what is shown is what is known.
+func (s *sequence) shown() {
+	v, o := dcv.Show(s.subject, s.state, s.policy), s.state.Ownership
+	ready := (o.State == dcv.Trusted || o.State == dcv.Proven) && s.state.Pointing.State == dcv.Here &&
+		s.state.Certificate.State == dcv.Good
+	if v.Ownership.State != o.State || v.Ready != ready || v.CheckedAt == nil || v.NextCheckAt == nil || len(v.Records) < 2 {
+		s.bad("shown as %+v", v)
 	}
 }
 
