@@ -246,6 +246,21 @@ func TestCheckLimit(t *testing.T) {
 	}
 }
 
+// TestPort53: without options but the resolver's address and its network, servers are asked at port 53.
+func TestPort53(t *testing.T) {
+	testrig.NeedRoot(t)
+	t.Parallel()
+	n := faultdns.New53(t)
+	n.Zone("acme.example", record, "127.0.0.3")
+	c, err := authdns.New(authdns.Options{Resolver: faultdns.ResolverAddr, Allow: loopback})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testrig.Eventually(t, "servers answer within the limit", func() bool {
+		return says(check(t, c, dcv.Policy{}, exact).Proofs[0]) == "ns3=token="+token+" expiry=never/"
+	})
+}
+
 // TestOptions: addresses of resolvers.
 func TestOptions(t *testing.T) {
 	t.Parallel()

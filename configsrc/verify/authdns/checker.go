@@ -78,7 +78,8 @@ func (c *Checker) Check(
 	limited, cancel := context.WithTimeout(ctx, c.o.CheckLimit)
 	defer cancel()
 	s := &session{Checker: c, ctx: limited, resolvers: c.resolverAddresses(), zones: map[string]zone{},
-		within: map[string]string{}, inner: map[string]bool{}, found: map[string]addresses{}, silent: map[string]string{}}
+		within: map[string]string{}, inner: map[string]bool{}, lost: map[string]string{}, found: map[string]addresses{},
+		silent: map[string]string{}}
 	facts := dcv.Facts{At: time.Now()}
 	if !dcv.NeedsProof(subject, policy) {
 		ways = nil

@@ -25,11 +25,13 @@ type session struct {
 	ctx       context.Context
 	resolvers []netip.AddrPort
 
-	mu     sync.Mutex // guards the fields below; several servers are asked at once
-	asked  int
 	zones  map[string]zone
 	within map[string]string // names → the apex that a server has confirmed
 	inner  map[string]bool   // names for which the resolver was asked for a zone
+	lost   map[string]string // public suffixes → why the resolver gave no zone to begin at
+
+	mu     sync.Mutex // guards the fields below; several servers are asked at once
+	asked  int
 	found  map[string]addresses
 	silent map[string]string // the error of a server that is asked no more
 }
@@ -115,14 +117,11 @@ func (s *session) hiddenCut(z zone, q question, replies []reply) (reply, bool) {
 	if replies[i].target != "" { // which is the answer to every question, and does not stand at an apex
 		name = parent(name)
 	}
-	s.mu.Lock()
-	confirmed := s.within[name] == z.apex
-	for at := name; at != z.apex && at != "."; at = parent(at) {
-		s.within[at] = z.apex
-	}
-	s.mu.Unlock()
-	if confirmed || name == z.apex || !dns.IsSubDomain(z.apex, name) {
+	if name == z.apex || !dns.IsSubDomain(z.apex, name) || s.within[name] == z.apex {
 		return reply{}, false
+	}
+	for at := name; at != z.apex; at = parent(at) {
+		s.within[at] = z.apex
 	}
 	to := slices.IndexFunc(z.servers, func(to server) bool { return plain(to.host) == replies[i].server })
 	r := s.askServer(z, z.servers[to], question{name: name, kind: dns.TypeSOA})

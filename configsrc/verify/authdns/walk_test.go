@@ -101,6 +101,9 @@ func TestNoResolver(t *testing.T) {
 		if want := "edge.example.net: the resolver: " + word; facts.Pointing.TargetError != want {
 			t.Errorf("%q, not %q", facts.Pointing.TargetError, want)
 		}
+		if asked := n.Asked(faultdns.ResolverAddr); len(asked) > 40 {
+			t.Errorf("%d questions to a resolver that does not answer", len(asked))
+		}
 	}
 }
 

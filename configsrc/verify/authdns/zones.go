@@ -23,26 +23,16 @@ const maxClimb = 6
 
 // nearest returns the deepest zone that is known to have the name. Where none is known, the walk begins.
 func (s *session) nearest(name string) (zone, string) {
-	s.mu.Lock()
 	for at := name; at != "."; at = parent(at) {
 		if z, ok := s.zones[at]; ok {
-			s.mu.Unlock()
 			return z, ""
 		}
 	}
-	s.mu.Unlock()
 	z, word := s.start(name)
 	if word == "" {
-		s.learn(z)
+		s.zones[z.apex] = z
 	}
 	return z, word
-}
-
-// learn keeps a zone for further questions of the check.
-func (s *session) learn(z zone) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.zones[z.apex] = z
 }
 
 // start returns the zone of the name's public suffix, or, if the resolver knows none, the zone of the name.
@@ -55,9 +45,14 @@ func (s *session) start(name string) (zone, string) {
 	if ok {
 		return z, ""
 	}
+	if word := s.lost[suffix]; word != "" {
+		return zone{}, word
+	}
 	z, word := s.enclosing(suffix)
 	if word != "" {
-		return s.enclosing(name)
+		z, word = s.enclosing(name)
+		s.lost[suffix] = word
+		return z, word
 	}
 	z.public = true
 	s.cached.Lock()
@@ -101,7 +96,7 @@ func (s *session) below(z zone, r reply) (zone, string) {
 	}
 	sub, word := newZone(r.cut, hosts, r.glue)
 	if word == "" {
-		s.learn(sub)
+		s.zones[sub.apex] = sub
 	}
 	return sub, word
 }
@@ -116,18 +111,15 @@ func (s *session) innerZone(z zone, name string, replies []reply) (zone, bool) {
 	for at := name; at != z.apex && at != "."; at = parent(at) {
 		child = at
 	}
-	s.mu.Lock()
-	tried := s.inner[child]
-	s.inner[child] = true
-	s.mu.Unlock()
-	if tried {
+	if s.inner[child] {
 		return zone{}, false
 	}
+	s.inner[child] = true
 	inner, word := s.enclosing(name)
 	if word != "" || inner.apex == z.apex || !dns.IsSubDomain(z.apex, inner.apex) {
 		return zone{}, false
 	}
-	s.learn(inner)
+	s.zones[inner.apex] = inner
 	return inner, true
 }
 

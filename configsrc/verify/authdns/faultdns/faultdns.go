@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/miekg/dns"
 )
@@ -46,9 +47,15 @@ type server struct {
 }
 
 // New starts a Net.
-func New(t testing.TB) *Net {
+func New(t testing.TB) *Net { return start(t, 0) }
+
+// New53 is New at port 53, for programs that know no other. It waits while another test has the port. Only root may use
+// it: the caller has called testrig.NeedRoot.
+func New53(t testing.TB) *Net { return start(t, 53) }
+
+func start(t testing.TB, port uint16) *Net {
 	t.Helper()
-	n := &Net{t: t, servers: map[string]*server{}, zones: map[string][]host{}}
+	n := &Net{Port: port, t: t, servers: map[string]*server{}, zones: map[string][]host{}}
 	t.Cleanup(n.close)
 	n.listen(ResolverAddr)
 	for _, apex := range []string{".", "example", "net"} {
@@ -152,7 +159,8 @@ func (n *Net) listen(addr string) {
 	}
 	s := &server{zones: map[string][]dns.RR{}, faults: map[string]Fault{}}
 	var err error
-	for range 100 { // TCP's port may be somebody's UDP port
+	// TCP's port may be somebody's UDP port, and port 53 that of another test.
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
 		if s.tcp, err = net.Listen("tcp", net.JoinHostPort(addr, portText(n.Port))); err != nil {
 			continue
 		}
