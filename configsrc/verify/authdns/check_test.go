@@ -82,6 +82,7 @@ func TestFaults(t *testing.T) {
 		faultdns.Drip:          "/time-out",
 		faultdns.WrongID:       "/wrong id",
 		faultdns.WrongQuestion: "/wrong id",
+		faultdns.Strays:        "/wrong id",
 		faultdns.Forged:        found,
 		faultdns.Twice:         found,
 		faultdns.Malformed:     "/malformed",

@@ -63,25 +63,25 @@ func (s *session) start(name string) (zone, string) {
 
 // enclosing asks the resolver for the zone that has the name.
 func (s *session) enclosing(name string) (zone, string) {
-	word := "no servers"
+	word := "the resolver knows no name servers for " + plain(name)
 	for range maxClimb {
 		r := s.resolve(question{name: name, kind: dns.TypeNS, unchecked: true})
 		if r.err == "" && r.target == "" && len(r.values) > 0 {
 			return newZone(name, r.values, nil)
 		}
 		if r.err != "" {
-			word = r.err
+			word = "the resolver: " + r.err
 		}
 		switch {
 		case name == ".":
-			return zone{}, "the resolver: " + word
+			return zone{}, word
 		case r.soa != "" && r.soa != name && dns.IsSubDomain(r.soa, name):
 			name = r.soa
 		default:
 			name = parent(name)
 		}
 	}
-	return zone{}, "the resolver: " + word
+	return zone{}, word
 }
 
 // below returns the zone below z of which a reply tells.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -217,6 +218,9 @@ func faulty(m, q *dns.Msg, f Fault, tcp bool) [][]byte {
 		}
 	case WrongID:
 		m.Id++
+	case Strays:
+		m.Id++
+		return slices.Repeat(pack(m), 300)
 	case WrongQuestion:
 		m.Question[0].Name = "other.example."
 	case Forged, Twice:

@@ -16,6 +16,7 @@ const (
 	Drip                // over UDP only the beginning, over TCP a byte at a time without an end
 	WrongID             // the answer to another id
 	WrongQuestion       // the answer to another question
+	Strays              // hundreds of answers to another id
 	Forged              // an answer to another id with other records, then the right one
 	Twice               // the right answer, then another one
 	Malformed           // bytes that are no message
