@@ -189,6 +189,8 @@ var plan = map[string][]string{
 		"fingerpost/api/console", "fingerpost/api/docs",
 		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/progress", "fingerpost/cmd/fingerpost/tail",
 		"fingerpost/cmd/fingerpost/doctor",
+		// what domains check asks and shows without a server
+		"fingerpost/configsrc/verify/dcv", "fingerpost/configsrc/verify/authdns",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests
 	"fingerpost/cmd/testrig":         {"github.com/emersion/go-sasl", "github.com/emersion/go-smtp"},

@@ -143,7 +143,7 @@ func newRoot(t terminal) *cobra.Command {
 	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newRename(t), newSecrets(t),
 		newInit(t),
 		newReload(t), newLogs(t), newAudit(t), newPlan(t), newPropose(t), newImport(t), newExport(t), newBackup(t),
-		newRestore(t), newEdges(t), newDoctor(t), newClusterServer(t), newDocs(t), newVersion(t))
+		newRestore(t), newDomains(t), newEdges(t), newDoctor(t), newClusterServer(t), newDocs(t), newVersion(t))
 	return root
 }
 

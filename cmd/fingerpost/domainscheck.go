@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/api/client"
+	"fingerpost/configsrc/verify/authdns"
+	"fingerpost/configsrc/verify/dcv"
+)
+
+// domainsCheckFlags are the flags of domains check.
+type domainsCheckFlags struct {
+	connectFlags
+	wait     string
+	every    time.Duration
+	json     bool
+	resolver string
+	allow    []string
+}
+
+func newDomainsCheck(t terminal) *cobra.Command {
+	var f domainsCheckFlags
+	cmd := &cobra.Command{
+		Use:   "check NAME",
+		Short: "Check a domain now: whose it is, where it points, and its certificate",
+		Long: "With --url, has a server check the domain, which also notes the result. Without it, asks the name servers from here,\n" +
+			"for a domain of the files, and changes nothing.\n" +
+			"Exit code 0 when the domain is ready, 1 when it is not. With --wait ready it is checked again until it is, or until\n" +
+			"--timeout has passed.",
+		Example:           "  fingerpost domains check shop.acme.example --wait ready --timeout 1h",
+		Args:              wantsNamed("NAME"),
+		ValidArgsFunction: completeArgs(everyDomain),
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd, t, args[0])
+		}),
+	}
+	f.add(cmd, "write the domain's project")
+	fl := cmd.Flags()
+	fl.Lookup("timeout").Usage = "time that one request may take, and that --wait waits"
+	fl.StringVar(&f.wait, "wait", "", `state to wait for: "ready"`)
+	fl.DurationVar(&f.every, "every", 15*time.Second, "interval between two checks of --wait")
+	fl.StringVar(&f.resolver, "dns-resolver", "",
+		"address (ADDR or ADDR:PORT) of the resolver for checks of customers' domains (default the system's)")
+	fl.StringSliceVar(&f.allow, "dns-allow", nil,
+		"networks (CIDR,…) that checks of customers' domains may ask although they are private, such as 10.0.0.0/8")
+	fl.BoolVar(&f.json, "json", false, "print one JSON document on stdout")
+	_ = cmd.RegisterFlagCompletionFunc("wait", cobra.FixedCompletions([]string{"ready"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (f *domainsCheckFlags) run(cmd *cobra.Command, t terminal, name string) error {
+	networks, bad := parseNetworks("--dns-allow", f.allow)
+	if f.wait != "" && f.wait != "ready" {
+		bad = append(bad, fmt.Sprintf(`--wait must be "ready", not %q`, f.wait))
+	}
+	if f.every < 10*time.Millisecond {
+		bad = append(bad, "--every must be at least 10ms")
+	}
+	checker, err := authdns.New(authdns.Options{Resolver: f.resolver, Allow: networks})
+	if err != nil {
+		bad = append(bad, fmt.Sprintf("--dns-resolver: %v", err))
+	}
+	if err := usageAll(bad); err != nil {
+		return err
+	}
+	check, err := f.checkOf(cmd, checker, name)
+	if err != nil {
+		return err
+	}
+	return f.waitReady(cmd.Context(), t, strings.TrimSpace(name), check)
+}
+
+// checkOf returns the function that checks a domain once.
+func (f *domainsCheckFlags) checkOf(cmd *cobra.Command, checker *authdns.Checker, name string) (
+	func(ctx context.Context) (dcv.View, error), error) {
+	if f.url == "" {
+		d, err := declaredDomain(configDir(cmd), name)
+		if err != nil {
+			return nil, err
+		}
+		state := dcv.State{}
+		return func(ctx context.Context) (dcv.View, error) {
+			facts, err := checker.Check(ctx, d.subject, d.policy, dcv.Ways(d.subject, d.policy))
+			if err != nil {
+				return dcv.View{}, err
+			}
+			var found dcv.Decision
+			state, found = dcv.Decide(state, d.subject, d.policy, facts, time.Now())
+			if found.Write != "" { // a server would write it into the files; here it is only shown
+				state, d.subject.Verified = dcv.Settle(state, true, time.Now()), found.Write
+			}
+			shown := state
+			shown.NextAt = time.Time{} // nobody has planned one
+			return dcv.Show(d.subject, shown, d.policy), nil
+		}, nil
+	}
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	o.Timeout = max(o.Timeout, requestTimeout) // else the time of --wait would end in a question
+	server := client.New(o)
+	d, err := domainOnServer(cmd, server, name)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (dcv.View, error) { return server.CheckVerification(ctx, d.ProjectID, d.ID) }, nil
+}
+
+// waitReady checks until the domain is ready, with --wait, and prints the last result.
+func (f *domainsCheckFlags) waitReady(ctx context.Context, t terminal, name string,
+	check func(ctx context.Context) (dcv.View, error)) error {
+	for end := time.Now().Add(f.timeout); ; {
+		v, err := check(ctx)
+		if err != nil && (f.wait == "" || !passing(err) || time.Now().After(end)) {
+			return err
+		}
+		if err == nil && (v.Ready || f.wait == "" || time.Now().After(end)) {
+			if f.json {
+				err = printJSON(t.out, v)
+			} else {
+				err = domainLine{name, &v}.write(t.out)
+			}
+			if err == nil && !v.Ready {
+				err = errNot
+			}
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(f.every, max(time.Until(end), 0)+time.Millisecond)):
+		}
+	}
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fingerpost/api/client"
+	"fingerpost/configsrc/verify/dcv"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
+)
+
+// domainsListFlags are the flags of domains list.
+type domainsListFlags struct {
+	connectFlags
+	data                                    string
+	ownership, pointing, certificate, ready string
+	json                                    bool
+}
+
+// The states that domains list selects by.
+var (
+	ownershipStates   = []string{dcv.Trusted, dcv.Pending, dcv.Proven, dcv.Failing, dcv.Lost}
+	pointingStates    = []string{dcv.Here, dcv.Elsewhere, dcv.Nowhere, dcv.Spreading, dcv.Unknown}
+	certificateStates = []string{dcv.Good, dcv.Expiring, dcv.Wrong, dcv.NoCertificate, dcv.Unknown}
+	readyStates       = []string{"true", "false"}
+)
+
+func newDomainsList(t terminal) *cobra.Command {
+	var f domainsListFlags
+	cmd := &cobra.Command{
+		Use:   "list [--url URL --key KEY | --data DIR]",
+		Short: "The domains in a state, such as --ownership failing",
+		Long: "Lists the domains of a running server, or with --data those of the store of a server that does not run. Flags select\n" +
+			"by state; a domain must match all of them. An empty list is no error.",
+		Example: "  fingerpost domains list --ownership failing",
+		Args:    wantsCommand,
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
+			if !given(cmd, "data") {
+				f.data = "" // the variable is that of serve, whose store is open while it runs
+			}
+			return f.run(cmd.Context(), t)
+		}),
+	}
+	f.connectFlags.add(cmd, "read")
+	f.local(cmd)
+	fl := cmd.Flags()
+	fl.StringVar(&f.data, "data", "", "folder of the store of a server that does not run")
+	for _, by := range f.states() {
+		fl.StringVar(by.value, by.name, "", by.help+": "+strings.Join(by.states, ", "))
+		_ = cmd.RegisterFlagCompletionFunc(by.name, cobra.FixedCompletions(by.states, cobra.ShellCompDirectiveNoFileComp))
+	}
+	fl.BoolVar(&f.json, "json", false, "print one JSON document on stdout")
+	return cmd
+}
+
+// A stateFlag is a flag that selects domains by a state.
+type stateFlag struct {
+	name, help string
+	value      *string
+	states     []string
+}
+
+func (f *domainsListFlags) states() []stateFlag {
+	return []stateFlag{
+		{"ownership", "state of the proof", &f.ownership, ownershipStates},
+		{"pointing", "place where the domain leads", &f.pointing, pointingStates},
+		{"certificate", "state of the certificate", &f.certificate, certificateStates},
+		{"ready", "readiness of the domain", &f.ready, readyStates},
+	}
+}
+
+func (f *domainsListFlags) run(ctx context.Context, t terminal) error {
+	var bad []string
+	for _, by := range f.states() {
+		if *by.value != "" && !slices.Contains(by.states, *by.value) {
+			bad = append(bad, fmt.Sprintf("--%s must be one of %s", by.name, strings.Join(by.states, ", ")))
+		}
+	}
+	if err := usageAll(bad); err != nil {
+		return err
+	}
+	if f.data != "" {
+		return f.listStored(t)
+	}
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	return f.listServer(ctx, t, client.New(o))
+}
+
+// listServer lists the domains of a server.
+func (f *domainsListFlags) listServer(ctx context.Context, t terminal, server *client.Client) error {
+	filters := url.Values{"limit": {"100"}}
+	for _, by := range f.states() {
+		filters.Set(by.name, *by.value)
+	}
+	var rows []catalog.Domain
+	for n := 1; ; n++ {
+		filters.Set("page", strconv.Itoa(n))
+		page, err := server.DomainPage(ctx, filters)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, page.Rows...)
+		if n >= page.Pages || len(page.Rows) == 0 {
+			break
+		}
+	}
+	slugs := map[int64]string{}
+	return printDomains(t.out, f.json, rows, func(id int64) string {
+		if _, known := slugs[id]; !known {
+			p, err := server.ProjectByID(ctx, id)
+			if slugs[id] = p.Slug; err != nil {
+				slugs[id] = strconv.FormatInt(id, 10) // it is gone by now
+			}
+		}
+		return slugs[id]
+	})
+}
+
+// listStored lists the domains of the store of a server that does not run, by what its ledger has of their checks.
+func (f *domainsListFlags) listStored(t terminal) error {
+	s, err := resolver.OpenStored(f.data, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return fmt.Errorf("%w (--data reads the store of a server that does not run; ask one that runs by --url)", err)
+	}
+	defer s.Close()
+	states := map[dcv.Subject]dcv.State{}
+	err = resolver.DomainNotesDir(f.data, func(n resolver.DomainNote) error {
+		if st, err := dcv.DecodeState(n.Note); err == nil { // else it counts as never checked
+			states[dcv.Subject{Project: n.Project, Name: n.Domain}] = st
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, resolver.ErrNoStore) {
+		return fmt.Errorf("read the checks of domains in %s: %w", f.data, err)
+	}
+	defaults, err := s.Defaults()
+	if err != nil {
+		return err
+	}
+	policy := dcv.Policy{}
+	if defaults != nil {
+		policy = dcv.PolicyOf(defaults.Verification)
+	}
+	projects, err := s.Projects()
+	if err != nil {
+		return err
+	}
+	var rows []catalog.Domain
+	slugs := map[int64]string{}
+	for i := range projects {
+		slugs[projects[i].ID] = projects[i].Slug
+		p, err := s.Project(projects[i].ID)
+		if err != nil {
+			return err
+		}
+		for j := range p.Domains {
+			of := subjectOf(&projects[i], &p.Domains[j])
+			v := dcv.Show(of, states[dcv.Subject{Project: of.Project, Name: of.Name}], policy)
+			if f.selects(&v) {
+				rows = append(rows, p.Domains[j])
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b catalog.Domain) int { return int(min(max(a.ID-b.ID, -1), 1)) })
+	return printDomains(t.out, f.json, rows, func(id int64) string { return slugs[id] })
+}
+
+func (f *domainsListFlags) selects(v *dcv.View) bool {
+	for want, is := range map[*string]string{&f.ownership: v.Ownership.State, &f.pointing: v.Pointing.State,
+		&f.certificate: v.Certificate.State, &f.ready: strconv.FormatBool(v.Ready)} {
+		if *want != "" && *want != is {
+			return false
+		}
+	}
+	return true
+}
+
+// printDomains prints rows as the API has them, or for people.
+func printDomains(out io.Writer, asJSON bool, rows []catalog.Domain, slug func(project int64) string) error {
+	if asJSON {
+		list := make([]json.RawMessage, len(rows))
+		for i := range rows {
+			list[i] = resolver.AppendDomain(nil, &rows[i])
+		}
+		return printJSON(out, list)
+	}
+	if len(rows) == 0 {
+		_, err := io.WriteString(out, "no domain\n")
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "DOMAIN\tPROJECT\tCHANGED")
+	for i := range rows {
+		d := &rows[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\n", d.Name, slug(d.ProjectID), d.UpdatedAt.UTC().Format(time.DateTime)+" UTC")
+	}
+	return w.Flush()
+}
