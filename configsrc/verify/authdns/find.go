@@ -29,7 +29,7 @@ func (s *session) find(q question) (f dcv.Finding, chain []dcv.Finding) {
 		var next []string
 		for _, name := range names {
 			q.name = name
-			_, replies, word := s.ask(q)
+			replies, word := s.ask(q)
 			if word != "" {
 				f.Error = word
 			}

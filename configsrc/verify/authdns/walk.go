@@ -48,29 +48,44 @@ type server struct {
 	glue []netip.Addr
 }
 
-// ask asks the servers of a name's zone and returns the zone with the replies. The last result says why there is none.
-func (s *session) ask(q question) (zone, []reply, string) {
+// ask asks the servers of a name's zone and returns their replies, or why there are none. Servers of a zone above that do
+// not know of the zone below are heard, too: one server of several cannot lead a check to servers of its choice and have
+// the others passed over.
+func (s *session) ask(q question) (replies []reply, word string) {
 	if !fits(q.name) {
-		return zone{}, nil, nameTooLong
+		return nil, nameTooLong
 	}
+	var above []reply
 	z, word := s.nearest(q.name)
 	for word == "" { // each turn goes down
-		replies, cut := s.askZone(z, q)
+		here, cut := s.askZone(z, q)
+		teller := reply{}
 		if cut >= 0 {
-			z, word = s.below(z, replies[cut])
+			teller = here[cut]
+		} else {
+			teller = s.hiddenCut(z, q, here)
+		}
+		if teller.cut != "" {
+			above = append(above, here...)
+			z, word = s.below(z, teller)
 			continue
 		}
-		if r, ok := s.hiddenCut(z, q, replies); ok {
-			z, word = s.below(z, r)
-			continue
-		}
-		below, ok := s.innerZone(z, q.name, replies)
+		below, ok := s.innerZone(z, q.name, here)
 		if !ok {
-			return z, replies, ""
+			return merge(above, here), ""
 		}
 		z = below
 	}
-	return zone{}, nil, word
+	return nil, word
+}
+
+// merge returns the replies of a zone, after the definite ones of other servers above it.
+func merge(above, here []reply) []reply {
+	above = slices.DeleteFunc(above, func(r reply) bool {
+		same := func(other reply) bool { return other.server == r.server }
+		return r.server == "" || r.err != "" || r.cut != "" || slices.ContainsFunc(here, same)
+	})
+	return append(above, here...)
 }
 
 // askZone asks all servers of a zone. The second result is the index of a reply that tells of a zone below, or -1. Where
@@ -108,24 +123,23 @@ func (s *session) askZone(z zone, q question) ([]reply, int) {
 
 // hiddenCut finds a zone below z of which an answer with data does not tell, because a server has both zones: the zone
 // below may have more servers. A name that is in a zone has all names between it and the apex in the same zone.
-func (s *session) hiddenCut(z zone, q question, replies []reply) (reply, bool) {
+func (s *session) hiddenCut(z zone, q question, replies []reply) reply {
 	i := slices.IndexFunc(replies, func(r reply) bool { return len(r.values) > 0 || r.target != "" })
 	if i < 0 || q.one {
-		return reply{}, false
+		return reply{}
 	}
 	name := q.name
 	if replies[i].target != "" { // which is the answer to every question, and does not stand at an apex
 		name = parent(name)
 	}
 	if name == z.apex || !dns.IsSubDomain(z.apex, name) || s.within[name] == z.apex {
-		return reply{}, false
+		return reply{}
 	}
 	for at := name; at != z.apex; at = parent(at) {
 		s.within[at] = z.apex
 	}
 	to := slices.IndexFunc(z.servers, func(to server) bool { return plain(to.host) == replies[i].server })
-	r := s.askServer(z, z.servers[to], question{name: name, kind: dns.TypeSOA})
-	return r, r.cut != ""
+	return s.askServer(z, z.servers[to], question{name: name, kind: dns.TypeSOA})
 }
 
 // askServer asks one server of a zone.

@@ -37,11 +37,34 @@ func TestZoneCuts(t *testing.T) {
 		n.Zone("acme.example", "", "127.0.0.3", "127.0.0.4")
 		n.Zone(name, `_fingerpost-challenge TXT "token=`+token+`"`, servers...)
 		facts := check(t, newChecker(t, n, nil), dcv.Policy{}, domain, exact)
-		if len(facts.Proofs[1].Answers) != len(servers) || facts.Zone.Apex != name {
-			t.Errorf("%v: %+v %+v", servers, facts.Proofs, facts.Zone)
+		for i, addr := range servers {
+			f := facts.Proofs[1]
+			if a := f.Answers[max(0, len(f.Answers)-len(servers)+i)]; a.Server != "ns"+addr[8:]+"."+name || len(a.Values) != 1 {
+				t.Errorf("%v: %+v", servers, f)
+			}
+		}
+		if facts.Zone.Apex != name {
+			t.Errorf("%v: %+v", servers, facts.Zone)
 		}
 		if got := says(facts.Proofs[0]); got != "ns3=/ ns4=/" {
 			t.Errorf("the zone above: %q", got)
+		}
+	}
+}
+
+// TestOneServerRefers: a zone below that one of two servers knows does not silence the other one.
+func TestOneServerRefers(t *testing.T) {
+	t.Parallel()
+	for silent, want := range map[faultdns.Fault]string{
+		faultdns.NoReferral: "ns3=/ ns5.shop=token=" + token + "/",
+		faultdns.ServFail:   "ns5.shop=token=" + token + "/",
+	} {
+		n := faultdns.New(t)
+		n.Zone("acme.example", "", "127.0.0.3", "127.0.0.4")
+		n.Zone(name, `_fingerpost-challenge TXT "token=`+token+`"`, "127.0.0.5")
+		n.Fault("127.0.0.3", "", silent)
+		if got := says(check(t, newChecker(t, n, nil), dcv.Policy{}, exact).Proofs[0]); got != want {
+			t.Errorf("%q, not %q", got, want)
 		}
 	}
 }

@@ -94,12 +94,12 @@ func (n *Net) respond(s *server, packet []byte, tcp bool) ([][]byte, Fault) {
 	if !ok {
 		fault = s.faults[""]
 	}
-	m := n.answer(s, q, name)
+	m := n.answer(s, q, name, fault)
 	return faulty(m, q, fault, tcp), fault
 }
 
-// answer is that of a healthy server.
-func (n *Net) answer(s *server, q *dns.Msg, name string) *dns.Msg {
+// answer is that of a healthy server, but for a fault in what it knows.
+func (n *Net) answer(s *server, q *dns.Msg, name string, fault Fault) *dns.Msg {
 	m := &dns.Msg{}
 	m.SetReply(q)
 	kind := q.Question[0].Qtype
@@ -113,7 +113,7 @@ func (n *Net) answer(s *server, q *dns.Msg, name string) *dns.Msg {
 		m.Rcode = dns.RcodeRefused
 		return m
 	}
-	if below, ok := deepest(n.zones, name); ok && below != zone && dns.IsSubDomain(zone, below) {
+	if below := n.cut(zone, name); below != "" && fault != NoReferral {
 		for _, h := range n.zones[below] {
 			for _, rr := range h.records(below) {
 				if rr.Header().Rrtype == dns.TypeNS {
@@ -128,6 +128,16 @@ func (n *Net) answer(s *server, q *dns.Msg, name string) *dns.Msg {
 	m.Authoritative = true
 	fill(m, s.zones[zone], name, kind)
 	return m
+}
+
+// cut returns the zone with the name that is delegated by a zone; "": none.
+func (n *Net) cut(zone, name string) (below string) {
+	for at, end := 0, name == "."; !end && name[at:] != zone; at, end = dns.NextLabel(name, at) {
+		if _, ok := n.zones[name[at:]]; ok {
+			below = name[at:]
+		}
+	}
+	return below
 }
 
 // deepest returns the deepest of zones that has the name.

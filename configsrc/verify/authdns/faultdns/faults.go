@@ -22,5 +22,6 @@ const (
 	Malformed           // bytes that are no message
 	Short               // the header promises more records than there are
 	NoEDNS              // FORMERR for questions with EDNS
+	NoReferral          // answers from its own zone, also for names of a zone below
 	Bogus               // SERVFAIL unless the question has CD: a resolver that finds signatures broken
 )
