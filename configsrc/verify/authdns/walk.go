@@ -66,7 +66,9 @@ func (s *session) ask(q question) (replies []reply, word string) {
 			teller = s.hiddenCut(z, q, here)
 		}
 		if teller.cut != "" {
-			above = append(above, here...)
+			if !z.public { // whose servers are trusted with delegations
+				above = append(above, here...)
+			}
 			z, word = s.below(z, teller)
 			continue
 		}
