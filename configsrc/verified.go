@@ -48,7 +48,8 @@ func (s *Source) SetVerified(ctx context.Context, project catalog.UUID, domain, 
 		}
 		return catalog.NotFound("domain")
 	}
-	by := catalog.Author{Door: catalog.DoorDNS, Reason: reason, RequestID: catalog.NewUUID().String()} // the commit names it
+	// By the id the trail names the commit, and a restart recognizes a write that was made.
+	by := catalog.Author{Door: catalog.DoorDNS, Reason: reason, RequestID: catalog.NewUUID().String()}
 	_, err := s.Write(ctx, &catalog.Edit{By: by, Message: message,
 		Project: &catalog.ProjectEdit{UUID: project, Change: change}})
 	return err

@@ -9,6 +9,8 @@ import (
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // verifiedBlock declares domains, each with its verified; "": without the line.
@@ -199,6 +201,85 @@ func TestProofsInTheTrail(t *testing.T) {
 			t.Errorf("%s is not an action", action)
 		}
 	}
+}
+
+// A change of the block is defaults.update, with the values that differ.
+func TestVerificationInTheTrail(t *testing.T) {
+	t.Parallel()
+	r := open(t, resolver.Options{})
+	apply(t, r, file("acme.hcl", block("acme", "acme.example")))
+	apply(t, r, requiring(catalog.RequireAll))
+	apply(t, r, requiring(catalog.RequireAll))
+	apply(t, r, requiring(catalog.RequireNone))
+	apply(t, r, file("defaults.hcl"))
+	entries := trail(t, r)
+	entries = entries[len(entries)-3:]
+	require := func(before, after any) catalog.FieldChange {
+		return catalog.FieldChange{Field: "verification.require", Before: before, After: after}
+	}
+	for i, want := range []catalog.FieldChange{require(nil, "all"), require("all", "none"), require("none", nil)} {
+		e := entries[i]
+		if e.Action != "defaults.update" || !slices.Contains(e.Changes, want) || i == 1 && len(e.Changes) != 1 {
+			t.Errorf("entry %d is %s with %+v, want %+v", i, e.Action, e.Changes, want)
+		}
+	}
+}
+
+// TestProofsAfterACrash: the store loses the change of a proof, which the trail has: the next look at the files adds no
+// second entry, and one that differs is told from what the trail has.
+func TestProofsAfterACrash(t *testing.T) {
+	t.Parallel()
+	mem := vfs.NewCrashableMem()
+	state := map[string]string{"a.example": "2026-11-24"}
+	start := func() *resolver.Resolver {
+		r, err := resolver.Open(resolver.Options{DataDir: "data", CacheBytes: testCacheBytes, Logger: quiet, Now: fixed(noon), Disk: onDisk(mem)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	stop := func(r *resolver.Resolver) {
+		t.Helper()
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func() catalog.FileChange { return file("acme.hcl", verifiedBlock("acme", state)) }
+	r := start()
+	apply(t, r, look())
+	stop(r)
+
+	r = start()
+	state["a.example"] = "lost"
+	f := look()
+	f.By = &catalog.Author{Door: catalog.DoorDNS, RequestID: "r1", Reason: "no server has the record"}
+	apply(t, r, f)
+	image := mem.CrashClone(vfs.CrashCloneCfg{})
+	stop(r)
+	mem = image
+
+	r = start()
+	if d, err := r.DomainNamed("a.example"); err != nil || d.Verified == nil || *d.Verified != "2026-11-24" {
+		t.Fatalf("the store has not lost the change: %+v, %v", d, err)
+	}
+	apply(t, r, look())
+	state["a.example"] = "pending"
+	apply(t, r, look())
+	var got []string
+	for _, e := range trail(t, r) {
+		if e.Action == catalog.AuditLoad {
+			continue
+		}
+		line := string(e.Door) + " " + e.Action
+		for _, c := range e.Changes {
+			line += " " + c.Field + ":" + textOf(c.Before) + ">" + textOf(c.After)
+		}
+		got = append(got, line)
+	}
+	if text := strings.Join(got, "\n"); text != "dns domain.lost verified:2026-11-24>lost reason:>no server has the record\nfile domain.update verified:lost>pending" {
+		t.Errorf("the trail has\n%s", text)
+	}
+	stop(r)
 }
 
 func textOf(v any) string {

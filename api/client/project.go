@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -170,7 +171,7 @@ func (c *Client) settings(ctx context.Context, project int64, rest string, field
 	return nil
 }
 
-// flat adds what only the flat form of resolve returns. That form shows a project through its active domains only, and
+// flat adds what only the flat form of resolve returns. That form shows a project through its active and verified domains only, and
 // not while the project is suspended.
 func (c *Client) flat(ctx context.Context, f *Project) error {
 	if c.nestedOnly.Load() || f.Project.Status == catalog.StatusSuspended {
@@ -187,7 +188,10 @@ func (c *Client) flat(ctx context.Context, f *Project) error {
 		}
 		path := projectsPath + "/resolve?form=flat&domain=" + d.Name
 		_, err := c.platform.callAgain(ctx, http.MethodGet, path, nil, &x, http.StatusTooManyRequests)
+		var refused *Error
 		switch {
+		case errors.As(err, &refused) && refused.Code == catalog.CodeDomainNotVerified: // another domain may be
+			continue
 		case Status(err, http.StatusServiceUnavailable): // also where the server cannot open the project's secret
 			return nil
 		case Status(err, http.StatusBadRequest):

@@ -141,7 +141,7 @@ func TestConsoleLookUp(t *testing.T) {
 	b.open("/console/?domain=shop.acme.example") // an old link
 	b.sees("by its own record", "would match next", "The answer was")
 	b.open("/console/lookup?domain=old.acme.example")
-	b.sees("The domain's record is inactive.")
+	b.sees("The domain is inactive or not verified.")
 	b.open("/console/lookup?domain=nowhere.example")
 	b.sees("No project has this domain.")
 }
