@@ -76,7 +76,7 @@ func (s *Service) load() error {
 type gathered struct {
 	subjects map[string]*subject
 	gone     []noteKey // notes without a domain
-	changed  []noteKey // notes of another value of verified
+	changed  []noteKey // notes of another value of verified, or of a write whose end is not noted
 }
 
 // gather reads all domains with what is known of them. The caller holds notes.storing.
@@ -97,7 +97,7 @@ func (s *Service) gather(policy dcv.Policy) (all gathered, err error) {
 			return
 		}
 		noted[key] = true
-		if state.Subject.Verified != c.verified {
+		if state.Subject.Verified != c.verified || state.Ownership.Writing != "" {
 			all.changed = append(all.changed, key)
 		}
 		c.meet(policy, state, now)
@@ -113,8 +113,8 @@ func (s *Service) gather(policy dcv.Policy) (all gathered, err error) {
 	return all, nil
 }
 
-// noteChanges notes that people have changed domains: a change to a value and back is not taken for nothing. The caller
-// holds mu.
+// noteChanges notes that people have changed domains: a change to a value and back is not taken for nothing, and a value
+// that a crash has kept the service from writing is a person's from now on. The caller holds mu.
 func (s *Service) noteChanges(changed []noteKey, now time.Time) (failed []error) {
 	for _, key := range changed {
 		c := s.schedule.subjects[key.domain]
@@ -123,7 +123,7 @@ func (s *Service) noteChanges(changed []noteKey, now time.Time) (failed []error)
 		}
 		state, err := s.notes.read(key)
 		if err == nil {
-			err = s.notes.set(key, c.meet(s.schedule.policy, state, now))
+			err = s.notes.set(key, dcv.Settle(c.meet(s.schedule.policy, state, now), false, now))
 		}
 		failed = append(failed, err)
 	}

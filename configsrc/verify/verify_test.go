@@ -338,6 +338,36 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// TestCrashThenPerson: a write that a crash has prevented is forgotten: when a person writes the same value later, it is the
+// person's.
+func TestCrashThenPerson(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.policy.Block = true
+		w.says(present)
+		w.put("shop.example", catalog.VerifiedPending)
+		_, stop := w.run(t)
+		after(time.Minute)
+		w.says(absent)
+		var left *world
+		w.onWrite = func() { left = w.clone() }
+		after(6 * 24 * time.Hour)
+		stop()
+		left.says(silent)
+		_, stop = left.run(t)
+		defer stop()
+		after(time.Minute)
+		left.put("shop.example", catalog.VerifiedLost)
+		after(time.Minute)
+		left.says(present)
+		after(10 * 24 * time.Hour)
+		if got := left.verified("shop.example"); got != catalog.VerifiedLost {
+			t.Errorf("a person wrote lost, and it has %q", got)
+		}
+	})
+}
+
 // clone returns a world with what is durable in w.
 func (w *world) clone() *world {
 	w.mu.Lock()
