@@ -74,7 +74,10 @@ func (s *Service) begin(d Domain, after func()) *flight {
 		cancel()
 		var of landing
 		if err == nil {
-			of, err = s.land(d, facts)
+			if of, err = s.land(d, facts); err != nil && !errors.Is(err, errGone) {
+				s.setProblem(&s.unsaved, err) // until save finds that the ledger works
+				s.notes.again()
+			}
 		}
 		f.err, f.unsaid = err, of.unsaid
 		s.mu.Lock()

@@ -95,7 +95,7 @@ func (b *notebook) storeLocked() error {
 	b.mu.Lock()
 	if len(b.pending) == 0 {
 		b.mu.Unlock()
-		return nil
+		return b.ledger.ChangeDomainNotes(nil) // tells whether it works
 	}
 	batch := b.pending
 	b.batch, b.pending = batch, map[noteKey][]byte{}

@@ -183,7 +183,9 @@ func (w *world) ChangeDomainNotes(notes []resolver.DomainNote) error {
 	if w.ledgerErr != nil {
 		return w.ledgerErr
 	}
-	w.batches++
+	if len(notes) > 0 {
+		w.batches++
+	}
 	for _, n := range notes {
 		if w.notes[noteID(n.Project, n.Domain)] = n.Note; n.Note == nil {
 			delete(w.notes, noteID(n.Project, n.Domain))
