@@ -49,8 +49,8 @@ type server struct {
 // New starts a Net.
 func New(t testing.TB) *Net { return start(t, 0) }
 
-// New53 is New at port 53, for programs that know no other. It waits while another test has the port. Only root may use
-// it: the caller has called testrig.NeedRoot.
+// New53 is New at port 53, for programs that know no other. It waits while another test has the port, and fails
+// where a server of the machine has it. Only root may use it: the caller has called testrig.NeedRoot.
 func New53(t testing.TB) *Net { return start(t, 53) }
 
 func start(t testing.TB, port uint16) *Net {
