@@ -423,7 +423,8 @@ func TestMailFigures(t *testing.T) {
 	metrics := ""
 	testrig.Eventually(t, "end of the attempts", func() bool { // an answer may come before its attempt is counted as over
 		metrics = get("/metrics")
-		return strings.Contains(metrics, "fingerpost_mail_attempts_running 0\n")
+		return strings.Contains(metrics, "fingerpost_mail_attempts_running 0\n") &&
+			strings.Contains(metrics, "fingerpost_mail_stopped_projects 1\n") // the queue is surveyed every few seconds
 	})
 	for _, line := range []string{`fingerpost_mail_sends_total{result="sent"} 1`, `fingerpost_mail_sends_total{result="retrying"} 1`,
 		`fingerpost_mail_sends_total{result="failed"} 1`, "fingerpost_mail_queue_depth 1", "fingerpost_mail_attempts_running 0", "fingerpost_mail_stopped_projects 1"} {

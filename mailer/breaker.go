@@ -233,20 +233,29 @@ type Stopped struct {
 	Waiting   int // mails
 }
 
-// oldest returns what Counts says of the oldest mail. It costs a look at each waiting mail.
-func oldest(boxes []*outbox) (id int64) {
+// survey finds for Counts which mail is the oldest that waits, and how much mail has stopped. It costs a look at each
+// waiting mail.
+func (m *Mailer) survey(boxes []*outbox) {
+	var oldest, projects, mails int64
 	for _, b := range boxes {
 		b.mu.Lock()
-		for _, list := range [][]item{b.later.list, b.ready.list} {
-			for i := range list {
-				if b.hold == nil && (id == 0 || list[i].id < id) {
-					id = list[i].id
+		if b.hold != nil {
+			projects++
+			mails += int64(b.later.Len() + b.ready.Len())
+		} else {
+			for _, list := range [][]item{b.later.list, b.ready.list} {
+				for i := range list {
+					if oldest == 0 || list[i].id < oldest {
+						oldest = list[i].id
+					}
 				}
 			}
 		}
 		b.mu.Unlock()
 	}
-	return id
+	m.counters.oldest.Store(oldest)
+	m.counters.stoppedProjects.Store(projects)
+	m.counters.stoppedMails.Store(mails)
 }
 
 // Stopped lists the projects whose mail has stopped, by id.

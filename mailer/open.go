@@ -40,7 +40,7 @@ type Mailer struct {
 // counters are the figures behind Counts.
 type counters struct {
 	attempts                                         atomic.Int64
-	oldest                                           atomic.Int64 // see Counts
+	oldest, stoppedProjects, stoppedMails            atomic.Int64 // of the last survey
 	sent, kept, failed, expired, retrying, uncertain atomic.Uint64
 }
 
@@ -142,12 +142,12 @@ func (m *Mailer) existing(project int64) []*outbox {
 // looksATick bounds how many outboxes one tick looks at; ConfigChanged covers the usual changes.
 const looksATick = 256
 
-// tick repeats what has failed, looks for changes that no event reports, such as a new password file, and finds the
-// oldest mail that waits.
+// tick repeats what has failed, looks for changes that no event reports, such as a new password file, and surveys
+// the queue for Counts.
 func (m *Mailer) tick() {
 	m.saveAll()
 	all := m.existing(0) // in another order each time
-	m.counters.oldest.Store(oldest(all))
+	m.survey(all)
 	m.mu.Lock()
 	recovered := m.recovered
 	m.mu.Unlock()
@@ -195,8 +195,8 @@ func (m *Mailer) Counts() Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return Counts{
-		Waiting: int64(w.all.mails), LowDisk: w.lowDisk, Attempts: c.attempts.Load(), Oldest: c.oldest.Load(),
-		Keeps: m.options.Keep,
+		Waiting: int64(w.all.mails), LowDisk: w.lowDisk, Attempts: c.attempts.Load(), Keeps: m.options.Keep,
+		Oldest: c.oldest.Load(), StoppedProjects: c.stoppedProjects.Load(), StoppedMails: c.stoppedMails.Load(),
 		Sends: []SendCount{
 			{"sent", c.sent.Load()}, {"kept", c.kept.Load()}, {"failed", c.failed.Load()}, {"expired", c.expired.Load()},
 			{"retrying", c.retrying.Load()}, {"uncertain", c.uncertain.Load()},

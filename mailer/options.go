@@ -109,12 +109,15 @@ type Counts struct {
 	Waiting  int64  // mails that are accepted and have not reached their end
 	LowDisk  string // why Options.LowDisk refused the last send; "" once there is room again
 	Attempts int64  // running ones, from a mail's turn until its outcome is stored
+	Keeps    bool   // Options.Keep
+	Sends    []SendCount
+
+	// What follows is up to 5 s late: it costs a look at each waiting mail, which a scrape must not pay for.
+
 	// Oldest is the id of the oldest mail that waits for an attempt, 0 if none does: without mail of stopped projects, and
-	// without the mails that are being tried. It is up to 5 s late: finding it costs
-	// a look at each waiting mail, which a scrape must not pay for.
-	Oldest int64
-	Keeps  bool // Options.Keep
-	Sends  []SendCount
+	// without the mails that are being tried.
+	Oldest                        int64
+	StoppedProjects, StoppedMails int64 // see Stopped
 }
 
 // A SendCount is how often an attempt, or the wait for one, had a result since Open.

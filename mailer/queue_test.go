@@ -340,28 +340,29 @@ func TestOldestMail(t *testing.T) {
 	if oldest := r.Counts().Oldest; oldest != 0 {
 		t.Errorf("the oldest mail is %d before anybody has looked: who asks has paid for it", oldest)
 	}
-	until := func(want int64) {
+	until := func(want, stopped int64) {
 		t.Helper()
 		testrig.Eventually(t, "the oldest mail is found", func() bool {
 			r.clock.forward(time.Second)
-			return r.Counts().Oldest == want
+			c := r.Counts()
+			return c.Oldest == want && c.StoppedProjects == stopped && c.StoppedMails == stopped
 		})
 	}
-	until(first)
+	until(first, 0)
 	k.Answer(func(_ int, l testrig.Letter) error {
 		if l.From == "hello@acme.example" {
 			return nil
 		}
 		return errGreylisted
 	})
-	until(second)
+	until(second, 0)
 	p := project("other", k)
 	p.Project.Status = catalog.StatusSuspended
 	r.declare(p)
-	until(0) // it waits for people, not for its turn
+	until(0, 1) // it waits for people, not for its turn
 	r.declare(project("other", k))
 	r.ConfigChanged(0)
-	until(second)
+	until(second, 0)
 	k.Answer(nil)
-	until(0)
+	until(0, 0)
 }

@@ -75,12 +75,8 @@ func (o *Server) mailMetrics(gauge func(name, help string,
 			}),
 		gauge("fingerpost_mail_disk_low", "1 while the disk has too little room for mail: sends are refused.",
 			func() float64 { return boolValue(o.Mail.Counts().LowDisk != "") }),
-		gauge("fingerpost_mail_stopped_mails", "Mails that wait in projects whose mail has stopped.", func() (n float64) {
-			for _, stopped := range o.Mail.Stopped() {
-				n += float64(stopped.Waiting)
-			}
-			return n
-		}),
+		gauge("fingerpost_mail_stopped_mails", "Mails that wait in projects whose mail has stopped.",
+			func() float64 { return float64(o.Mail.Counts().StoppedMails) }),
 		gauge("fingerpost_mail_attempts_running", "Attempts to send a mail that are under way.",
 			func() float64 { return float64(o.Mail.Counts().Attempts) }),
 		gauge("fingerpost_mail_log_gaps", "Damaged stores whose mail was not recovered whole, or is not yet.",
@@ -91,6 +87,6 @@ func (o *Server) mailMetrics(gauge func(name, help string,
 				return n
 			}),
 		gauge("fingerpost_mail_stopped_projects", "Projects whose mail is not tried until their SMTP config changes.",
-			func() float64 { return float64(len(o.Mail.Stopped())) }),
+			func() float64 { return float64(o.Mail.Counts().StoppedProjects) }),
 	}
 }
