@@ -304,7 +304,7 @@ func otherValues(c control) (all [][]string) {
 	}
 	other := map[string]string{"slug": "other-slug", "domain": "other-name.example", "port": "26", "maxAge": "11m",
 		"host": "other.example", "fromEmail": "new@acme.example", "replyTo": "new@acme.example", "labels": "plan=other",
-		"bodyHtml": "<p>other</p>\r\nmore"}[c.name]
+		"bodyHtml": "<p>other</p>\r\nmore", "verified": "2026-11-20"}[c.name]
 	if other == "" {
 		other = c.value + " other"
 	}
@@ -313,8 +313,9 @@ func otherValues(c control) (all [][]string) {
 
 var (
 	attributeLine = regexp.MustCompile(`^([-+])\s*([a-z_]+)\s*= *(.*)`)
-	// goesWith are the attributes that change with a field: what is renamed stays the same, also in the lists of keys.
-	goesWith = map[string][]string{"slug": {"uuid", "projects"}, "domain": {"uuid"}, "labels": {"plan", "shard"}}
+	// goesWith are the attributes that change with a field: what is renamed stays the same, also in the lists of keys, and
+	// the proof of a name is not one of another.
+	goesWith = map[string][]string{"slug": {"uuid", "projects"}, "domain": {"uuid", "verified"}, "labels": {"plan", "shard"}}
 	// stored is what the API says where a stored password would go to another server.
 	stored = "must be given again"
 )

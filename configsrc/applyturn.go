@@ -268,11 +268,18 @@ func (s *Source) mayMake(w *compare.Weight, covers catalog.Coverage) error {
 	return nil
 }
 
-// mayClaimAll is MayClaim for the domains of a project that it does not have yet.
+// mayClaimAll is MayClaim for the domains of a project that it does not have yet, and MayProve for all.
 func (s *Source) mayClaimAll(p *catalog.ProjectConfig, covers catalog.Coverage) error {
 	for i := range p.Domains {
 		name := p.Domains[i].Name
-		if d, err := s.o.Sink.DomainNamed(name); err == nil && d.ProjectID == p.Project.ID {
+		live, err := s.o.Sink.DomainNamed(name)
+		if err != nil || live.ProjectID != p.Project.ID {
+			live = nil
+		}
+		if err := names.MayProve(live, &p.Domains[i], s.o.Sink.Defaults()); err != nil {
+			return err
+		}
+		if live != nil {
 			continue
 		}
 		if err := names.MayClaim(s.o.Sink, covers, p.Project.ID, name); err != nil {

@@ -294,8 +294,27 @@ func (s *base) admit(u *submission) error {
 				return err
 			}
 		}
+		if !u.settled(s.o.Sink.Defaults()) {
+			return atomicfile.ErrChanged
+		}
 	}
 	return nil
+}
+
+// settled reports whether the proofs of the domains follow from these defaults: they may have changed since the edit was
+// made from others.
+func (u *submission) settled(defaults *catalog.Defaults) bool {
+	if u.was.declared == nil || u.c == nil || u.c.declared == nil {
+		return true
+	}
+	byID := func(d *catalog.Declared) *catalog.ProjectConfig {
+		i := slices.IndexFunc(d.Projects, func(p catalog.ProjectConfig) bool { return p.Project.ID == u.project })
+		if i < 0 {
+			return &catalog.ProjectConfig{}
+		}
+		return &d.Projects[i]
+	}
+	return names.MayProveAll(byID(u.was.declared).Domains, byID(u.c.declared).Domains, defaults) == nil
 }
 
 // judged judges an update against the other files.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"fingerpost/configsrc/hcledit"
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
@@ -134,6 +135,9 @@ func (p *projectTarget) rewrite(w *write) error {
 	}
 	if err := p.edit.Change(&want); err != nil {
 		return err
+	}
+	if w.edit.Covers != nil {
+		names.SettleProofs(have.Domains, want.Domains, w.o.Sink.Defaults()) // those that are live, also for a proposal
 	}
 	if from, to := have.Project.Slug, want.Project.Slug; from != to {
 		p.moves = &slugMove{from: from, to: to}

@@ -10,8 +10,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// full adds what only view=full returns: the project's labels, and the certificates of its domains. A service without
-// this view answers with the plain row, or refuses the query.
+// full adds what only view=full returns: the project's labels, and the certificates and proofs of its domains. A service
+// without this view answers with the plain row, or refuses the query.
 func (c *Client) full(ctx context.Context, f *Project) error {
 	if c.plainOnly.Load() {
 		return nil
@@ -49,15 +49,16 @@ func (f *Project) fillFull(x row) error {
 		return fmt.Errorf("field origin of the answer: %w", err)
 	}
 	for n, d := range domains {
+		fields := []string{"certificates", "verified"}
 		if n < len(origin.Domains) && origin.Domains[n].text("certificates") == "built-in" {
-			continue // the file does not say it
+			fields = fields[1:] // the file does not say it
 		}
 		name := d.text("domain")
 		i := slices.IndexFunc(f.Domains, func(known catalog.Domain) bool { return known.Name == name })
 		if i < 0 {
 			continue // declared since the list was read
 		}
-		if err := d.fill(f.Domains[i].Fields(), []string{"certificates"}); err != nil {
+		if err := d.fill(f.Domains[i].Fields(), fields); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ type Project struct {
 	catalog.ProjectConfig
 	// Flat: the settings include those that only the flat form of resolve returns.
 	Flat bool
-	// Full: the labels of the project and the certificates of its domains are known.
+	// Full: the labels of the project, and the certificates and proofs of its domains, are known.
 	Full bool
 	// Mail: SMTP config and templates are known. Without it they are empty.
 	Mail bool
@@ -149,10 +149,10 @@ func (c *Client) Project(ctx context.Context, p *catalog.Project) (*Project, err
 	if err := c.settings(ctx, p.ID, "/auth-settings", f.Auth.Fields(), authFields); err != nil {
 		return nil, err
 	}
-	if err := c.flat(ctx, f); err != nil {
+	if err := c.full(ctx, f); err != nil { // first: it tells which domains are answered
 		return nil, err
 	}
-	if err := c.full(ctx, f); err != nil {
+	if err := c.flat(ctx, f); err != nil {
 		return nil, err
 	}
 	return f, c.mailOf(ctx, f)
@@ -179,7 +179,7 @@ func (c *Client) flat(ctx context.Context, f *Project) error {
 	}
 	for i := range f.Domains {
 		d := &f.Domains[i]
-		if !d.Active || d.Wildcard() {
+		if d.NotVerified(nil) != 0 || d.Wildcard() {
 			continue
 		}
 		var x struct {
@@ -197,6 +197,8 @@ func (c *Client) flat(ctx context.Context, f *Project) error {
 		case Status(err, http.StatusBadRequest):
 			c.nestedOnly.Store(true)
 			return nil
+		case unproven(err):
+			continue // another one may be proven
 		case Status(err, http.StatusForbidden, http.StatusNotFound):
 			return nil
 		case err != nil:
@@ -216,4 +218,10 @@ func (c *Client) flat(ctx context.Context, f *Project) error {
 		return err
 	}
 	return nil
+}
+
+// unproven reports whether the server does not answer for a domain because of its proof.
+func unproven(err error) bool {
+	e, is := errors.AsType[*Error](err)
+	return is && e.Code == catalog.CodeDomainNotVerified
 }

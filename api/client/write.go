@@ -63,16 +63,19 @@ func (c *Client) CreateDomain(ctx context.Context, project int64, d *catalog.Dom
 	return c.domain(ctx, http.MethodPost, projectPath(project, "/domains"), d, false)
 }
 
-// UpdateDomain replaces the domain with this id, its name included. It removes certificates only if full says that the
-// server's value is known.
+// UpdateDomain replaces the domain with this id, its name included. It removes certificates and proof only if full says
+// that the server's values are known.
 func (c *Client) UpdateDomain(ctx context.Context, project, id int64, d *catalog.Domain, full bool) error {
 	return c.domain(ctx, http.MethodPut, projectPath(project, "/domains/"+strconv.FormatInt(id, 10)), d, full)
 }
 
 func (c *Client) domain(ctx context.Context, method, path string, d *catalog.Domain, full bool) error {
-	var more map[string]any
+	more := map[string]any{}
 	if full || d.Certificates != nil {
-		more = map[string]any{"certificates": d.Certificates}
+		more["certificates"] = d.Certificates
+	}
+	if full || d.Verified != nil {
+		more["verified"] = d.Verified
 	}
 	_, err := write(ctx, c.platform, method, path, d.AuditFields(), domainFields, more)
 	return err

@@ -38,15 +38,23 @@ func (c *Console) showing(r *http.Request, s *session, name, project, id string)
 		f.begin(&k, nil)
 		f.suggest(r)
 		f.start(r.URL.Query().Get("preset"))
+		f.limit(c.may(s))
 		return f, nil
 	}
 	if err := c.load(r, s, f, &k); err != nil {
 		return nil, err
 	}
-	if slug := f.field("slug"); slug != nil && !c.may(s).Create {
-		slug.ReadOnly = "Only a key for every project changes it."
-	}
+	f.limit(c.may(s))
 	return f, nil
+}
+
+// limit makes read-only what keys of some projects do not change.
+func (f *form) limit(may rights) {
+	for _, name := range []string{"slug", "verified"} {
+		if x := f.field(name); x != nil && !may.Create {
+			x.ReadOnly = "Only a key for every project changes it."
+		}
+	}
 }
 
 // suggest begins a form with the domain that a look-up did not find, or that the form for a new project has asked for.

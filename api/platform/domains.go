@@ -3,6 +3,7 @@ package platform
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"fingerpost/api/web"
 	"fingerpost/configsrc/names"
@@ -25,7 +26,7 @@ func (a *API) getDomain(r *web.Request, _ *catalog.Project, d *catalog.Domain) e
 // domainNames are the fields of a domain in a request.
 var domainNames = catalog.RequestNames(new(catalog.Domain).AuditFields())
 
-// readDomain reads the body into d and makes the name canonical.
+// readDomain reads the body into d and makes the name canonical. What it makes of the proof is settleProof's part.
 func readDomain(f *web.Form, d *catalog.Domain) error {
 	f.Fill(d.AuditFields(), domainNames...)
 	if f.Has("domain") && !f.Bad["domain"] {
@@ -35,7 +36,30 @@ func readDomain(f *web.Form, d *catalog.Domain) error {
 		}
 		d.Name = name
 	}
+	if f.Has("verified") && !f.Bad["verified"] && d.Verified != nil {
+		if msg := catalog.CheckVerified(*d.Verified, time.Now().UTC().Format(time.DateOnly)); msg != "" {
+			f.Fail("verified", msg)
+		}
+	}
 	return f.Validated(nil)
+}
+
+// settleProof decides what the request makes of the proof of a domain, was, which is to be d. Only a key for every
+// project says something about it; without a word of it a renamed domain has none. What the write of another key makes
+// of a new name is decided by names.SettleProofs.
+func settleProof(r *web.Request, f *web.Form, was, d *catalog.Domain) error {
+	same := was.Verified == d.Verified || was.Verified != nil && d.Verified != nil && *was.Verified == *d.Verified
+	switch {
+	case r.Key.EveryProject():
+		if was.Name != d.Name && !f.Has("verified") {
+			d.Verified = nil
+		}
+	case !same:
+		e := &catalog.Error{Code: catalog.CodeForbidden, Message: "only a key for every project says that a domain is verified"}
+		e.Problems.Addf("verified", "is changed by a key for every project, or by the proof")
+		return e
+	}
+	return nil
 }
 
 // putDomain replaces or adds a domain of a project. If d is primary, no other domain stays primary.
@@ -68,13 +92,16 @@ func domainTaken() error {
 
 // createDomain answers POST /projects/{id}/domains.
 func (a *API) createDomain(r *web.Request, project *catalog.Project) error {
-	f, err := r.ReadForm(domainNames, "verified")
+	f, err := r.ReadForm(domainNames)
 	if err != nil {
 		return err
 	}
 	d := catalog.Domain{Active: true}
 	f.Require("domain", "is required: a host name, or a wildcard such as *.acme.example")
 	if err := readDomain(f, &d); err != nil {
+		return err
+	}
+	if err := settleProof(r, f, &catalog.Domain{}, &d); err != nil {
 		return err
 	}
 	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
@@ -110,7 +137,7 @@ func presentDomain(r *web.Request, p *catalog.ProjectConfig, uuid catalog.UUID) 
 
 // updateDomain answers PUT /projects/{projectId}/domains/{domainId}.
 func (a *API) updateDomain(r *web.Request, project *catalog.Project, domain *catalog.Domain) error {
-	f, err := r.ReadForm(domainNames, "verified")
+	f, err := r.ReadForm(domainNames)
 	if err != nil {
 		return err
 	}
@@ -119,6 +146,9 @@ func (a *API) updateDomain(r *web.Request, project *catalog.Project, domain *cat
 		return err
 	}
 	// A missing permission is reported before a failed If-Match. The commit checks it again.
+	if err := settleProof(r, f, domain, &trial); err != nil {
+		return err
+	}
 	if !r.Key.EveryProject() {
 		if err := names.MayClaim(a.State, r.Key.Covers, project.ID, trial.Name); err != nil {
 			return err
@@ -134,6 +164,9 @@ func (a *API) updateDomain(r *web.Request, project *catalog.Project, domain *cat
 		}
 		d := *now
 		if err := readDomain(f, &d); err != nil {
+			return err
+		}
+		if err := settleProof(r, f, now, &d); err != nil {
 			return err
 		}
 		return putDomain(p, d)

@@ -43,7 +43,7 @@ func compareProject(have *client.Project, want *catalog.ProjectConfig, v view) (
 	c := comparison{view: v}
 	if v.project != nil && (have == nil || have.Full) {
 		c.view.project = append(slices.Clone(v.project), "labels")
-		c.view.domain = append(slices.Clone(v.domain), "certificates")
+		c.view.domain = append(slices.Clone(v.domain), "certificates", "verified")
 	}
 	switch {
 	case have == nil:
@@ -151,8 +151,8 @@ func (c *comparison) settingsIdentity(have, want catalog.UUID) []FieldChange {
 
 func (c *comparison) addDomain(d *catalog.Domain) {
 	plain, names := catalog.Domain{Active: true}, c.domain
-	if names != nil { // a server takes certificates, but its lists do not tell them
-		names = append(slices.Clone(names), "certificates")
+	if names != nil { // a server takes these, but its lists do not tell them
+		names = append(slices.Clone(names), "certificates", "verified")
 	}
 	c.note(Added, catalog.KindDomain, d.Name, diffFields(plain.Fields(), d.Fields(), names))
 }

@@ -1,6 +1,7 @@
 // Package names has the rules between names of different projects: which domain a key may declare, which wildcards lie
 // above which domains, and which slug was probably meant.
 //
+// SettleProofs and MayProve decide what such a key's change makes of the proofs of domains, and what it may not say.
 // MayClaim decides for a key that is limited to projects, so that it cannot take over traffic of a project that it does
 // not reach. For files, which a person reviews, the same case is a warning. Warnings keeps the warnings about wildcards
 // above names of other projects, and about keys with a slug that no project has, in step with what is accepted: each

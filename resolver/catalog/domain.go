@@ -34,7 +34,7 @@ func (d *Domain) Fields() []Field {
 		{Name: "certificates", Value: &d.Certificates, Label: "Certificates",
 			Help:  "Whether gateways may fetch certificates for the names that it covers.",
 			Unset: "not said: yes for a name, no for a wildcard"},
-		{Name: "verified", Value: &d.Verified, FileOnly: true, Label: "Verified",
+		{Name: "verified", Value: &d.Verified, Label: "Verified",
 			Help:  "pending, lost, or the day of the proof. While it is pending or lost, requests are answered with 403.",
 			Unset: "not said: trusted, unless the defaults require a proof of all"},
 	}

@@ -145,3 +145,8 @@ func (d *Domain) NotVerified(defaults *Defaults) NotVerified {
 	}
 	return 0
 }
+
+// Requires reports whether domains that the keys of projects add must be proven. d may be nil.
+func (d *Defaults) Requires() bool {
+	return d != nil && d.Verification != nil && d.Verification.Require != RequireNone
+}
