@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"fingerpost/configsrc/verify/dcv"
@@ -22,4 +24,9 @@ func (c *Client) Verification(ctx context.Context, project, domain int64) (v dcv
 func (c *Client) CheckVerification(ctx context.Context, project, domain int64) (v dcv.View, err error) {
 	_, err = c.platform.call(ctx, http.MethodPost, verificationPath(project, domain)+"/check", nil, &v)
 	return v, err
+}
+
+// DomainRows reads one page of the domains of all projects, as the API has them.
+func (c *Client) DomainRows(ctx context.Context, filters url.Values) (Page[json.RawMessage], error) {
+	return readPage[json.RawMessage](ctx, c.platform, "/api/platform/domains", filters)
 }

@@ -16,11 +16,10 @@ import (
 // domainsCheckFlags are the flags of domains check.
 type domainsCheckFlags struct {
 	connectFlags
-	wait     string
-	every    time.Duration
-	json     bool
-	resolver string
-	allow    []string
+	wait  string
+	every time.Duration
+	json  bool
+	dns   dnsFlags
 }
 
 func newDomainsCheck(t terminal) *cobra.Command {
@@ -44,28 +43,33 @@ func newDomainsCheck(t terminal) *cobra.Command {
 	fl.Lookup("timeout").Usage = "time that one request may take, and that --wait waits"
 	fl.StringVar(&f.wait, "wait", "", `state to wait for: "ready"`)
 	fl.DurationVar(&f.every, "every", 15*time.Second, "interval between two checks of --wait")
-	fl.StringVar(&f.resolver, "dns-resolver", "",
-		"address (ADDR or ADDR:PORT) of the resolver for checks of customers' domains (default the system's)")
-	fl.StringSliceVar(&f.allow, "dns-allow", nil,
-		"networks (CIDR,…) that checks of customers' domains may ask although they are private, such as 10.0.0.0/8")
+	f.dns.add(fl)
 	fl.BoolVar(&f.json, "json", false, "print one JSON document on stdout")
 	_ = cmd.RegisterFlagCompletionFunc("wait", cobra.FixedCompletions([]string{"ready"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (f *domainsCheckFlags) run(cmd *cobra.Command, t terminal, name string) error {
-	networks, bad := parseNetworks("--dns-allow", f.allow)
+	var bad []string
+	lookUp, err := f.dns.parse()
+	if err != nil {
+		bad = append(bad, err.Error())
+	}
 	if f.wait != "" && f.wait != "ready" {
 		bad = append(bad, fmt.Sprintf(`--wait must be "ready", not %q`, f.wait))
 	}
 	if f.every < 10*time.Millisecond {
 		bad = append(bad, "--every must be at least 10ms")
 	}
-	checker, err := authdns.New(authdns.Options{Resolver: f.resolver, Allow: networks})
-	if err != nil {
-		bad = append(bad, fmt.Sprintf("--dns-resolver: %v", err))
-	}
 	if err := usageAll(bad); err != nil {
+		return err
+	}
+	o := authdns.Options{Allow: lookUp.Allow}
+	if lookUp.Resolver.IsValid() {
+		o.Resolver = lookUp.Resolver.String()
+	}
+	checker, err := authdns.New(o)
+	if err != nil {
 		return err
 	}
 	check, err := f.checkOf(cmd, checker, name)

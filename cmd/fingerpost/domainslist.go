@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -108,10 +108,10 @@ func (f *domainsListFlags) listServer(ctx context.Context, t terminal, server *c
 	for _, by := range f.states() {
 		filters.Set(by.name, *by.value)
 	}
-	var rows []catalog.Domain
+	var rows []json.RawMessage
 	for n := 1; ; n++ {
 		filters.Set("page", strconv.Itoa(n))
-		page, err := server.DomainPage(ctx, filters)
+		page, err := server.DomainRows(ctx, filters)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (f *domainsListFlags) listStored(t terminal) error {
 	if err != nil {
 		return err
 	}
-	var rows []catalog.Domain
+	var found []*catalog.Domain
 	slugs := map[int64]string{}
 	for i := range projects {
 		slugs[projects[i].ID] = projects[i].Slug
@@ -173,11 +173,15 @@ func (f *domainsListFlags) listStored(t terminal) error {
 			of := subjectOf(&projects[i], &p.Domains[j])
 			v := dcv.Show(of, states[dcv.Subject{Project: of.Project, Name: of.Name}], policy)
 			if f.selects(&v) {
-				rows = append(rows, p.Domains[j])
+				found = append(found, &p.Domains[j])
 			}
 		}
 	}
-	slices.SortFunc(rows, func(a, b catalog.Domain) int { return int(min(max(a.ID-b.ID, -1), 1)) })
+	slices.SortFunc(found, func(a, b *catalog.Domain) int { return cmp.Compare(a.ID, b.ID) })
+	var rows []json.RawMessage
+	for _, d := range found {
+		rows = append(rows, resolver.AppendDomain(nil, d))
+	}
 	return printDomains(t.out, f.json, rows, func(id int64) string { return slugs[id] })
 }
 
@@ -192,13 +196,9 @@ func (f *domainsListFlags) selects(v *dcv.View) bool {
 }
 
 // printDomains prints rows as the API has them, or for people.
-func printDomains(out io.Writer, asJSON bool, rows []catalog.Domain, slug func(project int64) string) error {
+func printDomains(out io.Writer, asJSON bool, rows []json.RawMessage, slug func(project int64) string) error {
 	if asJSON {
-		list := make([]json.RawMessage, len(rows))
-		for i := range rows {
-			list[i] = resolver.AppendDomain(nil, &rows[i])
-		}
-		return printJSON(out, list)
+		return printJSON(out, append([]json.RawMessage{}, rows...))
 	}
 	if len(rows) == 0 {
 		_, err := io.WriteString(out, "no domain\n")
@@ -206,9 +206,16 @@ func printDomains(out io.Writer, asJSON bool, rows []catalog.Domain, slug func(p
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "DOMAIN\tPROJECT\tCHANGED")
-	for i := range rows {
-		d := &rows[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\n", d.Name, slug(d.ProjectID), d.UpdatedAt.UTC().Format(time.DateTime)+" UTC")
+	for _, row := range rows {
+		var d struct {
+			Domain, UpdatedAt string
+			ProjectID         int64
+		}
+		if err := json.Unmarshal(row, &d); err != nil {
+			return fmt.Errorf("read the list of domains: %w", err)
+		}
+		changed, _, _ := strings.Cut(strings.Replace(d.UpdatedAt, "T", " ", 1), ".")
+		fmt.Fprintf(w, "%s\t%s\t%s UTC\n", d.Domain, slug(d.ProjectID), changed)
 	}
 	return w.Flush()
 }
