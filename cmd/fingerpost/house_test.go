@@ -134,10 +134,11 @@ var plan = map[string][]string{
 	// a leaf: times and browsers as people say them
 	"fingerpost/api/console/words": {},
 	// transfer: a proposal's plan, as the command prints it; hclfile: the errors of a project's file
-	"fingerpost/api/console": {"fingerpost/api/console/now", "fingerpost/api/console/pasted", "fingerpost/api/console/chart",
+	"fingerpost/api/console/customerlink": {"fingerpost/resolver/catalog"},
+	"fingerpost/api/console": {"fingerpost/api/console/customerlink", "fingerpost/api/console/now", "fingerpost/api/console/pasted", "fingerpost/api/console/chart",
 		"fingerpost/api/console/hour",
 		"fingerpost/api/ops/history", "fingerpost/api/console/delivery", "fingerpost/api/console/sentence", "fingerpost/api/console/worddiff", "fingerpost/api/console/words",
-		"fingerpost/api/transfer", "fingerpost/configsrc/hclfile",
+		"fingerpost/api/transfer", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml
 	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3"},
@@ -160,7 +161,7 @@ var plan = map[string][]string{
 	// trace: the span of a request begins and ends here
 	"fingerpost/api": {"fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
 		"fingerpost/api/platform/keys", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/overlay",
-		"fingerpost/configsrc", "fingerpost/configsrc/proposals",
+		"fingerpost/configsrc", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
 	// trace: runs and flushes the exporter; authdns: asks for verify

@@ -1,0 +1,109 @@
+package customerlink_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/api/console/customerlink"
+	"fingerpost/resolver/catalog"
+)
+
+// A memory is a Store.
+type memory struct {
+	values map[string][]byte
+	err    error
+}
+
+func (m *memory) Named(name string) ([]byte, bool, error) {
+	v, found := m.values[name]
+	return v, found, m.err
+}
+
+func (m *memory) SetNamed(name string, value []byte) error {
+	if m.err == nil {
+		m.values[name] = value
+	}
+	return m.err
+}
+
+var (
+	at   = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	shop = customerlink.Domain{Project: catalog.DeriveProjectUUID("acme"), Name: "*.acme.example"}
+)
+
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	store := &memory{values: map[string][]byte{}}
+	links := customerlink.New(store)
+	open := func(link string, after time.Duration, want error) {
+		t.Helper()
+		of, err := links.Open(link, at.Add(after))
+		if !errors.Is(err, want) || want == nil && of != shop || want != nil && of != (customerlink.Domain{}) {
+			t.Errorf("%s after %v: %+v, %v; want %v", link, after, of, err, want)
+		}
+	}
+	open("", 0, customerlink.ErrUnknown) // there is no key yet, which is not one of zeros
+	link, err := links.Make(shop, at)
+	if err != nil || strings.Contains(link, "/") || len(link) > 600 {
+		t.Fatalf("%q, %v", link, err)
+	}
+	open(link, 0, nil)
+	open(link, customerlink.Life-time.Second, nil)
+	open(link, customerlink.Life, customerlink.ErrEnded)
+	links = customerlink.New(store) // a restart
+	open(link, time.Hour, nil)
+	if err := links.EndAll(); err != nil {
+		t.Fatal(err)
+	}
+	open(link, time.Hour, customerlink.ErrUnknown)
+	open(link, customerlink.Life, customerlink.ErrUnknown) // nothing is told of what it was
+	store.err = errors.New("the disk is full")
+	if _, err := links.Make(shop, at); !errors.Is(err, store.err) {
+		t.Errorf("make without a store: %v", err)
+	}
+	if err := links.EndAll(); !errors.Is(err, store.err) {
+		t.Errorf("end without a store: %v", err)
+	}
+	open(link, 0, store.err)
+}
+
+// No change of a link opens anything: each bit, each length, each spelling.
+func TestForgedLinks(t *testing.T) {
+	t.Parallel()
+	store := &memory{values: map[string][]byte{}}
+	links := customerlink.New(store)
+	link, err := links.Make(shop, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(text string) {
+		t.Helper()
+		if of, err := links.Open(text, at); !errors.Is(err, customerlink.ErrUnknown) {
+			t.Errorf("%q opens %+v, %v", text, of, err)
+		}
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bit := range len(raw) * 8 {
+		raw[bit/8] ^= 1 << (bit % 8)
+		refused(base64.RawURLEncoding.EncodeToString(raw))
+		raw[bit/8] ^= 1 << (bit % 8)
+	}
+	for n := range link {
+		refused(link[:n])
+	}
+	refused(link + "A")
+	refused(link + "=")
+	refused(link + "\n")
+	refused(base64.RawURLEncoding.EncodeToString(append(raw, strings.Repeat("a", 300)...)))
+	other, err := customerlink.New(&memory{values: map[string][]byte{}}).Make(shop, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(other)
+}
