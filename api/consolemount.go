@@ -41,6 +41,9 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 	o.Loading, o.WatchTest = s.ready.loading.Load, s.rooms.mail.Waits.Watch
 	if s.o.Cluster.Edge == nil { // the authority would not know the key
 		o.Guest = s.guestKey
+		if v := s.o.Config.Verifier; v != nil {
+			o.Customers = customers{s.resolver, v}
+		}
 	}
 	o.Git, o.Cluster, o.Edge = s.o.Config.Proposals != nil, s.o.Cluster.Edges != nil, s.o.Cluster.Edge != nil
 	var err error

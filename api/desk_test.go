@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/api/console"
+	"fingerpost/api/platform"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/seal"
@@ -30,6 +32,9 @@ type desk struct {
 	seal  string          // the file with the identity that opens what is sealed
 	disk  atomicfile.Disk // for writes; nil: the disk
 	store resolver.Options
+	// verifier knows the verification of domains. Nil: nobody does.
+	verifier platform.Verifier
+	console  *console.Options // nil: the server has no console
 
 	source *configsrc.Source
 }
@@ -62,7 +67,7 @@ func (d *desk) open(t testing.TB, files map[string]string) {
 	res, _ := d.load(t, true)
 	d.source = res.source
 	h := &house{t: t, resolver: res.resolver, log: &lockedBuffer{}, served: make(chan error, 1)}
-	if h.server, err = api.New(api.Options{Resolver: res.resolver, Config: api.Config{Files: res.source, Explainer: res.source, Plan: planFiles}, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
+	if h.server, err = api.New(api.Options{Resolver: res.resolver, Config: api.Config{Files: res.source, Explainer: res.source, Plan: planFiles, Verifier: d.verifier}, Console: d.console, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
 		t.Fatal(err)
 	}
 	h.addr = h.listen(api.Platform | api.Mail)

@@ -23,10 +23,14 @@ type script struct {
 	wait      time.Duration // Retry-After
 	err       error
 	standings []platform.Standing
+	answer    *dcv.View // nil: that of a domain that was never checked
 }
 
 func (s *script) view(of dcv.Subject) (dcv.View, error) {
 	s.subjects = append(s.subjects, of)
+	if s.answer != nil {
+		return *s.answer, s.err
+	}
 	return dcv.View{Ownership: dcv.OwnershipView{State: dcv.Pending}, Pointing: dcv.PointingView{State: dcv.Unknown},
 		Certificate: dcv.CertificateView{State: dcv.Unknown}}, s.err
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"fingerpost/api/console/customerlink"
 	"fingerpost/api/ops/history"
 	"fingerpost/configsrc"
 	"fingerpost/mailer"
@@ -93,9 +94,11 @@ type Options struct {
 	// DemoKey signs in with one click from this machine. "": there is no such button.
 	DemoKey func() string
 	// Guest makes a key for a session that a sign-in link begins, and end ends it. Nil: there are no such links.
-	Guest   func() (text string, end func())
-	Version string
-	Logger  *slog.Logger // nil: slog.Default()
+	Guest func() (text string, end func())
+	// Customers is what customers see by a link. Nil: there are no such links.
+	Customers Customers
+	Version   string
+	Logger    *slog.Logger // nil: slog.Default()
 }
 
 // A Node is what the process tells that the API does not. All of it may be left out.
@@ -128,6 +131,7 @@ type Console struct {
 	files    func() map[string]*asset             // as pages
 	sessions sessions
 	link     signInLink
+	shared   sharedDomains
 	hours    hours
 	stop     context.CancelFunc // ends the streams
 	stopped  context.Context
@@ -145,6 +149,9 @@ func New(o Options) (*Console, error) {
 	c.stopped, c.stop = context.WithCancel(context.Background())
 	c.sessions.all = map[string]*session{}
 	c.files, c.pages = sync.OnceValue(loadAssets), sync.OnceValue(c.parsePages)
+	if o.Customers != nil {
+		c.shared.links = customerlink.New(o.Customers)
+	}
 	c.routes()
 	cross := http.NewCrossOriginProtection()
 	cross.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -189,31 +196,38 @@ func (c *Console) routes() {
 	c.mux.Handle("GET /console/sign-in", c.page(c.signInPage))
 	c.mux.Handle("POST /console/sign-in", c.page(c.signIn))
 	c.mux.Handle("POST /console/sign-out", c.page(c.signOut))
+	if c.o.Customers != nil {
+		c.mux.HandleFunc("GET /console/domain/{link}", c.showShared)
+		c.mux.HandleFunc("POST /console/domain/{link}", c.checkShared)
+	}
 	for pattern, h := range map[string]handler{
-		"GET /console/{$}":                 c.now,
-		"GET /console/lookup":              c.lookUp,
-		"GET /console/projects":            c.listProjects,
-		"GET /console/projects/{id}":       c.showProject,
-		"GET /console/edit":                c.editPage,
-		"POST /console/edit":               c.edit,
-		"GET /console/drafts/{id}":         c.showDraft,
-		"POST /console/drafts/{id}":        c.saveDraft,
-		"GET /console/problems":            c.problems,
-		"POST /console/confirm":            c.confirm,
-		"GET /console/mail":                c.mail,
-		"GET /console/mail/{project}/{id}": c.mailEntry,
-		"GET /console/kept/{project}/{id}": c.keptMail,
-		"GET /console/smtp-test":           c.smtpTestPage,
-		"POST /console/smtp-test":          c.smtpTest,
-		"GET /console/smtp-test/{id}":      writes(c.smtpTestSteps),
-		"GET /console/template":            c.templatePage,
-		"POST /console/template":           c.templatePage,
-		"POST /console/preview":            c.preview,
-		"GET /console/frames/{id}":         writes(c.frame),
-		"POST /console/send-test":          c.sendTest,
-		"GET /console/changes":             c.changes,
-		"GET /console/proposals":           c.proposals,
-		"POST /console/proposals/{name}":   c.proposal,
+		"GET /console/{$}":                             c.now,
+		"GET /console/lookup":                          c.lookUp,
+		"GET /console/projects":                        c.listProjects,
+		"GET /console/projects/{id}":                   c.showProject,
+		"GET /console/projects/{id}/domains/{domain}":  c.showDomain,
+		"POST /console/projects/{id}/domains/{domain}": c.checkDomain,
+		"POST /console/domain-links":                   c.endLinks,
+		"GET /console/edit":                            c.editPage,
+		"POST /console/edit":                           c.edit,
+		"GET /console/drafts/{id}":                     c.showDraft,
+		"POST /console/drafts/{id}":                    c.saveDraft,
+		"GET /console/problems":                        c.problems,
+		"POST /console/confirm":                        c.confirm,
+		"GET /console/mail":                            c.mail,
+		"GET /console/mail/{project}/{id}":             c.mailEntry,
+		"GET /console/kept/{project}/{id}":             c.keptMail,
+		"GET /console/smtp-test":                       c.smtpTestPage,
+		"POST /console/smtp-test":                      c.smtpTest,
+		"GET /console/smtp-test/{id}":                  writes(c.smtpTestSteps),
+		"GET /console/template":                        c.templatePage,
+		"POST /console/template":                       c.templatePage,
+		"POST /console/preview":                        c.preview,
+		"GET /console/frames/{id}":                     writes(c.frame),
+		"POST /console/send-test":                      c.sendTest,
+		"GET /console/changes":                         c.changes,
+		"GET /console/proposals":                       c.proposals,
+		"POST /console/proposals/{name}":               c.proposal,
 		"GET /console/proposals/{name}": func(w http.ResponseWriter, r *http.Request, s *session) error {
 			return c.showProposal(w, r, s, nil)
 		},
@@ -266,7 +280,7 @@ func (c *Console) Serve(w http.ResponseWriter, r *http.Request, v *Visit) {
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			c.o.Logger.Error("console page panicked", "path", r.URL.Path, "cause", cause, "stack", string(debug.Stack()))
+			c.o.Logger.Error("console page panicked", "page", v.Page, "cause", cause, "stack", string(debug.Stack()))
 			c.failed(w, r, defect)
 		}
 	}()

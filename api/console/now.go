@@ -45,10 +45,30 @@ func (c *Console) facts(ctx context.Context, s *session) *now.Facts {
 	} else if !k.ExpiresAt.IsZero() {
 		f.Keys = []client.Key{{Name: k.Name, ExpiresAt: k.ExpiresAt.UTC().Format("2006-01-02T15:04:05")}}
 	}
+	f.Domains = unprovenDomains(ctx, api)
 	if c.o.Git && may.Edit {
 		f.Proposals, _ = api.Proposals(ctx)
 	}
 	return f
+}
+
+// maxUnproven is how many domains of each state are counted.
+const maxUnproven = 100
+
+// unprovenDomains lists domains whose proof is gone or has not come yet, the worst first. A server that does not know tells
+// nothing.
+func unprovenDomains(ctx context.Context, api *client.Client) (found []now.Domain) {
+	for _, state := range []string{"lost", "failing", "pending"} {
+		page, err := api.DomainPage(ctx, query("ownership", state, "limit", itoa(maxUnproven)))
+		if err != nil {
+			return found
+		}
+		for i := range page.Rows {
+			d := &page.Rows[i]
+			found = append(found, now.Domain{Project: d.ProjectID, ID: d.ID, Name: d.Name, State: state})
+		}
+	}
+	return found
 }
 
 const (

@@ -25,6 +25,7 @@ type view struct {
 	Git, Edge bool
 	Problems  int // that the menu tells
 	Version   string
+	Bare      bool // for somebody without a session: nothing leads to another page
 	Error     *failure
 	Data      any
 	visitor
@@ -48,7 +49,7 @@ func (v visitor) Name() string {
 }
 
 // navOf is the menu's entry of pages that have another name.
-var navOf = map[string]string{"project": "projects", "edit": "projects", "draft": "projects", "conflict": "projects",
+var navOf = map[string]string{"project": "projects", "domain": "projects", "edit": "projects", "draft": "projects", "conflict": "projects",
 	"template": "mail", "entry": "mail", "smtptest": "mail", "proposals": "changes", "proposal": "changes"}
 
 // parsePages parses each page together with the layout and the parts that several pages share.
@@ -83,7 +84,8 @@ func seeOther(w http.ResponseWriter, r *http.Request, to string) error {
 // render answers with a page, or for htmx with its part "main". An error means that nothing is written.
 func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, status int, page, title string,
 	data any) error {
-	v := view{Title: title, Nav: page, Version: c.o.Version, Git: c.o.Git, Edge: c.o.Edge, Data: data}
+	v := view{Title: title, Nav: page, Bare: page == "shared", Version: c.o.Version, Git: c.o.Git, Edge: c.o.Edge,
+		Data: data}
 	if f, is := data.(*failure); is {
 		v.Error = f
 	}
@@ -146,6 +148,7 @@ func (c *Console) functions() template.FuncMap {
 		"asset": c.assetPath,
 		"text":  text,
 		"time":  timeTag,
+		"iso":   func(v any) string { return moment(v).Format(time.RFC3339) },
 		"diff":  diffOf,
 		"hcl":   highlight,
 		"bytes": sizeText,
@@ -206,6 +209,10 @@ func moment(v any) (t time.Time) {
 	switch v := v.(type) {
 	case time.Time:
 		return v.UTC()
+	case *time.Time:
+		if v != nil {
+			return v.UTC()
+		}
 	case string, *string:
 		t, _ = time.Parse("2006-01-02T15:04:05.999999", strings.TrimSuffix(text(v), "Z"))
 	}

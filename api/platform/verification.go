@@ -36,8 +36,8 @@ const (
 	verificationPath = "/api/platform/projects/{projectId}/domains/{domainId}/verification"
 )
 
-// checkAnswerTime is how long a check on demand may take.
-const checkAnswerTime = 10 * time.Second
+// CheckTime is how long a check on demand may take to answer.
+const CheckTime = 10 * time.Second
 
 var refuseVerification = &catalog.Error{Code: catalog.CodeUnavailable,
 	Message: "this server does not know the verification of domains"}
@@ -60,8 +60,8 @@ func (a *API) verificationRoutes(onDomain func(func(*web.Request, *catalog.Proje
 	}
 }
 
-// subjectOf returns a project's domain as a Verifier knows it.
-func subjectOf(p *catalog.Project, d *catalog.Domain) dcv.Subject {
+// SubjectOf returns a project's domain as a Verifier knows it.
+func SubjectOf(p *catalog.Project, d *catalog.Domain) dcv.Subject {
 	s := dcv.Subject{Project: p.UUID, Name: d.Name}
 	if d.Verified != nil {
 		s.Verified = *d.Verified
@@ -74,7 +74,7 @@ func (a *API) getVerification(r *web.Request, p *catalog.Project, d *catalog.Dom
 	if a.Verifier == nil {
 		return refuseVerification
 	}
-	v, err := a.Verifier.View(r.Context(), subjectOf(p, d))
+	v, err := a.Verifier.View(r.Context(), SubjectOf(p, d))
 	if err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func (a *API) checkVerification(r *web.Request, p *catalog.Project, d *catalog.D
 	if a.Verifier == nil {
 		return refuseVerification
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), checkAnswerTime)
+	ctx, cancel := context.WithTimeout(r.Context(), CheckTime)
 	defer cancel()
-	v, retryAfter, err := a.Verifier.Check(ctx, subjectOf(p, d))
+	v, retryAfter, err := a.Verifier.Check(ctx, SubjectOf(p, d))
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,25 @@
     });
     document.querySelectorAll(".zone").forEach(function (z) { z.textContent = format.resolvedOptions().timeZone; });
   }
-  document.addEventListener("DOMContentLoaded", function () { dress(document); pickers(); });
+  // The time until a check; when that has come, the page shows its result.
+  function countdown(e) {
+    var until = new Date(e.dataset.until);
+    function left() { return Math.ceil((until - Date.now()) / 1000); }
+    function show() {
+      var s = left();
+      if (s < -3) return location.reload();
+      e.textContent = s <= 0 ? ", now" : s < 120 ? ", in " + s + " s" : ", in " + Math.round(s / 60) + " min";
+      setTimeout(show, 1000);
+    }
+    if (isNaN(until) || left() <= 0) return;
+    e.hidden = false;
+    show();
+  }
+  document.addEventListener("DOMContentLoaded", function () {
+    dress(document);
+    pickers();
+    document.querySelectorAll("[data-until]").forEach(countdown);
+  });
   document.addEventListener("htmx:load", function (e) { dress(e.detail.elt); });
 
   // "/" goes to the look-up box of the page or of the header, Escape leaves it, and closes the menu.

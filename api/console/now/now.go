@@ -48,6 +48,7 @@ type Facts struct {
 	Edges     []client.Edge
 	Keys      []client.Key
 	Proposals []client.Proposal
+	Domains   []Domain
 	May       May
 }
 
@@ -66,6 +67,13 @@ type Git struct {
 	Errors                 []string
 	Conflict               string
 	Overruled              []string
+}
+
+// Domain is a domain whose proof is not there.
+type Domain struct {
+	Project, ID int64
+	Name        string
+	State       string // pending, failing or lost
 }
 
 // Stopped is a project whose mail waits until a person changes something.
@@ -94,6 +102,7 @@ func Items(f *Facts) []Item {
 		l.git(f.Git)
 	}
 	l.mail(f)
+	l.domains(f.Domains)
 	l.edges(f.Edges)
 	l.keys(f)
 	l.proposals(f)
@@ -198,6 +207,33 @@ func (l *list) mail(f *Facts) {
 	if f.More > 0 {
 		l.add(Bad, "The mail of "+plural(f.More, "more project")+" is stopped, too.", "", "/console/mail", "See them")
 	}
+}
+
+// domains tells of domains whose proof is gone, or has not come yet.
+func (l *list) domains(all []Domain) {
+	told := map[string]int{}
+	for _, d := range all {
+		if told[d.State]++; told[d.State] > maxEach {
+			continue
+		}
+		to := "/console/projects/" + strconv.FormatInt(d.Project, 10) + "/domains/" + strconv.FormatInt(d.ID, 10)
+		switch d.State {
+		case "lost":
+			l.add(Bad, "The proof of the domain "+d.Name+" has been gone for too long.", "", to, "See its records")
+		case "failing":
+			l.add(Bad, "The proof of the domain "+d.Name+" is gone; it is answered for now.", "", to, "See its records")
+		default:
+			l.add(Warn, "The domain "+d.Name+" is not proven yet, and not answered.", "", to, "See its records")
+		}
+	}
+	more := func(kind, state, text string) {
+		if n := told[state] - maxEach; n > 0 {
+			l.add(kind, "The same is so for "+plural(n, "more "+text+" domain")+".", "", "", "")
+		}
+	}
+	more(Bad, "lost", "lost")
+	more(Bad, "failing", "failing")
+	more(Warn, "pending", "pending")
 }
 
 func (l *list) edges(edges []client.Edge) {

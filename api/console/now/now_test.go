@@ -55,6 +55,14 @@ func TestItems(t *testing.T) {
 		now.Item{Kind: now.Bad, Text: "Git does not work; the service goes on.", Detail: "no route", To: "/console/problems", Do: "See the problem"},
 		now.Item{Kind: now.Warn, Text: "The git server has 1 commit that is not live here yet.", To: "/console/live", Do: "See the state"},
 		now.Item{Kind: now.Warn, Text: "1 change is set aside: a person's commit changed the same, and won.", To: "/console/problems", Do: "See them"})
+	f("domains", now.Facts{Domains: []now.Domain{{Project: 7, ID: 9, Name: "a.example", State: "lost"}, {Project: 7, ID: 8, Name: "b.example", State: "pending"},
+		{Project: 7, ID: 8, Name: "c.example", State: "failing"}}},
+		now.Item{Kind: now.Bad, Text: "The proof of the domain a.example has been gone for too long.",
+			To: "/console/projects/7/domains/9", Do: "See its records"},
+		now.Item{Kind: now.Bad, Text: "The proof of the domain c.example is gone; it is answered for now.",
+			To: "/console/projects/7/domains/8", Do: "See its records"},
+		now.Item{Kind: now.Warn, Text: "The domain b.example is not proven yet, and not answered.",
+			To: "/console/projects/7/domains/8", Do: "See its records"})
 	stopped := []now.Stopped{{Project: 7, Name: "Acme", Code: "SMTP_AUTH_FAILED", Waiting: 1, Since: at}}
 	item = now.Item{Kind: now.Bad, Text: "No mail of Acme is sent: the password is refused.",
 		Detail: "SMTP_AUTH_FAILED, 1 mail waits", Since: at, To: "/console/edit?kind=smtp-config&project=7", Do: "Mend the SMTP config"}

@@ -1,0 +1,90 @@
+package api_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"fingerpost/api/platform"
+	"fingerpost/configsrc/verify/dcv"
+	"fingerpost/resolver/catalog"
+)
+
+// newDomainDesk is a desk with a domain whose verification a script tells.
+func newDomainDesk(t *testing.T) (*consoleRig, *script) {
+	s := &script{standings: []platform.Standing{standing(0, "shop.acme.example", dcv.Failing, dcv.Here, dcv.Good, false)}}
+	d := &desk{dir: t.TempDir(), verifier: s}
+	reader, text := catalog.Key{Name: "reader", Allow: catalog.MayRead}, ""
+	text = reader.Renew()
+	d.open(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  status = \"ACTIVE\"\n  domain \"shop.acme.example\" {}\n}\n",
+		"reader.hcl": fmt.Sprintf("key \"reader\" {\n  id    = %q\n  hash  = %q\n  allow = [\"read\"]\n}\n", reader.ID, catalog.HashKeyText(text))})
+	d.onlyRead = text
+	s.standings[0].ProjectID = catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID("acme"))
+	return newConsoleRig(t, d), s
+}
+
+func acmeDomainPage() string {
+	uuid := catalog.DeriveProjectUUID("acme")
+	return fmt.Sprintf("/console/projects/%d/domains/%d", catalog.DeriveID(catalog.KindProject, uuid),
+		catalog.DeriveID(catalog.KindDomain, catalog.DeriveDomainUUID(uuid, "shop.acme.example")))
+}
+
+// The page of a domain shows what is known, escaped, and a button for those who may have it checked.
+func TestConsoleDomain(t *testing.T) {
+	t.Parallel()
+	r, s := newDomainDesk(t)
+	silent, at := "time-out", time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	s.answer = &dcv.View{Ownership: dcv.OwnershipView{State: dcv.Failing, Since: &at, Misses: 2},
+		Pointing:    dcv.PointingView{State: dcv.Here, Addresses: []string{"203.0.113.4"}},
+		Certificate: dcv.CertificateView{State: dcv.Good},
+		Records: []dcv.RecordView{{Purpose: "ownership", Type: "TXT", Name: "_fingerpost-challenge.shop.acme.example", Value: "token=abc expiry=never",
+			Found: []dcv.FoundView{{Server: "ns1.example", Values: []string{"<script>alert(1)</script>"}, At: at},
+				{Server: "ns2.example", Error: &silent, At: at}, {Server: "ns3.example", At: at}}}},
+		Hints:     []dcv.Hint{{Code: "OTHER_TOKEN", Message: "This is another project's token.", Line: "_x. TXT \"y\""}},
+		CheckedAt: &at, NextCheckAt: &at}
+	g := r.signIn(t, r.key)
+	g.send("/console/projects/acme", nil)
+	page := acmeDomainPage()
+	if !strings.Contains(g.page, `href="`+page+`"`) {
+		t.Errorf("the project's page does not lead to %s", page)
+	}
+	g.send(page, nil)
+	for _, want := range []string{"not ready", "The proof is gone.", "203.0.113.4", "token=abc expiry=never", "&lt;script&gt;alert(1)&lt;/script&gt;",
+		"no answer (time-out)", "no such record", "This is another project&#39;s token.", "2026-11-27 12:00:00 UTC", "Check now"} {
+		if !strings.Contains(g.page, want) {
+			t.Errorf("%d: the page lacks %q:\n%s", g.status, want, g.page)
+		}
+	}
+	if s.checks != 0 {
+		t.Error("looking has made a check")
+	}
+	g.send(page, url.Values{"token": {"wrong"}})
+	if g.status != 403 || s.checks != 0 {
+		t.Errorf("a form of another session: %d, %d checks", g.status, s.checks)
+	}
+	g.send(page, nil)
+	sent, _ := g.controls(page)
+	g.send(page, sent)
+	if g.status != 200 || s.checks != 1 || !strings.Contains(g.page, "Checked: shop.acme.example is not ready yet.") {
+		t.Errorf("the button: %d, %d checks", g.status, s.checks)
+	}
+	g.send("/console/", nil)
+	if !strings.Contains(g.page, "The proof of the domain shop.acme.example is gone") {
+		t.Error("the start page does not tell of the failing domain")
+	}
+	for _, none := range []string{"/console/projects/acme/domains/1", "/console/projects/acme/domains/x", "/console/projects/none/domains/1"} {
+		if g.send(none, nil); g.status != 404 {
+			t.Errorf("%s: %d", none, g.status)
+		}
+	}
+	reader := r.signIn(t, r.onlyRead)
+	if reader.send(page, nil); reader.status != 200 || strings.Contains(reader.page, "Check now") {
+		t.Errorf("a reader: %d, with a button: %t", reader.status, strings.Contains(reader.page, "Check now"))
+	}
+	s.set(func() { s.err = &catalog.Error{Code: catalog.CodeUnavailable, Message: "the ledger is away"} })
+	if g.send(page, nil); g.status != 200 || !strings.Contains(g.page, "cannot be shown: the ledger is away") {
+		t.Errorf("without an answer: %d %s", g.status, g.page)
+	}
+}
