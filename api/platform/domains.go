@@ -55,7 +55,8 @@ func settleProof(r *web.Request, f *web.Form, was, d *catalog.Domain) error {
 			d.Verified = nil
 		}
 	case !same:
-		e := &catalog.Error{Code: catalog.CodeForbidden, Message: "only a key for every project says that a domain is verified"}
+		e := &catalog.Error{Code: catalog.CodeForbidden,
+			Message: "only a key for every project says that a domain is verified"}
 		e.Problems.Addf("verified", "is changed by a key for every project, or by the proof")
 		return e
 	}

@@ -35,7 +35,8 @@ func MayProve(was, is *catalog.Domain, defaults *catalog.Defaults) error {
 	case was == nil && (pending || is.Verified == nil && !defaults.Requires()):
 		return nil
 	}
-	e := &catalog.Error{Code: catalog.CodeForbidden, Message: "only a key for every project says that a domain is verified"}
+	e := &catalog.Error{Code: catalog.CodeForbidden,
+		Message: "only a key for every project says that a domain is verified"}
 	why := "does not follow from what is live"
 	if was == nil {
 		why = `must be "pending" for ` + is.Name + ", which is new: declare it again"
