@@ -37,7 +37,8 @@ func newDomainsRecords(t terminal) *cobra.Command {
 		Use:   "records NAME",
 		Short: "The DNS records that prove a domain and make it point here",
 		Long: "Prints the records that prove that a domain of the files is the customer's, of which one is enough, and those that\n" +
-			"make it point here. Nobody is asked: the records follow from the files. Wildcards are named as in the files, *.NAME.",
+			"make it point here. Nobody is asked: the records follow from the files. Wildcards are named as in the files,\n" +
+			"*.NAME.",
 		Args:              wantsNamed("NAME"),
 		ValidArgsFunction: completeArgs(everyDomain),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -275,7 +276,8 @@ func domainOnServer(c *cobra.Command, server *client.Client, text string) (*cata
 	if err != nil {
 		return nil, err
 	}
-	page, err := server.DomainPage(c.Context(), url.Values{"q": {name}, "limit": {"100"}}) // names that begin with it are first
+	// Names that begin with it come first.
+	page, err := server.DomainPage(c.Context(), url.Values{"q": {name}, "limit": {"100"}})
 	if err != nil {
 		return nil, err
 	}

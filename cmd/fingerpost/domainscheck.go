@@ -45,7 +45,8 @@ func newDomainsCheck(t terminal) *cobra.Command {
 	fl.DurationVar(&f.every, "every", 15*time.Second, "interval between two checks of --wait")
 	f.dns.add(fl)
 	fl.BoolVar(&f.json, "json", false, "print one JSON document on stdout")
-	_ = cmd.RegisterFlagCompletionFunc("wait", cobra.FixedCompletions([]string{"ready"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("wait",
+		cobra.FixedCompletions([]string{"ready"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
