@@ -27,10 +27,16 @@ func (s *base) Explain(project catalog.UUID) (*catalog.Explained, error) {
 	return explain.Project(declared, explain.File{Path: path, Result: file}, defaults), nil
 }
 
+// FileOf returns the path of the file that declares a project, below the config folder. It may be called from any
+// goroutine.
+func (s *base) FileOf(project catalog.UUID) (path string, ok bool) {
+	return s.fileOf(projectClaim(project))
+}
+
 // declared returns a project as the last good bytes of its file declare it, with the file.
 func (s *base) declared(project catalog.UUID) (path string, file *hclfile.Result, p *catalog.ProjectConfig,
 	err error) {
-	path, found := s.fileOf(projectClaim(project))
+	path, found := s.FileOf(project)
 	if !found {
 		return "", nil, nil, catalog.NotFound("project")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -69,6 +70,22 @@ func (c *Client) Projects(ctx context.Context) ([]catalog.Project, error) {
 // ProjectPage reads one page of the projects that the key may see. filters are those of the API's reference.
 func (c *Client) ProjectPage(ctx context.Context, filters url.Values) (Page[catalog.Project], error) {
 	return rowPage(ctx, c.platform, projectsPath, filters, row.project)
+}
+
+// A ProjectSummary is a project, with its labels, and what a list shows of it.
+type ProjectSummary struct {
+	catalog.Project
+	PrimaryDomain string // the first one where none is primary; "": there is none
+	Domains       int
+	Mail          string // "ON", "OFF" or "NO_SERVER"
+	File          string // that declares it, below the config folder; "": not known
+}
+
+// ProjectSummaries is ProjectPage with more about each project.
+func (c *Client) ProjectSummaries(ctx context.Context, filters url.Values) (Page[ProjectSummary], error) {
+	filters = maps.Clone(filters)
+	filters.Set("view", "summary")
+	return rowPage(ctx, c.platform, projectsPath, filters, row.summary)
 }
 
 // ProjectByID finds one project, without its labels.

@@ -133,6 +133,15 @@ func eachRow[T any](rows []row, read func(row) (T, error)) ([]T, error) {
 	return list, nil
 }
 
+func (r row) summary() (s ProjectSummary, err error) {
+	if s.Project, err = r.project(); err == nil {
+		err = r.fill(s.Project.AuditFields(), []string{"labels"})
+	}
+	s.PrimaryDomain, s.Domains = r.text("primaryDomain"), int(r.number("domainCount"))
+	s.Mail, s.File = r.text("mail"), r.text("file")
+	return s, err
+}
+
 func (r row) project() (catalog.Project, error) {
 	p := catalog.Project{ID: r.number("id"), Status: catalog.StatusDraft, CreatedAt: r.time("createdAt"),
 		UpdatedAt: r.time("updatedAt")}

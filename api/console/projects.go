@@ -1,8 +1,8 @@
 package console
 
 import (
-	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -27,9 +27,7 @@ type projectsView struct {
 
 // A projectRow is a project with what a person looks for in the list.
 type projectRow struct {
-	catalog.Project
-	Primary  string // the primary domain, or the first one; "": none
-	Domains  int
+	client.ProjectSummary
 	Mail     mailWord
 	Problems int // errors in its file
 }
@@ -74,7 +72,7 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 		label = "label." + strings.TrimSpace(name)
 	}
 	api := c.api(s)
-	find := func(status, sort string, page, limit int) (client.Page[catalog.Project], error) {
+	filters := func(status, sort string, page, limit int) url.Values {
 		field, descending := strings.CutPrefix(sort, "-")
 		q := query("q", v.Query, "status", status, "page", itoa(page), "limit", itoa(limit), "sort", field)
 		if descending {
@@ -83,11 +81,11 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 		if label != "" {
 			q.Set(label, strings.TrimSpace(value))
 		}
-		return api.ProjectPage(r.Context(), q)
+		return q
 	}
 	for _, status := range append([]string{""}, catalog.Statuses...) {
 		count := statusCount{Status: status, Link: link(Prefix+"projects", "q", v.Query, "label", v.Label, "status", status)}
-		if page, err := find(status, "", 1, 1); err == nil {
+		if page, err := api.ProjectPage(r.Context(), filters(status, "", 1, 1)); err == nil {
 			count.N = page.Total
 		}
 		if v.Counts = append(v.Counts, count); status == v.Status {
@@ -95,7 +93,7 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 		}
 	}
 	v.order(r.FormValue("sort"))
-	found, err := find(v.Status, v.Sort, v.Page, pageRows)
+	found, err := api.ProjectSummaries(r.Context(), filters(v.Status, v.Sort, v.Page, pageRows))
 	if client.Status(err, http.StatusBadRequest) {
 		f := failureOf(err)
 		v.Problem = f.Message
@@ -106,7 +104,7 @@ func (c *Console) listProjects(w http.ResponseWriter, r *http.Request, s *sessio
 		return err
 	}
 	v.Total, v.Pages = found.Total, found.Pages
-	v.Rows = c.projectRows(r.Context(), s, found.Rows)
+	v.Rows = c.projectRows(s, found.Rows)
 	v.Link = pages("projects", "q", v.Query, "status", v.Status, "label", v.Label, "sort", v.Sort)
 	return c.render(w, r, s, http.StatusOK, "projects", "Projects", v)
 }
@@ -144,23 +142,18 @@ func (v *projectsView) order(wish string) {
 	}
 }
 
-// projectRows adds what the list shows of each project. What the key may not read stays empty.
-func (c *Console) projectRows(ctx context.Context, s *session, projects []catalog.Project) (rows []projectRow) {
+// projectRows adds what the list shows of each project that the API does not tell.
+func (c *Console) projectRows(s *session, projects []client.ProjectSummary) (rows []projectRow) {
 	files := c.problemsOf(s)
 	stopped := c.stoppedProjects()
-	for _, p := range projects {
-		row := projectRow{Project: p}
-		if x, err := explained(ctx, c.api(s), p.ID); err == nil {
-			row.Project.Labels, row.Domains = x.Config.Project.Labels, len(x.Config.Domains)
-			for _, d := range x.Config.Domains {
-				if d.Primary || row.Primary == "" {
-					row.Primary = d.Name
-				}
-			}
-			row.Mail = mailOf(x, stopped[p.ID])
-			if files.Whole {
-				row.Problems = errorsIn(files.Status.Problems, x.Project["name"].File)
-			}
+	for i := range projects {
+		row := projectRow{ProjectSummary: projects[i]}
+		row.Mail = mailWords[row.ProjectSummary.Mail]
+		if stopped[row.ID] != nil {
+			row.Mail = mailWord{"bad", "stopped"}
+		}
+		if files.Whole {
+			row.Problems = errorsIn(files.Status.Problems, row.File)
 		}
 		rows = append(rows, row)
 	}
@@ -178,18 +171,8 @@ func (c *Console) stoppedProjects() map[int64]*mailer.Stopped {
 	return all
 }
 
-// mailOf says how the mail of a project is.
-func mailOf(x *catalog.Explained, stopped *mailer.Stopped) mailWord {
-	switch {
-	case stopped != nil:
-		return mailWord{"bad", "stopped"}
-	case !x.Config.Service.MailEnabled:
-		return mailWord{"", "off"}
-	case x.Config.SMTP == nil || !x.Config.SMTP.Active:
-		return mailWord{"warn", "no server"}
-	}
-	return mailWord{"good", "on"}
-}
+// mailWords are the words for what the API says of a project's mail.
+var mailWords = map[string]mailWord{"ON": {"good", "on"}, "OFF": {"", "off"}, "NO_SERVER": {"warn", "no server"}}
 
 // errorsIn counts the errors of a file.
 func errorsIn(all hclfile.Diagnostics, file string) (n int) {

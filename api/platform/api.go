@@ -57,6 +57,7 @@ type Lists interface {
 	rows
 	found
 	Projects(q resolver.Query) ([]*catalog.Project, int, error)
+	Summaries(projects []*catalog.Project) ([]*resolver.Summary, error)
 	EachProject(yield func(*catalog.Project) bool) error
 }
 

@@ -14,6 +14,7 @@ import (
 type Explainer interface {
 	Explain(project catalog.UUID) (*catalog.Explained, error)
 	Block(project catalog.UUID) (*configsrc.Block, error)
+	FileOf(project catalog.UUID) (path string, ok bool)
 }
 
 var refuseView = &catalog.Error{Code: catalog.CodeUnavailable,

@@ -16,24 +16,65 @@ var projectFields = []string{"id", "uuid", "name", "slug", "description", "statu
 func (a *API) listProjects(r *web.Request) error {
 	raw := r.Ctx.URI().QueryString()
 	f, problems := parseProjectFilter(raw)
-	page, err := web.ParsePaging(raw, projectFields, problems)
+	summaries, bad := parseSummaryView(raw)
+	page, err := web.ParsePaging(raw, projectFields, append(problems, bad...))
 	if err != nil {
 		return err
 	}
 	if err := r.Permit(); err != nil {
 		return err
 	}
-	if f.given {
-		return a.findProjects(r, f.Search, page)
-	}
-	if !page.Paged && (page.Sort == "" || page.Sort == "id") && r.Key.EveryProject() {
+	var rows []*catalog.Project
+	var total int
+	switch ids := r.Key.ProjectIDs(); {
+	case f.given && streamed(page):
+		return a.streamFoundProjects(r, f.Search)
+	case f.given:
+		rows, total, err = a.Lists.FindProjects(f.Search, searchQuery(page, ids))
+	case !page.Paged && (page.Sort == "" || page.Sort == "id") && r.Key.EveryProject():
 		return a.streamProjects(r, page.Order == "desc")
 	}
-	rows, total, err := a.Lists.Projects(page.Query(r.Key.ProjectIDs()))
+	default:
+		rows, total, err = a.Lists.Projects(page.Query(ids))
 	if err != nil {
 		return err
 	}
-	r.SucceedPage("projects found", web.AppendRows(rows, resolver.AppendProject), page, total)
+	return a.succeedProjects(r, rows, total, page, summaries)
+}
+
+// parseSummaryView reads view, which is for pages only: a whole list is streamed without reading more of each project.
+func parseSummaryView(raw []byte) (summaries bool, problems catalog.Problems) {
+	q := web.ParseQuery(raw, "view")
+	view, given := q.Values["view"]
+	paged := len(web.ParseQuery(raw, "page", "limit").Values) > 0
+	switch {
+	case len(q.Problems) > 0 || !given:
+	case view != "summary":
+		q.Problems.Addf("view", `must be "summary", or left out for the projects alone`)
+	case !paged:
+		q.Problems.Addf("view", "is for one page: give page or limit")
+	}
+	return given, q.Problems
+}
+
+// succeedProjects answers with a page of projects.
+func (a *API) succeedProjects(r *web.Request, rows []*catalog.Project, total int, page web.Paging,
+	summaries bool) error {
+	const message = "projects found"
+	if !summaries {
+		r.SucceedPage(message, web.AppendRows(rows, resolver.AppendProject), page, total)
+		return nil
+	}
+	list, err := a.Lists.Summaries(rows)
+	if err != nil {
+		return err
+	}
+	if a.Explainer != nil {
+		for _, s := range list {
+			s.File, _ = a.Explainer.FileOf(s.UUID)
+		}
+	}
+	r.SucceedPage(message, web.AppendRows(list, resolver.AppendSummary), page, total)
 	return nil
 }
 

@@ -91,22 +91,13 @@ func searchQuery(p web.Paging, projects []int64) resolver.Query {
 // streamed reports whether all rows of a search are asked for, in its own order.
 func streamed(p web.Paging) bool { return !p.Paged && p.Sort == "" && p.Order == "" }
 
-// findProjects answers GET /projects with a filter.
-func (a *API) findProjects(r *web.Request, by resolver.Search, page web.Paging) error {
-	const message = "projects found"
-	if streamed(page) {
-		rows, err := a.Lists.FoundProjects(by, r.Key.ProjectIDs())
-		if err != nil {
-			return err
-		}
-		return a.stream(r, message, rows, appendProject)
-	}
-	rows, total, err := a.Lists.FindProjects(by, searchQuery(page, r.Key.ProjectIDs()))
+// streamFoundProjects answers GET /projects with a filter and without paging.
+func (a *API) streamFoundProjects(r *web.Request, by resolver.Search) error {
+	rows, err := a.Lists.FoundProjects(by, r.Key.ProjectIDs())
 	if err != nil {
 		return err
 	}
-	r.SucceedPage(message, web.AppendRows(rows, resolver.AppendProject), page, total)
-	return nil
+	return a.stream(r, "projects found", rows, appendProject)
 }
 
 // listAllDomains answers GET /domains: those of all projects that the key covers.
