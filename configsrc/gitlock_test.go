@@ -108,7 +108,7 @@ func TestOutcomePaths(t *testing.T) {
 		{catalog.Edit{Project: a, DryRun: true}, "[]"},
 		{catalog.Edit{Project: a}, "[.deep/a.hcl]"},
 		{catalog.Edit{Project: a}, "[]"}, // nothing changes
-		{catalog.Edit{NewProject: &p}, "[new.hcl]"},
+		{catalog.Edit{NewProject: &catalog.ProjectConfig{Project: p}}, "[new.hcl]"},
 		{catalog.Edit{Project: &catalog.ProjectEdit{UUID: p.UUID, Remove: true}}, "[new.hcl]"},
 	} {
 		out, err := n.source.Write(t.Context(), &w.edit)

@@ -63,7 +63,7 @@ func edit(ctx context.Context, w writer, e *catalog.Edit) error {
 }
 
 func createProject(ctx context.Context, w writer, p *catalog.Project) error {
-	return edit(ctx, w, &catalog.Edit{NewProject: p})
+	return edit(ctx, w, &catalog.Edit{NewProject: &catalog.ProjectConfig{Project: *p}})
 }
 
 func updateProject(ctx context.Context, w writer, uuid catalog.UUID, change func(p *catalog.ProjectConfig) error) error {

@@ -13,21 +13,24 @@ import (
 )
 
 // newProject declares a project in a file of its own, named after the slug.
-type newProject struct{ project *catalog.Project }
+type newProject struct{ project *catalog.ProjectConfig }
 
 // find implements target. A project of another file may have the name: read chooses a free one.
-func (n newProject) find(*write) (path string, err error) { return n.project.Slug + ".hcl", nil }
+func (n newProject) find(*write) (path string, err error) {
+	return n.project.Project.Slug + ".hcl", nil
+}
 
 // read implements target: a name that another file has is no reason to refuse the slug.
 func (n newProject) read(w *write) (err error) {
 	w.was, w.decoded = new(content), nil
+	slug := n.project.Project.Slug
 	for number := 1; number <= 100; number++ {
-		w.path = n.project.Slug + ".hcl"
+		w.path = slug + ".hcl"
 		if number > 1 {
-			w.path = fmt.Sprintf("%s-%d.hcl", n.project.Slug, number)
+			w.path = fmt.Sprintf("%s-%d.hcl", slug, number)
 		}
 		if w.o.Fanout {
-			w.folder = n.project.Slug[:min(2, len(n.project.Slug))]
+			w.folder = slug[:min(2, len(slug))]
 			if err := w.ws.makeFolder(w.folder); err != nil {
 				return err
 			}
@@ -58,6 +61,12 @@ func (n newProject) change(*write) ([]byte, error) { return hcledit.NewProject(n
 func (n newProject) prove(w *write, result *candidate) error {
 	if result.declared == nil {
 		return fmt.Errorf("write %s: the new content is invalid: %s", w.path, result.diags[0].Summary)
+	}
+	is := result.declared.Projects
+	if len(is) != 1 || !slices.EqualFunc(is[0].Domains, n.project.Domains, func(a, b catalog.Domain) bool {
+		return a.UUID == b.UUID && a.Name == b.Name && catalog.SameFields(a.Fields(), b.Fields())
+	}) {
+		return fmt.Errorf("write %s: %w", w.path, hcledit.ErrVerify)
 	}
 	return nil
 }

@@ -148,10 +148,6 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	switch {
 	case made.Project != 0 && d.kind == "project" && save.Proposal == d.Proposal:
 		to = projectPage(made.Project)
-		if first := d.sent.Get(firstDomain); d.edit.Verb == client.Create && strings.TrimSpace(first) != "" {
-			to = link(Prefix+"edit", "kind", "domain", "project", made.Project, "domain", strings.TrimSpace(first),
-				"primary", "yes")
-		}
 	case d.kind == "project" && d.Deletes():
 		to = Prefix + "projects"
 	case save.Proposal != d.Proposal:

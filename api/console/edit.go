@@ -22,6 +22,10 @@ func (c *Console) editPage(w http.ResponseWriter, r *http.Request, s *session) e
 		f.fill(draft.sent)
 		f.ETag = draft.edit.IfMatch
 	}
+	if name := f.field("name"); name != nil && name.Suggests != "" && q.Has("name") { // the person is typing it
+		name.Text, f.field(name.Suggests).Text = q.Get("name"), q.Get(name.Suggests)
+	}
+	f.suggestSlug(q.Get("suggested"))
 	return c.render(w, r, s, http.StatusOK, "edit", f.Title, f)
 }
 
@@ -38,6 +42,7 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request, s *session) error
 		d.Title, d.edit.Verb, d.edit.ID = "Delete "+editable[f.Kind].title, client.Delete, f.ID
 	} else {
 		f.fill(r.PostForm)
+		f.suggestSlug("")
 		if etag := d.edit.IfMatch; etag != "" && f.ETag != "" && f.ETag != etag {
 			return c.conflict(w, r, s, f)
 		}

@@ -36,6 +36,8 @@ type field struct {
 	ReadOnly    string // why it cannot be changed here; "" if it can
 	Error       string
 	Now         string // in a conflict: what the API has by now
+	Suggests    string // the name of the field that follows from this one while a person types
+	Suggested   string // what follows from the other field
 
 	was     string // what the form shows before a person changes it
 	base    string // what the API sets or keeps without the field
@@ -54,6 +56,19 @@ func (f field) Options() []choice {
 // Has reports whether a permission is in the list.
 func (f field) Has(permission string) bool {
 	return slices.Contains(strings.Split(f.Text, ", "), permission)
+}
+
+// suggestSlug gives a new project the slug that follows from its name. A slug other than the one that was suggested
+// before is a person's, and stays.
+func (f *form) suggestSlug(before string) {
+	name := f.field("name")
+	if name == nil || name.Suggests == "" {
+		return
+	}
+	slug := f.field(name.Suggests)
+	if slug.Suggested = catalog.SlugOf(name.Text); slug.Text == before {
+		slug.Text = slug.Suggested
+	}
 }
 
 // begin shows a value.
@@ -150,7 +165,7 @@ func (f *form) body() (body map[string]any, ok bool) {
 	}
 	body, ok = map[string]any{}, true
 	for i := range f.Fields {
-		if x := &f.Fields[i]; f.sends(x) && x.Name != firstDomain {
+		if x := &f.Fields[i]; f.sends(x) {
 			if body[x.Name], x.Error = x.sent(f.now); x.Error != "" {
 				ok = false
 			}
@@ -193,7 +208,7 @@ func (f *field) sent(now noun) (value any, bad string) {
 		return f.labels(named(now, f.Name))
 	case "permissions":
 		return strings.Split(f.Text, ", "), ""
-	case "slugs":
+	case "slugs", "names":
 		return strings.Fields(strings.ReplaceAll(f.Text, ",", " ")), ""
 	}
 	return f.Text, ""

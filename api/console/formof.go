@@ -31,7 +31,7 @@ func (c *Console) showing(r *http.Request, s *session, name, project, id string)
 	case "project":
 		if f.ID = f.Project; f.ID == 0 {
 			f.Back = Prefix + "projects"
-			f.askDomain()
+			f.beginProject()
 		}
 	}
 	if f.ID == 0 && !k.single {
@@ -57,15 +57,12 @@ func (f *form) limit(may rights) {
 	}
 }
 
-// suggest begins a form with the domain that a look-up did not find, or that the form for a new project has asked for.
+// suggest begins a form with the domain that a look-up did not find.
 func (f *form) suggest(r *http.Request) {
 	for _, name := range []string{"domain", firstDomain} {
 		if x := f.field(name); x != nil {
 			x.Text = r.FormValue("domain")
 		}
-	}
-	if x := f.field("primary"); x != nil && r.URL.Query().Get("primary") == "yes" {
-		x.Text = "yes"
 	}
 }
 

@@ -64,14 +64,15 @@ func keyFields() noun {
 		Help: "Such as 720h. Left empty, never."})
 }
 
-// firstDomain is the field of the form for a new project whose text the form for its first domain begins with.
-const firstDomain = "firstDomain"
+// firstDomain is the field of the form for a new project that names its domains.
+const firstDomain = "domains"
 
-// askDomain adds it.
-func (f *form) askDomain() {
-	f.Fields = append(f.Fields, field{control: control{Type: "text", Field: catalog.Field{
-		Name: firstDomain, Value: new(string), Label: "First domain",
-		Help: "Such as shop.example.com. The form after this one adds it; it can be left empty."}}})
+// beginProject adds it, and has the slug follow from the name.
+func (f *form) beginProject() {
+	f.field("name").Suggests = "slug"
+	f.Fields = append(f.Fields, field{control: control{Type: "names", Field: catalog.Field{
+		Name: firstDomain, Value: []string{}, Label: "First domain",
+		Help: "Such as shop.example.com, its primary domain. It can be left empty."}}})
 }
 
 // object names what a form of the kind edits for the client. id is 0 for something new.
@@ -83,7 +84,7 @@ func (k *kind) object(project, id int64) client.Object {
 // request does not have the field.
 type control struct {
 	catalog.Field
-	Type     string   // text, textarea, code, number, select, password, labels, slugs, permissions
+	Type     string   // text, textarea, code, number, select, password, labels, slugs, names, permissions
 	Choices  []choice // of a select, or permissions
 	proposed string   // what a form for something new begins with; "": its Value
 	later    bool     // something new has no such field

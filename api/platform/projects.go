@@ -1,6 +1,8 @@
 package platform
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,9 +35,9 @@ func (a *API) listProjects(r *web.Request) error {
 		rows, total, err = a.Lists.FindProjects(f.Search, searchQuery(page, ids))
 	case !page.Paged && (page.Sort == "" || page.Sort == "id") && r.Key.EveryProject():
 		return a.streamProjects(r, page.Order == "desc")
-	}
 	default:
 		rows, total, err = a.Lists.Projects(page.Query(ids))
+	}
 	if err != nil {
 		return err
 	}
@@ -105,7 +107,13 @@ func (a *API) succeedProject(r *web.Request, p *catalog.Project) {
 var projectNames = catalog.RequestNames(new(catalog.Project).AuditFields())
 
 // newProjectNames are the fields of a new project in a request.
-var newProjectNames = []string{"name", "slug", "description", "labels"}
+var newProjectNames = []string{"name", "slug", "description", "labels", domainsField}
+
+// domainsField has the names of a new project's domains.
+const domainsField = "domains"
+
+// maxNewDomains is the most domains that one request creates.
+const maxNewDomains = 100
 
 // createProject answers POST /projects.
 func (a *API) createProject(r *web.Request) error {
@@ -119,7 +127,8 @@ func (a *API) createProject(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	p := catalog.Project{UUID: catalog.NewUUID(), Status: catalog.StatusDraft}
+	made := catalog.ProjectConfig{Project: catalog.Project{UUID: catalog.NewUUID(), Status: catalog.StatusDraft}}
+	p := &made.Project
 	f.Require("name", "is required")
 	f.Fill(p.AuditFields(), newProjectNames...)
 	switch {
@@ -131,38 +140,84 @@ func (a *API) createProject(r *web.Request) error {
 			f.Fail("slug", "cannot be made from this name: give one")
 		}
 	}
+	made.Domains = readNewDomains(f, p.UUID)
 	if err := f.Validated(p.Validate()); err != nil {
 		return err
 	}
-	if err := a.slugFree(p.Slug); err != nil {
+	if err := a.namesFree(p.Slug, made.Domains); err != nil {
 		return err
 	}
 	p.ID = catalog.DeriveID(catalog.KindProject, p.UUID)
-	err = a.Writer.Write(r, &catalog.Edit{NewProject: &p})
+	if err := a.Writer.Write(r, &catalog.Edit{NewProject: &made}); err != nil {
+		return err
+	}
+	now, err := a.State.ProjectByID(p.ID)
 	if err != nil {
 		return err
 	}
-	made, err := a.State.ProjectByID(p.ID)
-	if err != nil {
-		return err
-	}
-	r.SucceedCreated("project created", resolver.AppendProject(nil, made), projectLocation(made.ID))
-	r.Ctx.Response.Header.SetCanonical(web.HeaderETag, []byte(resolver.ProjectETag(made)))
+	r.SucceedCreated("project created", resolver.AppendProject(nil, now), projectLocation(now.ID))
+	r.Ctx.Response.Header.SetCanonical(web.HeaderETag, []byte(resolver.ProjectETag(now)))
 	return nil
 }
 
-// slugFree returns a conflict if a project has the slug.
-func (a *API) slugFree(slug string) error {
+// newDomainField is how answers name a domain of a new project.
+func newDomainField(i int) string { return fmt.Sprintf("%s[%d]", domainsField, i) }
+
+// readNewDomains reads the domains of a new project. The first one is primary.
+func readNewDomains(f *web.Form, project catalog.UUID) (domains []catalog.Domain) {
+	if !f.Has(domainsField) {
+		return nil
+	}
+	list, ok := f.Body.Values[domainsField].([]any)
+	if !ok || len(list) > maxNewDomains {
+		f.Fail(domainsField, fmt.Sprintf("must be a list of at most %d host names", maxNewDomains))
+		return nil
+	}
+	for i, value := range list {
+		at := newDomainField(i)
+		text, isText := value.(string)
+		name, err := catalog.ParseDomain(text)
+		switch {
+		case !isText:
+			f.Fail(at, "must be a string")
+		case err != nil:
+			f.Fail(at, err.Error())
+		case slices.ContainsFunc(domains, func(d catalog.Domain) bool { return d.Name == name }):
+			f.Fail(at, "is in the list already")
+		default:
+			domains = append(domains, catalog.Domain{UUID: catalog.DeriveDomainUUID(project, name), Name: name,
+				Primary: i == 0, Active: true})
+		}
+	}
+	return domains
+}
+
+// namesFree returns a conflict if a project has the slug, or one of the domains.
+func (a *API) namesFree(slug string, domains []catalog.Domain) error {
+	var taken catalog.Problems
 	_, err := a.State.ProjectBySlug(slug)
 	switch {
 	case err == nil:
-		e := &catalog.Error{Code: catalog.CodeConflict, Message: "there is a project with this slug already"}
-		e.Problems.Addf("slug", "is taken by another project")
-		return e
-	case catalog.IsNotFound(err):
-		return nil
+		taken.Addf("slug", "is taken by another project")
+	case !catalog.IsNotFound(err):
+		return err
 	}
-	return err
+	for i := range domains {
+		switch _, err := a.State.DomainNamed(domains[i].Name); {
+		case err == nil:
+			taken.Addf(newDomainField(i), "belongs to a project already")
+		case !catalog.IsNotFound(err):
+			return err
+		}
+	}
+	switch {
+	case taken == nil:
+		return nil
+	case taken[0].Path == "slug":
+		return &catalog.Error{Code: catalog.CodeConflict, Message: "there is a project with this slug already",
+			Problems: taken}
+	}
+	return &catalog.Error{Code: catalog.CodeConflict, Message: "a project has this domain already", Problems: taken}
 }
 
 // updateProject answers PUT /projects/{id}. See web/write.go for the steps.
@@ -190,7 +245,7 @@ func (a *API) updateProject(r *web.Request, project *catalog.Project) error {
 		return err
 	}
 	if trial.Slug != project.Slug {
-		if err := a.slugFree(trial.Slug); err != nil {
+		if err := a.namesFree(trial.Slug, nil); err != nil {
 			return err
 		}
 	}

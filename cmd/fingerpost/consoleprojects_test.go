@@ -2,11 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"fingerpost/cmd/testrig"
@@ -87,31 +89,81 @@ func TestConsoleProjectAddress(t *testing.T) {
 	b.sees("Not allowed")
 }
 
-// A new project asks for its first domain, which the form after it adds.
+// value returns what stands in a control.
+func (b *tab) value(control string) (text string) {
+	b.t.Helper()
+	b.eval(fmt.Sprintf("document.querySelector(%q)?.value ?? ''", control), &text)
+	return text
+}
+
+// A new project takes its first domain along: one diff, one save.
 func TestConsoleFirstDomain(t *testing.T) {
 	v := newVisit(t)
 	b := v.signedIn(v.admin)
 	b.open("/console/edit?kind=project")
-	b.fill("name", "Café Zürich", "firstDomain", "cafe.zuerich.example")
+	b.fill("name", "Café Zürich", "domains", "cafe.zuerich.example")
 	b.press("Show the change")
-	b.sees(`+project "cafe-zurich"`)
-	b.press("Save")
-	b.sees("New domain")
-	var domain string
-	if b.eval(`document.querySelector("main [name=domain]").value`, &domain); domain != "cafe.zuerich.example" {
-		t.Errorf("the form has the domain %q", domain)
-	}
-	b.press("Show the change")
-	b.sees(`domain "cafe.zuerich.example" { primary = true }`)
+	b.sees(`+project "cafe-zurich"`, `domain "cafe.zuerich.example" { primary = true }`)
 	b.press("Save")
 	if at := b.at(); at != "/console/projects/cafe-zurich" {
 		t.Errorf("it ends at %s", at)
 	}
-	if got := v.get(resolvePath + "cafe.zuerich.example"); got.status != http.StatusOK && got.status != http.StatusForbidden {
+	b.sees("Saved into the file, and live.", "cafe.zuerich.example", "primary")
+	if got := v.get(resolvePath + "cafe.zuerich.example"); got.status != http.StatusOK {
 		t.Errorf("the domain answers %d %s", got.status, got.body)
 	}
 	b.open("/console/edit?kind=project")
 	b.fill("name", "Another", "slug", "UPPER")
 	b.press("Show the change")
 	b.sees("1 field to look at", "may hold lower-case letters")
+	b.open("/console/edit?kind=project")
+	b.fill("name", "Another", "domains", "SHOP.acme.example")
+	b.press("Show the change")
+	b.sees("1 field to look at", "First domain: belongs to a project already")
+	if got := v.get("/api/platform/projects/by-slug/another"); got.status != http.StatusNotFound {
+		t.Errorf("half of it is there: %d", got.status)
+	}
+}
+
+// The slug of a new project follows from its name while a person types, until the person gives it another one. That of a
+// project that is there stays.
+func TestConsoleSlug(t *testing.T) {
+	v := newVisit(t)
+	b := v.signedIn(v.admin)
+	types := func(text, suggests string) {
+		t.Helper()
+		b.do(chromedp.SendKeys("#f-name", text, chromedp.ByQuery))
+		testrig.Eventually(t, "the slug "+suggests+" is suggested", func() bool { return b.value("#s-slug") == suggests })
+	}
+	b.open("/console/edit?kind=project")
+	types("Café", "cafe")
+	types(" Zürich", "cafe-zurich")
+	if slug := b.value("#f-slug"); slug != "cafe-zurich" {
+		t.Errorf("the form has the slug %q", slug)
+	}
+	b.fill("slug", "own")
+	types(" 2", "cafe-zurich-2")
+	if slug := b.value("#f-slug"); slug != "own" {
+		t.Errorf("the person's slug has become %q", slug)
+	}
+	b.press("Show the change")
+	b.sees(`+project "own"`)
+
+	b.do(emulation.SetScriptExecutionDisabled(true)) // without a script, the diff shows it, and the way back to the form
+	b.open("/console/edit?kind=project")
+	b.fill("name", "Ærø & Söhne")
+	b.press("Show the change")
+	b.sees(`+project "aero-sohne"`)
+	b.press("Change it")
+	b.do(emulation.SetScriptExecutionDisabled(false))
+	if slug := b.value("#f-slug"); slug != "aero-sohne" {
+		t.Errorf("back in the form the slug is %q", slug)
+	}
+	b.open("/console/edit?kind=project&project=" + v.acme)
+	b.do(chromedp.SendKeys("#f-name", " GmbH", chromedp.ByQuery))
+	b.press("Show the change")
+	b.sees("+ name", "GmbH")
+	if text := b.text("main"); strings.Contains(text, `project "acme-shop`) {
+		t.Errorf("the slug has changed:\n%s", text)
+	}
 }

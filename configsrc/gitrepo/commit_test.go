@@ -50,7 +50,7 @@ Fingerpost-Generation: 2
 	}
 	// A project comes and goes, with its file.
 	p := &catalog.Project{Name: "New", Slug: "new", Status: catalog.StatusDraft, UUID: catalog.NewUUID()}
-	if _, err := r.source.Write(t.Context(), &catalog.Edit{By: key("ci", "req-3").Author, NewProject: p}); err != nil {
+	if _, err := r.source.Write(t.Context(), &catalog.Edit{By: key("ci", "req-3").Author, NewProject: &catalog.ProjectConfig{Project: *p}}); err != nil {
 		t.Fatal(err)
 	}
 	subject := func(want string) {
@@ -188,7 +188,7 @@ func TestUnbornDetachedAndSwitched(t *testing.T) {
 	save(t, clone, "projects.d/acme.hcl", acme)
 	r := start(t, clone, nil)
 	p := &catalog.Project{Name: "New", Slug: "new", Status: catalog.StatusDraft, UUID: catalog.NewUUID()}
-	if _, err := r.source.Write(t.Context(), &catalog.Edit{By: key("ci", "r1").Author, NewProject: p}); err != nil {
+	if _, err := r.source.Write(t.Context(), &catalog.Edit{By: key("ci", "r1").Author, NewProject: &catalog.ProjectConfig{Project: *p}}); err != nil {
 		t.Fatal(err)
 	}
 	testrig.Eventually(t, "the first commit is ours", func() bool {

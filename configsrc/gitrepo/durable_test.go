@@ -27,7 +27,7 @@ func TestTracedChild(t *testing.T) {
 	r.mustWrite(key("ci", "r1"), "acme", "One")
 	r.mustWrite(key("ci", "r2"), "other", "Two")
 	p := &catalog.Project{Name: "New", Slug: "new", Status: catalog.StatusDraft, UUID: catalog.NewUUID()}
-	if _, err := r.source.Write(t.Context(), &catalog.Edit{By: key("ci", "r3").Author, NewProject: p}); err != nil {
+	if _, err := r.source.Write(t.Context(), &catalog.Edit{By: key("ci", "r3").Author, NewProject: &catalog.ProjectConfig{Project: *p}}); err != nil {
 		t.Fatal(err)
 	}
 	testrig.Eventually(t, "all is committed", func() bool { return r.repo.Status().Commits == 3 })

@@ -8,6 +8,19 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
+// NewProject returns a file with a new project block: the fields that differ from those of an empty block, the uuid, and
+// the domains. A project that the API creates always has a uuid line.
+func NewProject(p *catalog.ProjectConfig) ([]byte, error) {
+	plain := catalog.Project{Status: catalog.StatusDraft}
+	var w blockWriter
+	w.open("project "+Quote(p.Project.Slug), append(changedFields(plain.Fields(), p.Project.Fields()),
+		"uuid = "+Quote(p.Project.UUID.String())))
+	if err := w.domains(p); err != nil {
+		return nil, err
+	}
+	return w.file()
+}
+
 // WriteProject returns a file that declares p and nothing else, in canonical form. It writes the fields that differ
 // from their value without a line, given the folder's defaults block (nil: none), and the uuid and id lines that p's
 // identities need. The settings of p are those in force. Secrets must be absent or expressions. An error wrapping
@@ -20,15 +33,9 @@ func WriteProject(p *catalog.ProjectConfig, defaults *catalog.Defaults) ([]byte,
 	var w blockWriter
 	w.open("project "+Quote(p.Project.Slug), append(changedFields(plain.Fields(), p.Project.Fields()),
 		identityLines(catalog.KindProject, p.Project.UUID, p.Project.ID, catalog.DeriveProjectUUID(p.Project.Slug))...))
-	var domains []string
-	for i := range p.Domains {
-		text, err := domainBlock(&p.Domains[i], p.Project.UUID)
-		if err != nil {
-			return nil, err
-		}
-		domains = append(domains, text)
+	if err := w.domains(p); err != nil {
+		return nil, err
 	}
-	w.inner(strings.Join(domains, ""))
 	service, auth := catalog.NewServiceSettings(), catalog.NewAuthSettings()
 	if defaults != nil {
 		service, auth = service.Over(defaults.Service), auth.Over(defaults.Auth)
@@ -110,6 +117,20 @@ func (w *blockWriter) block(header string, lines []string) {
 	}
 	b.WriteString("}\n")
 	w.inner(b.String())
+}
+
+// domains writes the domain blocks of a project.
+func (w *blockWriter) domains(p *catalog.ProjectConfig) error {
+	var all strings.Builder
+	for i := range p.Domains {
+		text, err := domainBlock(&p.Domains[i], p.Project.UUID)
+		if err != nil {
+			return err
+		}
+		all.WriteString(text)
+	}
+	w.inner(all.String())
+	return nil
 }
 
 // inner writes blocks, which have no indentation yet.

@@ -11,14 +11,6 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// NewProject returns a file with a new project block: the fields that differ from those of an empty block, and the
-// uuid. A project that the API creates always has a uuid line.
-func NewProject(p *catalog.Project) ([]byte, error) {
-	plain := catalog.Project{Status: catalog.StatusDraft}
-	lines := append(changedFields(plain.Fields(), p.Fields()), "uuid = "+Quote(p.UUID.String()))
-	return formatted("project "+Quote(p.Slug), lines)
-}
-
 // RewriteProject notes the edits that turn the block of old into want. The settings of both are those in force: the
 // block's over the defaults. A domain is identified by its UUID, a template by its code. The caller checks the content
 // of the result, and writes template bodies that are in files of their own, see Bodies.

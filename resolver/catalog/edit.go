@@ -8,7 +8,7 @@ type Edit struct {
 	Covers  Coverage // of the client's key
 	DryRun  bool     // the change is checked and described, and not made
 
-	NewProject *Project // needs a UUID
+	NewProject *ProjectConfig // a project and its domains, with their UUIDs; nothing else of it is written
 	Project    *ProjectEdit
 	Key        *KeyEdit
 }

@@ -72,6 +72,12 @@
     });
   });
 
+  // A suggestion does not replace a field in which a person is typing.
+  document.addEventListener("htmx:beforeSwap", function (e) {
+    var into = e.detail.target;
+    if (into.matches(".field") && into.contains(document.activeElement)) e.detail.shouldSwap = false;
+  });
+
   // The session has ended: the page shows nothing of it any more.
   document.addEventListener("htmx:sseMessage", function (e) {
     if (e.detail.type === "ended") location.reload();
