@@ -61,7 +61,8 @@ func TestMethods(t *testing.T) {
 		resolveURL: create, "/api/platform/projects/by-slug/acme": read, "/api/platform/projects/1/domains": create,
 		"/api/platform/projects/1/domains/1000": change, "/api/platform/projects/1/service-settings": set, "/api/platform/projects/1/auth-settings": set,
 		"/api/mail/send/template": do, "/api/mail/send/raw": do, "/api/mail/send/test-template": do, "/api/mail/projects/smtp-config/test": do,
-		"/api/mail/projects/1/logs": read, "/api/mail/projects/1/logs/1": read,
+		"/api/mail/projects/1/smtp-config/test": do,
+		"/api/mail/projects/1/logs":             read, "/api/mail/projects/1/logs/1": read,
 	} {
 		for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "TRACE", "BREW", "CONNECT"} {
 			if strings.Contains(allow, method) {

@@ -54,6 +54,42 @@ func stepsOf(t *testing.T, d map[string]any) (names []string) {
 	return names
 }
 
+// A test of what is stored uses the stored password, and tells nobody what it is.
+func TestSMTPTestStored(t *testing.T) {
+	s := newSink(t)
+	p := startPost(t, s, nil)
+	test := func(project int64, key, body string) *answer {
+		t.Helper()
+		return p.ask("POST", fmt.Sprintf("/projects/%d/smtp-config/test", project), key, body)
+	}
+	const to = `{"toEmail":"ada@example.com"}`
+	a := test(postID, p.poster, to)
+	a.check(t, 200, "")
+	if d := a.data(); len(d) != 4 || d["connected"] != true || d["mailSent"] != true || d["toEmail"] != "ada@example.com" {
+		t.Errorf("data %v", d)
+	}
+	if got := s.To("ada@example.com"); len(got) != 1 || got[0].From != "hello@post.example" {
+		t.Errorf("%+v", got)
+	}
+	a = test(oddID, p.all, to) // a wrong password is stored
+	a.check(t, 400, "SMTP_AUTH_FAILED")
+	if !slices.Equal(a.fields(), []string{"username", "password"}) {
+		t.Errorf("%s", a.body)
+	}
+	test(deadID, p.all, to).check(t, 400, "SMTP_CONNECTION_REFUSED")
+	test(bareID, p.all, to).check(t, 409, "SMTP_NOT_CONFIGURED")
+	test(99, p.all, to).check(t, 404, "NOT_FOUND")
+	test(deadID, p.poster, to).check(t, 403, "FORBIDDEN") // another project's
+	test(postID, p.reader, to).check(t, 403, "FORBIDDEN")
+	test(postID, p.poster, `{}`).check(t, 400, "VALIDATION_ERROR")
+	// Settings of the body do not count: the password goes nowhere else.
+	a = test(postID, p.poster, `{"toEmail":"bob@example.com","host":"mail.evil.example","port":25}`)
+	a.check(t, 200, "")
+	if len(s.To("bob@example.com")) != 1 {
+		t.Error("the mail went elsewhere")
+	}
+}
+
 // What is wrong with the settings is the caller's to correct: 400, with the field.
 func TestSMTPTestFails(t *testing.T) {
 	s := newSink(t)

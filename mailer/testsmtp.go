@@ -25,6 +25,44 @@ var errKeeps = &catalog.Error{Code: catalog.CodeUnavailable,
 // report shows how far the test got; a bad request is VALIDATION_ERROR. A test that passes closes the breaker of the
 // same settings.
 func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error) {
+	return m.tested(t, func(report *TestReport) error {
+		c := t.Config
+		c.Password, c.CAFile = catalog.Secret{}, ""
+		if t.Password != "" {
+			c.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: t.Password}
+		}
+		if err := untried(t, c.Validate()); err != nil {
+			return err
+		}
+		return m.test(ctx, t, &c, smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username,
+			Password: t.Password, SSL: c.SSLEnabled, TLS: c.TLSEnabled}, report)
+	})
+}
+
+// TestStored is TestSMTP with the SMTP config that a project sends with, its secrets included, whether active or not. Of
+// t it uses no settings.
+func (m *Mailer) TestStored(ctx context.Context, project int64, t TestRequest) (TestReport, error) {
+	return m.tested(t, func(report *TestReport) error {
+		if err := untried(t, nil); err != nil {
+			return err
+		}
+		p, err := m.options.Projects.MailProject(project)
+		switch {
+		case err != nil:
+			return err
+		case p.SMTP == nil:
+			return &catalog.Error{Code: catalog.CodeSMTPNotConfigured, Message: "the project has no SMTP config"}
+		}
+		d, err := m.open(p)
+		if err != nil {
+			return &catalog.Error{Code: catalog.CodeUnavailable, Message: err.Error()}
+		}
+		return m.test(ctx, t, p.SMTP, d.server, report)
+	})
+}
+
+// tested runs a test unless the Mailer sends nothing now.
+func (m *Mailer) tested(t TestRequest, run func(*TestReport) error) (TestReport, error) {
 	report := TestReport{ToEmail: t.ToEmail}
 	if !m.begin() {
 		return report, errDraining
@@ -33,19 +71,24 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	if m.options.Keep {
 		return report, errKeeps
 	}
-	c := t.Config
-	c.Password, c.CAFile = catalog.Secret{}, ""
-	if t.Password != "" {
-		c.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: t.Password}
-	}
-	problems := c.Validate()
+	err := run(&report)
+	return report, err
+}
+
+// untried returns why a test cannot begin: the problems of its settings, and of the recipient.
+func untried(t TestRequest, problems catalog.Problems) error {
 	if msg := catalog.CheckAddress(t.ToEmail); msg != "" {
 		problems.Addf("toEmail", "%s", msg)
 	}
-	if len(problems) > 0 {
-		return report, &catalog.Error{Code: catalog.CodeValidation, Message: "the SMTP settings cannot be tried",
-			Problems: problems}
+	if len(problems) == 0 {
+		return nil
 	}
+	return &catalog.Error{Code: catalog.CodeValidation, Message: "the SMTP settings cannot be tried", Problems: problems}
+}
+
+// test sends one mail as c says, to a server.
+func (m *Mailer) test(ctx context.Context, t TestRequest, c *catalog.SMTPConfig, server smtp.Server,
+	report *TestReport) error {
 	draft := message.Draft{
 		FromEmail: c.FromEmail, FromName: c.FromName, ReplyTo: c.ReplyTo, ToEmail: t.ToEmail,
 		Subject: "Test of your SMTP settings",
@@ -58,7 +101,7 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	}
 	message, err := message.Compose(draft)
 	if err != nil {
-		return report, err
+		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -69,8 +112,6 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 	})()
 	defer context.AfterFunc(m.inflight.attempts, cancel)()
 	sender, recipient := draft.Envelope()
-	server := smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, Password: t.Password,
-		SSL: c.SSLEnabled, TLS: c.TLSEnabled}
 	tell := func(step smtp.Step) {
 		if t.OnStep != nil {
 			t.OnStep(step.Name, step.Took)
@@ -86,12 +127,12 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 		if late.Load() {
 			e.Message += fmt.Sprintf(" The stage %q did not end within the %s of a test.", testStage(&o), testTime)
 		}
-		return report, e
+		return e
 	}
 	for _, b := range m.existing(0) {
 		b.resumeIf(func() bool { return b.breakerOpen(destination{server, c.FromEmail}) })
 	}
-	return report, nil
+	return nil
 }
 
 // testStage names the stage in which an attempt ended. The look-up of the host has a name of its own here.

@@ -53,8 +53,17 @@ func (s SMTPStep) Text() string { return strconv.FormatFloat(s.Milliseconds, 'f'
 // TestSMTP tries SMTP settings by sending one mail. It stores nothing and uses nothing stored. fields are those of the
 // API's reference. After a failure, too, it returns the steps, of which the last one is the one that failed.
 func (c *Client) TestSMTP(ctx context.Context, requestID string, fields map[string]any) ([]SMTPStep, error) {
+	return c.testSMTP(ctx, requestID, "/api/mail/projects/smtp-config/test", fields)
+}
+
+// TestStoredSMTP is TestSMTP with the settings that a project sends with, its password included.
+func (c *Client) TestStoredSMTP(ctx context.Context, requestID string, project int64, to string) ([]SMTPStep, error) {
+	return c.testSMTP(ctx, requestID, mailPath(project, "/smtp-config/test"), map[string]any{"toEmail": to})
+}
+
+func (c *Client) testSMTP(ctx context.Context, requestID, path string, fields map[string]any) ([]SMTPStep, error) {
 	var answer struct{ Steps []SMTPStep }
-	_, err := c.mail.do(ctx, request{method: http.MethodPost, path: "/api/mail/projects/smtp-config/test", body: fields,
-		passing: true, header: http.Header{"X-Request-Id": {requestID}}}, &answer)
+	_, err := c.mail.do(ctx, request{method: http.MethodPost, path: path, body: fields, passing: true,
+		header: http.Header{"X-Request-Id": {requestID}}}, &answer)
 	return answer.Steps, err
 }

@@ -157,10 +157,15 @@ func (f *form) sends(x *field) bool {
 	return leader != nil && leader.touched && x.own
 }
 
+// touched reports whether the person has changed a field.
+func (f *form) touched() bool {
+	return slices.ContainsFunc(f.Fields, func(x field) bool { return x.touched })
+}
+
 // body returns what the person has changed, nil for nothing, so that nothing else is touched. ok is false if a field is
 // not what it should be.
 func (f *form) body() (body map[string]any, ok bool) {
-	if !slices.ContainsFunc(f.Fields, func(x field) bool { return x.touched }) {
+	if !f.touched() {
 		return nil, true
 	}
 	body, ok = map[string]any{}, true

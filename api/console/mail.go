@@ -21,6 +21,7 @@ import (
 // A smtpTestView is a test of SMTP settings.
 type smtpTestView struct {
 	Form    *form
+	Stored  bool // an untouched form tests what is saved
 	To      string
 	Running string // the id of a test whose steps are still to come
 	Steps   []client.SMTPStep
@@ -28,8 +29,13 @@ type smtpTestView struct {
 	Failed  *failure
 }
 
+var refuseTest = &failure{Status: http.StatusForbidden, Message: "Your key may send no mail, so it tests no settings."}
+
 // smtpForm is the form of the SMTP config of a project, or an empty one.
 func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form, error) {
+	if !c.may(s).Mail {
+		return nil, refuseTest
+	}
 	if idOf(project) == 0 {
 		k := editable["smtp-config"]
 		f := &form{Kind: "smtp-config", Fields: k.controls()}
@@ -44,7 +50,8 @@ func (c *Console) smtpTestPage(w http.ResponseWriter, r *http.Request, s *sessio
 	if err != nil {
 		return err
 	}
-	return c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings", smtpTestView{Form: f})
+	return c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings",
+		smtpTestView{Form: f, Stored: testsStored(s, f)})
 }
 
 // smtpTest tries the settings of the form. With a script the steps are shown as they happen, else when it has ended.
@@ -54,11 +61,9 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) e
 		return err
 	}
 	f.fill(r.PostForm)
-	v := smtpTestView{Form: f, To: strings.TrimSpace(r.PostFormValue("toEmail"))}
-	body, ok := f.whole() // nothing stored is used
-	delete(body, "active")
-	body["toEmail"] = v.To
+	v := smtpTestView{Form: f, Stored: testsStored(s, f), To: strings.TrimSpace(r.PostFormValue("toEmail"))}
 	t := &smtpTest{id: random(), changed: make(chan struct{})}
+	run, ok := c.smtpCall(s, f, t.id, v.To)
 	switch {
 	case !ok:
 		v.Failed = &failure{Message: "Some of the fields cannot be read:"}
@@ -74,11 +79,11 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) e
 		stop := c.o.WatchTest(t.id, t.step)
 		go func() {
 			defer stop()
-			t.end(c.api(s).TestSMTP(c.stopped, t.id, body))
+			t.end(run(c.stopped))
 		}()
 		v.Running = t.id
 	default:
-		if v.Steps, err = c.api(s).TestSMTP(r.Context(), t.id, body); err != nil {
+		if v.Steps, err = run(r.Context()); err != nil {
 			v.Failed = failureOf(err)
 		}
 		v.Passed = err == nil
@@ -93,6 +98,24 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) e
 		}
 	}
 	return c.render(w, r, s, http.StatusOK, "smtptest", "Test SMTP settings", v)
+}
+
+// testsStored reports whether an untouched form tests what mail is sent with. In a proposal the form shows other settings.
+func testsStored(s *session, f *form) bool { return f.Project != 0 && s.Proposal() == "" }
+
+// smtpCall returns the call that makes the test: of what is saved, its password included, if nothing in the form was
+// changed, else of what stands in the form. ok is false if a field of it cannot be read.
+func (c *Console) smtpCall(s *session, f *form, id, to string) (
+	call func(context.Context) ([]client.SMTPStep, error), ok bool) {
+	if testsStored(s, f) && !f.touched() {
+		return func(ctx context.Context) ([]client.SMTPStep, error) {
+			return c.api(s).TestStoredSMTP(ctx, id, f.Project, to)
+		}, true
+	}
+	body, ok := f.whole()
+	delete(body, "active")
+	body["toEmail"] = to
+	return func(ctx context.Context) ([]client.SMTPStep, error) { return c.api(s).TestSMTP(ctx, id, body) }, ok
 }
 
 // An smtpTest is a test that runs while a page waits for its steps. Its fields after mu are guarded by it.

@@ -4,7 +4,7 @@
 // What it promises. A send is accepted only for a project that the key reaches, and answered with its log entry. A
 // request that waits for an SMTP server holds a connection, so Waits bounds how many do: a send beyond the bound is
 // queued, a test beyond it is refused. A stored password goes only to the destination that it was stored for, and is in
-// no answer. Settings for a test come from the request alone, and none of them is stored.
+// no answer. Settings for a test come from the request alone, and none of them is stored; or they are those of a project.
 //
 // Templates and SMTP configs are declarations in the config folder. Their handlers read Config and change files by a
 // web.Writer, so that they work on the state of a proposal as on the live one: On makes an API for it. Everything else
@@ -102,6 +102,7 @@ func (a *API) Routes() []web.Route {
 		web.Call("POST", "/api/mail/send/raw", mail, 0, a.sendRaw),
 		web.Call("POST", "/api/mail/send/test-template", mail, 0, a.sendTestTemplate),
 		web.Call("POST", "/api/mail/projects/smtp-config/test", mail, 0, a.testSMTP),
+		web.Call("POST", smtpConfigPath+"/test", mail, 0, on(a.testStored)),
 		web.Call("POST", templatesPath+"/preview", read, 0, on(a.previewTemplate)),
 		web.Call("GET", allLogsPath, read, web.ByAuthority, a.listAllMail),
 		web.Call("GET", logsPath, read, web.ByAuthority, a.listMailLogs),

@@ -21,6 +21,7 @@ import (
 type Mailer interface {
 	Send(ctx context.Context, s mailer.Send) (mailer.Receipt, error)
 	TestSMTP(ctx context.Context, t mailer.TestRequest) (mailer.TestReport, error)
+	TestStored(ctx context.Context, project int64, t mailer.TestRequest) (mailer.TestReport, error)
 	WaitingFor(project int64) string
 	SecretProblem(project int64) *mailer.SecretProblem
 	Kept(entry *catalog.MailLog) (mailer.Kept, bool)

@@ -1,6 +1,7 @@
 package mailapi
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -30,6 +31,31 @@ func (a *API) testSMTP(r *web.Request) error {
 	if err != nil {
 		return err
 	}
+	return a.runTest(r, f, t, func(ctx context.Context, t mailer.TestRequest) (mailer.TestReport, error) {
+		return a.Mail.TestSMTP(ctx, t)
+	})
+}
+
+// testStored answers POST /projects/{projectId}/smtp-config/test. It tries what the project sends with.
+func (a *API) testStored(r *web.Request, project *catalog.Project) error {
+	f, err := readForm(r, []string{"toEmail"})
+	if err != nil {
+		return err
+	}
+	var t mailer.TestRequest
+	f.Read("toEmail", &t.ToEmail)
+	f.recipient(t.ToEmail)
+	if err := f.Validated(nil); err != nil {
+		return err
+	}
+	return a.runTest(r, f, t, func(ctx context.Context, t mailer.TestRequest) (mailer.TestReport, error) {
+		return a.Mail.TestStored(ctx, project.ID, t)
+	})
+}
+
+// runTest answers with the outcome of a test.
+func (a *API) runTest(r *web.Request, f *form, t mailer.TestRequest,
+	test func(context.Context, mailer.TestRequest) (mailer.TestReport, error)) error {
 	if a.Mail == nil {
 		return refuseMail
 	}
@@ -44,13 +70,14 @@ func (a *API) testSMTP(r *web.Request) error {
 	if watch, watched := a.Waits.watched.Load(web.RequestID(r.Ctx)); watched {
 		t.OnStep = watch.(func(string, time.Duration))
 	}
-	report, err := a.Mail.TestSMTP(a.Waits.ctx, t)
+	report, err := test(a.Waits.ctx, t)
 	if err == nil {
 		r.Succeed("connected, and a mail was sent", appendSMTPTest(nil, &report))
 		return nil
 	}
-	// the client chose the settings: 400, not 502
-	if e, _ := web.Visible(err); strings.HasPrefix(string(e.Code), web.SMTPCodes) {
+	// the settings are wrong, and not this service: 400, not 502
+	if e, _ := web.Visible(err); strings.HasPrefix(string(e.Code), web.SMTPCodes) &&
+		e.Code != catalog.CodeSMTPNotConfigured {
 		web.Fail(r.Ctx, string(r.Ctx.URI().PathOriginal()), http.StatusBadRequest, e, appendSMTPTest(nil, &report))
 		return nil
 	}

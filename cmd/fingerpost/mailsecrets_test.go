@@ -133,6 +133,9 @@ func TestMailSecrets(t *testing.T) {
 	ask(400, "/projects/smtp-config/test", settings(canaryTest, `,"port":"x"`))
 	ask(400, "/projects/smtp-config/test", strings.Replace(settings(canaryTest, ""), "127.0.0.1", "10.0.0.1", 1))
 	ask(400, "/projects/smtp-config/test", settings(canaryTest, `,`))
+	for slug, status := range map[string]int{"post": 200, "odd": 400} { // what is stored
+		ask(status, "/projects/"+r.projectID(slug)+"/smtp-config/test", `{"toEmail":"ada@example.com"}`)
+	}
 	s.Down()
 	queued := ask(202, "/send/template", template("post.example", "later@example.com", ""), "Idempotency-Key: two")
 	ask(202, "/send/raw", raw("post.example", "eve@example.com"))
