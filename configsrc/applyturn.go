@@ -22,7 +22,7 @@ func (s *Source) Weigh(d *compare.Difference) *compare.Weight { return compare.W
 // names that are in the files by then. A Difference that has become wrong is a CONFLICT, and move does not run.
 func (s *Source) ApplyTurn(ctx context.Context, d *compare.Difference, permit Permit, move func() error) error {
 	return s.inTurn(ctx, func(running context.Context) error {
-		if err := s.permitted(d, permit); err != nil {
+		if err := s.permitted(d, permit, nil); err != nil {
 			return err
 		}
 		if err := s.GitTurn(move); err != nil {
@@ -37,17 +37,21 @@ func (s *Source) ApplyTurn(ctx context.Context, d *compare.Difference, permit Pe
 	})
 }
 
-// JudgeTurn returns why ApplyTurn would refuse a Difference now, and changes nothing.
-func (s *Source) JudgeTurn(ctx context.Context, d *compare.Difference, permit Permit) error {
-	return s.inTurn(ctx, func(context.Context) error { return s.permitted(d, permit) })
+// JudgeTurn returns why ApplyTurn would refuse a Difference now, else the warnings that it would bring. It changes
+// nothing.
+func (s *Source) JudgeTurn(ctx context.Context, d *compare.Difference, permit Permit) (brings hclfile.Diagnostics,
+	err error) {
+	err = s.inTurn(ctx, func(context.Context) error { return s.permitted(d, permit, &brings) })
+	return brings, err
 }
 
 // A Permit may refuse a change of that weight. It returns the coverages of the keys that must be allowed to make it now,
 // that of the caller first.
 type Permit = func(w *compare.Weight) ([]catalog.Coverage, error)
 
-// permitted returns why a Difference cannot be put in place now, by what is live and by permit. It runs in a turn.
-func (s *Source) permitted(d *compare.Difference, permit Permit) error {
+// permitted returns why a Difference cannot be put in place now, by what is live and by permit. It adds the warnings that
+// it would bring to brings, unless that is nil. It runs in a turn.
+func (s *Source) permitted(d *compare.Difference, permit Permit, brings *hclfile.Diagnostics) error {
 	if s.status.Held != nil {
 		return busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")
 	}
@@ -56,7 +60,7 @@ func (s *Source) permitted(d *compare.Difference, permit Permit) error {
 	if err != nil {
 		return err
 	}
-	return s.judgeDifference(d, w, limits)
+	return s.judgeDifference(d, w, limits, brings)
 }
 
 // inTurn runs do between two looks at the files.
@@ -70,8 +74,9 @@ func (s *Source) inTurn(ctx context.Context, do func(running context.Context) er
 	}
 }
 
-// judgeDifference returns why a Difference cannot be put in place now.
-func (s *Source) judgeDifference(d *compare.Difference, w *compare.Weight, limits []catalog.Coverage) error {
+// judgeDifference returns why a Difference cannot be put in place now, see permitted.
+func (s *Source) judgeDifference(d *compare.Difference, w *compare.Weight, limits []catalog.Coverage,
+	brings *hclfile.Diagnostics) error {
 	t, err := s.openTree()
 	if err != nil {
 		return writeFault("open the config folder", err)
@@ -102,7 +107,67 @@ func (s *Source) judgeDifference(d *compare.Difference, w *compare.Weight, limit
 			return err
 		}
 	}
-	return nil
+	if brings != nil {
+		*brings, err = s.foreseen(j, t, covers)
+	}
+	return err
+}
+
+// foreseen returns the warnings that the candidates of a judge would bring, with paths below the config folder. t has
+// the files as they are now. A key that is limited to projects learns nothing of names of others.
+func (s *Source) foreseen(j *judge, t contents, covers catalog.Coverage) (list hclfile.Diagnostics, err error) {
+	for _, c := range j.candidates {
+		if c.declared == nil {
+			continue
+		}
+		known, err := s.warningsOf(c.path, t)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range slices.Concat(c.diags, c.cross) {
+			if d.File = c.path; d.Severity == hclfile.Warning && !known[d.Summary] {
+				list = append(list, d)
+			}
+		}
+		for i := 0; covers == nil && i < len(c.declared.Projects); i++ {
+			p := &c.declared.Projects[i]
+			overlaps, err := names.Foresee(s.o.Sink, c.path, p.Project.ID, s.newDomains(p))
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, overlaps...)
+		}
+	}
+	return list, nil
+}
+
+// warningsOf returns the warnings about the accepted content of a file, none for a file that is not accepted.
+func (s *Source) warningsOf(path string, t contents) (map[string]bool, error) {
+	known := map[string]bool{}
+	if s.fileAt(path) == nil {
+		return known, nil
+	}
+	b, err := s.facts.LastGood(path)
+	if err != nil {
+		return nil, err
+	}
+	was := content{bytes: b}
+	was.decode(path, t, s.today())
+	for _, d := range was.diags {
+		known[d.Summary] = true
+	}
+	return known, nil
+}
+
+// newDomains lists the domains of a project that are not its own yet.
+func (s *Source) newDomains(p *catalog.ProjectConfig) (list []string) {
+	for i := range p.Domains {
+		name := p.Domains[i].Name
+		if d, err := s.o.Sink.DomainNamed(name); err != nil || d.ProjectID != p.Project.ID {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // candidatesOf decodes the config files that differ, and those that take text from other files that do. in has the

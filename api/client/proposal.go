@@ -9,27 +9,29 @@ import (
 
 // A Proposal is a change that is not live.
 type Proposal struct {
-	Name       string          `json:"name"`
-	Branch     string          `json:"branch"`
-	Commit     string          `json:"commit"` // the last one
-	Title      string          `json:"title"`  // of its first commit
-	Author     string          `json:"author"`
-	Key        *string         `json:"key"` // that made it; nil if its first commit names none
-	Mergeable  bool            `json:"mergeable"`
-	CreatedAt  string          `json:"createdAt"`
-	UpdatedAt  string          `json:"updatedAt"`
-	CompareURL *string         `json:"compareUrl"`
-	Plan       json.RawMessage `json:"plan"` // as "plan --json"
+	Name       string  `json:"name"`
+	Branch     string  `json:"branch"`
+	Commit     string  `json:"commit"` // the last one
+	Title      string  `json:"title"`  // of its first commit
+	Author     string  `json:"author"`
+	Key        *string `json:"key"`      // that made it; nil if its first commit names none
+	Readable   bool    `json:"readable"` // its files can be read
+	Mergeable  bool    `json:"mergeable"`
+	CreatedAt  string  `json:"createdAt"`
+	UpdatedAt  string  `json:"updatedAt"`
+	CompareURL *string `json:"compareUrl"`
 }
 
 // A ProposalLook is a proposal with what a person wants to see before it is applied.
 type ProposalLook struct {
 	Proposal
+	Plan       json.RawMessage  `json:"plan"`       // as "plan --json"; null if it is not Readable
 	Commits    []ProposalCommit `json:"commits"`    // the first one first
 	AllCommits bool             `json:"allCommits"` // else they are the latest ones
 	Diff       string           `json:"diff"`       // the beginning of a long one
 	DiffLines  int              `json:"diffLines"`  // of all of it
 	Refusal    *Refusal         `json:"refusal"`    // why it cannot be applied now; nil: it can
+	Problems   []Problem        `json:"problems"`   // the warnings that it would bring
 }
 
 // A ProposalCommit is a commit of a proposal.

@@ -12,6 +12,7 @@ import (
 	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/compare"
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -142,21 +143,28 @@ type proposalAnswer struct {
 	Commit     string  `json:"commit"`
 	Title      string  `json:"title"`
 	Author     string  `json:"author"`
-	Key        *string `json:"key"`  // null if its first commit names none
-	Plan       any     `json:"plan"` // null if its files cannot be read
+	Key        *string `json:"key"`      // null if its first commit names none
+	Readable   bool    `json:"readable"` // its files can be read
 	Mergeable  bool    `json:"mergeable"`
 	CreatedAt  string  `json:"createdAt"`
 	UpdatedAt  string  `json:"updatedAt"`
 	CompareURL *string `json:"compareUrl"`
 }
 
-// answerOf describes a proposal to a key that sees it.
-func (s *Proposals) answerOf(p *proposals.Proposal, to *resolver.Key) *proposalAnswer {
-	a := &proposalAnswer{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Title: p.Title, Author: p.Author,
-		Mergeable: p.Mergeable, CreatedAt: p.Created.UTC().Format(timeLayout), UpdatedAt: p.Written.UTC().Format(timeLayout)}
-	if w := p.Weight(); w.Broken == nil && s.Plan != nil {
-		a.Plan = s.Plan(declarationsFor(to, w.Was), declarationsFor(to, w.Is), s.Live.Defaults())
+// planOf is what applying a proposal would change, for a key that sees it; nil if its files cannot be read.
+func (s *Proposals) planOf(p *proposals.Proposal, to *resolver.Key) any {
+	w := p.Weight()
+	if w.Broken != nil || s.Plan == nil {
+		return nil
 	}
+	return s.Plan(declarationsFor(to, w.Was), declarationsFor(to, w.Is), s.Live.Defaults())
+}
+
+// answerOf describes a proposal as lists have it.
+func (s *Proposals) answerOf(p *proposals.Proposal) *proposalAnswer {
+	a := &proposalAnswer{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Title: p.Title, Author: p.Author,
+		Readable: p.Weight().Broken == nil, Mergeable: p.Mergeable, CreatedAt: p.Created.UTC().Format(timeLayout),
+		UpdatedAt: p.Written.UTC().Format(timeLayout)}
 	if len(p.Keys) > 0 && p.Keys[0].Name != "" {
 		a.Key = &p.Keys[0].Name
 	}
@@ -180,12 +188,14 @@ func declarationsFor(to *resolver.Key, files []*catalog.Declared) []*catalog.Dec
 // A proposedAnswer is the answer to a write that was proposed.
 type proposedAnswer struct {
 	*proposalAnswer
+	Plan any    `json:"plan"` // null if its files cannot be read
 	Diff string `json:"diff"`
 }
 
 // Answer answers a write that was proposed.
 func (s *Proposals) Answer(r *web.Request, p *Proposed) error {
-	data, err := json.Marshal(proposedAnswer{s.answerOf(p.p, p.key), p.p.Weight().Diff(web.CoverageOf(p.key))})
+	data, err := json.Marshal(proposedAnswer{s.answerOf(p.p), s.planOf(p.p, p.key),
+		p.p.Weight().Diff(web.CoverageOf(p.key))})
 	if err != nil {
 		return err
 	}
@@ -231,7 +241,7 @@ func (s *Proposals) list(r *web.Request) error {
 	}
 	answers := []*proposalAnswer{}
 	for _, p := range list {
-		answers = append(answers, s.answerOf(p, r.Key))
+		answers = append(answers, s.answerOf(p))
 	}
 	data, err := json.Marshal(answers)
 	if err == nil {
@@ -246,11 +256,13 @@ const timeLayout = "2006-01-02T15:04:05.000000"
 // A lookAnswer is a proposal as a person wants to see it before it is applied.
 type lookAnswer struct {
 	*proposalAnswer
+	Plan       any            `json:"plan"` // null if its files cannot be read
 	Commits    []commitAnswer `json:"commits"`
 	AllCommits bool           `json:"allCommits"`
 	Diff       string         `json:"diff"`
 	DiffLines  int            `json:"diffLines"` // of the whole diff
 	Refusal    *refusal       `json:"refusal"`   // of an attempt to apply it now; null: it would be applied
+	Problems   any            `json:"problems"`  // the warnings that it would bring
 }
 
 // A refusal is an error as the envelope of a failed call has it.
@@ -298,7 +310,8 @@ func (s *Proposals) get(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	a := lookAnswer{proposalAnswer: s.answerOf(l.Proposal, r.Key), Commits: []commitAnswer{}, AllCommits: l.AllCommits}
+	a := lookAnswer{proposalAnswer: s.answerOf(l.Proposal), Plan: s.planOf(l.Proposal, r.Key),
+		Commits: []commitAnswer{}, AllCommits: l.AllCommits, Problems: append(hclfile.Diagnostics{}, l.Brings...)}
 	a.Diff, a.DiffLines = beginningOf(l.Weight().Diff(web.CoverageOf(r.Key)))
 	for _, c := range l.Commits {
 		a.Commits = append(a.Commits, commitAnswer{c.ID, c.Author, c.Created.UTC().Format(timeLayout), c.Message})

@@ -92,8 +92,9 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/gitrepo": {"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/resolver/catalog",
 		"fingerpost/resolver/trace"},
 	// overlay: what a proposal declares
+	// hclfile: the warnings that a proposal would bring
 	"fingerpost/configsrc/proposals": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/overlay",
-		"fingerpost/configsrc",
+		"fingerpost/configsrc", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/compare", "fingerpost/configsrc/gitrepo"},
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
@@ -150,11 +151,11 @@ var plan = map[string][]string{
 	// trace: a send carries the span of its request
 	"fingerpost/api/mailapi": {"fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/mailer", "fingerpost/mailer/template"},
-	// configsrc: a project's block, and the state of a proposal; compare: what it touches; names: what a key may claim; dcv:
-	// what is known of a domain
+	// configsrc: a project's block, and the state of a proposal; compare: what it touches; hclfile: the warnings that it
+	// would bring; names: what a key may claim; dcv: what is known of a domain
 	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/resolver/overlay", "fingerpost/configsrc", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
-		"fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv"},
+		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv"},
 	// names: what a slug or a word may have meant
 	"fingerpost/api/platform/keys": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/names"},

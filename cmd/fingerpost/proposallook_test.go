@@ -81,6 +81,48 @@ func TestProposalLook(t *testing.T) {
 	g.must(g.as("full", "", http.MethodGet, proposalsPath+"/shop", ""), http.StatusNotFound)
 }
 
+// A look says which warnings a proposal would bring, and not those that are there already; to a key of some projects,
+// nothing of names of others.
+func TestProposalWarnings(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	long := strings.Replace(plain("acme", "Acme"), "\n}", "\n  auth_settings { jwt_secret = \"short\" }\n}", 1)
+	g := newProposalRig(t, map[string]string{"acme.hcl": long,
+		"other.hcl": strings.Replace(plain("other", "Other"), "\n}", "\n  domain \"*.wild.example\" {}\n}", 1)})
+	warned := func(key, name string, want ...string) {
+		t.Helper()
+		p := g.look(key, name)
+		var all []string
+		for _, problem := range p.Problems {
+			all = append(all, problem.Summary)
+		}
+		for i, w := range want {
+			if len(all) != len(want) || !strings.Contains(all[i], w) {
+				t.Errorf("%s for %s: %q, want %q", name, key, all, want)
+			}
+		}
+		if len(want) == 0 && len(all) > 0 || p.Refusal != nil {
+			t.Errorf("%s for %s: %q, %+v", name, key, all, p.Refusal)
+		}
+	}
+	g.add("full", "name", http.MethodPut, g.pathOf("acme"), `{"name":"Acme Shop"}`)
+	warned("full", "name")
+	g.add("full", "below", http.MethodPost, g.pathOf("acme")+"/domains", domainBody("x.wild.example"))
+	warned("full", "below", `wildcard "*.wild.example" would lie above "x.wild.example" of another project`)
+	if p := g.look("first", "below"); len(p.Problems) > 0 || p.Refusal == nil {
+		t.Errorf("below for first: %+v, %+v", p.Problems, p.Refusal)
+	}
+	text, err := os.ReadFile(g.path("other.hcl"))
+	must(t, err)
+	g.commitAs("propose/secret", map[string]string{"projects.d/other.hcl": strings.Replace(string(text), "\n}",
+		"\n  auth_settings { jwt_secret = \"short, too\" }\n}", 1)})
+	warned("second", "secret", "clear text", "32 bytes")
+	out, code := g.run("propose", "show", "below", "--url", g.url, "--key", g.keys["full"])
+	if code != 0 || !strings.Contains(out, "It would bring a warning: wildcard") {
+		t.Errorf("propose show: %d %s", code, out)
+	}
+}
+
 // A look says why a proposal cannot be applied, with the words of apply.
 func TestProposalRefusals(t *testing.T) {
 	testrig.Slow(t)

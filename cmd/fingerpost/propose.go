@@ -113,6 +113,9 @@ func (t terminal) showProposal(p *client.ProposalLook) error {
 	if p.Refusal != nil {
 		fmt.Fprintf(t.err, "It cannot be applied: %s\n", printable(p.Refusal.Message))
 	}
+	for _, problem := range p.Problems {
+		fmt.Fprintf(t.err, "It would bring a warning: %s\n", printable(problem.Summary))
+	}
 	return transfer.WriteChanges(t.out, plan.Changes, colour(t.out))
 }
 

@@ -28,6 +28,7 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/gitrepo"
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/overlay"
@@ -219,6 +220,7 @@ type Look struct {
 	Commits    []gitrepo.ProposalCommit // the first one first
 	AllCommits bool                     // else they are the latest ones
 	Refused    error                    // why Apply would refuse it now; nil: it would not
+	Brings     hclfile.Diagnostics      // the warnings that it would bring; none if it is refused
 }
 
 // lookTime is how long a Look waits for its turn while the files are being reloaded. Meanwhile no commit is made.
@@ -236,7 +238,7 @@ func (s *Set) Look(ctx context.Context, name string, check Check,
 		}
 		ctx, cancel := context.WithTimeout(ctx, lookTime)
 		defer cancel()
-		l.Refused = s.source.JudgeTurn(ctx, differenceOf(&found.Merged),
+		l.Brings, l.Refused = s.source.JudgeTurn(ctx, differenceOf(&found.Merged),
 			func(w *compare.Weight) ([]catalog.Coverage, error) { return permit(l.Proposal, w) })
 		return nil
 	})
