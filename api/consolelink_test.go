@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"fingerpost/api"
 	"fingerpost/api/console"
@@ -28,10 +29,15 @@ func newLinkRig(t *testing.T) *linkRig {
 	t.Helper()
 	h := start(t, func(o *api.Options) { o.Console = new(console.Options) })
 	h.addr = h.listen(api.Platform | api.Mail | api.Console)
+	return newBrowser(h)
+}
+
+// newBrowser is a browser that looks at the console of a house.
+func newBrowser(h *house) *linkRig {
 	r := &linkRig{house: h, browser: &http.Client{Transport: new(http.Transport), CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}}
-	t.Cleanup(r.browser.CloseIdleConnections)
+	h.t.Cleanup(r.browser.CloseIdleConnections)
 	return r
 }
 
@@ -124,6 +130,36 @@ func TestConsoleLink(t *testing.T) {
 	testrig.Eventually(t, "the key ends with the session", func() bool { return r.resolver.Keys().Lookup([]byte(id[1])) == nil })
 	if log := r.log.String(); strings.Contains(log, link) || strings.Contains(log, first) || strings.Contains(log, session[1]) {
 		t.Errorf("the log has a secret:\n%s", log)
+	}
+}
+
+// A link is good for ten minutes, a session for eight hours.
+func TestConsoleLinkEnds(t *testing.T) {
+	t.Parallel()
+	var now atomic.Int64 // seconds after the start
+	began := time.Now()
+	h := start(t, func(o *api.Options) {
+		o.Console = &console.Options{Now: func() time.Time { return began.Add(time.Duration(now.Load()) * time.Second) }}
+	})
+	h.addr = h.listen(api.Platform | api.Console)
+	r := newBrowser(h)
+	good := r.secret()
+	now.Store(int64(console.LinkTime/time.Second) - 1)
+	in := r.send(signIn, url.Values{"link": {good}})
+	if in.StatusCode != http.StatusSeeOther {
+		t.Fatalf("a second before the end: %d", in.StatusCode)
+	}
+	late := r.secret()
+	now.Add(int64(console.LinkTime/time.Second) + 1)
+	if res := r.send(signIn, url.Values{"link": {late}}); res.StatusCode != http.StatusUnauthorized || !strings.Contains(r.page, "has run out") {
+		t.Errorf("a second after the end: %d", res.StatusCode)
+	}
+	session := []string{"Cookie", "fingerpost=" + in.Cookies()[0].Value}
+	for after, want := range map[time.Duration]int{8*time.Hour - 2*time.Second: http.StatusOK, 8 * time.Hour: http.StatusSeeOther} {
+		now.Store(int64((console.LinkTime + after) / time.Second))
+		if res := r.send("/console/projects", nil, session...); res.StatusCode != want {
+			t.Errorf("the session after %v: %d, want %d", after, res.StatusCode, want)
+		}
 	}
 }
 

@@ -98,7 +98,8 @@ type Options struct {
 	// Customers is what customers see by a link. Nil: there are no such links.
 	Customers Customers
 	Version   string
-	Logger    *slog.Logger // nil: slog.Default()
+	Logger    *slog.Logger     // nil: slog.Default()
+	Now       func() time.Time // nil: time.Now
 }
 
 // A Node is what the process tells that the API does not. All of it may be left out.
@@ -116,6 +117,11 @@ type Node struct {
 	WatchTest func(requestID string, tell func(name string, took time.Duration)) (stop func())
 	// Loading reports whether the files are still being loaded: until then nobody's key is known. Nil: never.
 	Loading func() bool
+	// APIURL returns the address of the API for a browser that reaches the console by a host name. Nil: it is that of
+	// the console.
+	APIURL func(host string) string
+	// MailKept says that every mail is kept instead of being sent.
+	MailKept bool
 	// GitState returns the state of the git repository of the files. Nil: there is none.
 	GitState func() GitState
 	// Cluster says that there are edges, and Edge that this node is one.
@@ -145,9 +151,12 @@ func New(o Options) (*Console, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	c := &Console{o: o, mux: http.NewServeMux()}
 	c.stopped, c.stop = context.WithCancel(context.Background())
-	c.sessions.all = map[string]*session{}
+	c.sessions.all, c.sessions.now, c.link.now = map[string]*session{}, o.Now, o.Now
 	c.files, c.pages = sync.OnceValue(loadAssets), sync.OnceValue(c.parsePages)
 	if o.Customers != nil {
 		c.shared.links = customerlink.New(o.Customers)
@@ -228,6 +237,7 @@ func (c *Console) routes() {
 		"GET /console/changes":                         c.changes,
 		"GET /console/proposals":                       c.proposals,
 		"POST /console/proposals/{name}":               c.proposal,
+		"GET /console/now/stream":                      writes(c.nowStream),
 		"GET /console/proposals/{name}": func(w http.ResponseWriter, r *http.Request, s *session) error {
 			return c.showProposal(w, r, s, nil)
 		},

@@ -15,6 +15,8 @@ const LinkTime = 10 * time.Minute
 
 // A signInLink signs one person in, once. Safe for concurrent use.
 type signInLink struct {
+	now func() time.Time
+
 	mu     sync.Mutex // guards what follows
 	secret string     // "": there is none, or it was used
 	until  time.Time
@@ -28,7 +30,7 @@ func (c *Console) NewLink() (path string) {
 	}
 	c.link.mu.Lock()
 	defer c.link.mu.Unlock()
-	c.link.secret, c.link.until = random(), time.Now().Add(LinkTime)
+	c.link.secret, c.link.until = random(), c.o.Now().Add(LinkTime)
 	return link(Prefix+"sign-in", "link", c.link.secret)
 }
 
@@ -36,7 +38,7 @@ func (c *Console) NewLink() (path string) {
 func (l *signInLink) take(secret string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.secret == "" || subtle.ConstantTimeCompare([]byte(secret), []byte(l.secret)) != 1 || time.Now().After(l.until) {
+	if l.secret == "" || subtle.ConstantTimeCompare([]byte(secret), []byte(l.secret)) != 1 || l.now().After(l.until) {
 		return false
 	}
 	l.secret = ""

@@ -77,11 +77,43 @@ func (c *Console) liveNow(ctx context.Context, s *session, before *Figures, sinc
 	return v
 }
 
-const liveEvery = 2 * time.Second
+// How often live pages are brought up to date. What needs a person is asked from the API, and from git behind it.
+const (
+	liveEvery = 2 * time.Second
+	nowEvery  = 5 * time.Second
+)
 
 // stream sends the figures and charts as they change, and each change of the configuration, until the browser goes, the
 // session ends or the console closes. The browser's slowness is its own: what it does not read in time it does not get.
 func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
+	last, at := (*Figures)(nil), time.Now()
+	shown := shown{parts: map[string]string{}}
+	c.keepLive(w, s, liveEvery, c.feed, func(ctx context.Context) []byte {
+		v := c.liveNow(ctx, s, last, max(time.Since(at), time.Millisecond))
+		if v.Whole {
+			last, at = &v.Now, time.Now()
+		}
+		return c.news(&shown, v)
+	})
+}
+
+// nowStream sends what needs a person as it changes, like stream.
+func (c *Console) nowStream(w http.ResponseWriter, _ *http.Request, s *session) {
+	shown := shown{parts: map[string]string{}}
+	none := func(context.Context, *session) <-chan change { return nil }
+	c.keepLive(w, s, nowEvery, none, func(ctx context.Context) []byte {
+		v := c.nowOf(ctx, s)
+		var out bytes.Buffer
+		c.changed(&out, &shown, "needs", "now", v)
+		c.changed(&out, &shown, "nowcharts", "now", v.Charts)
+		return out.Bytes()
+	})
+}
+
+// keepLive sends a page's news now and then, and the changes of a feed, until the browser goes, the session ends or the
+// console closes.
+func (c *Console) keepLive(w http.ResponseWriter, s *session, every time.Duration,
+	feed func(context.Context, *session) <-chan change, news func(context.Context) []byte) {
 	if !c.sessions.beginStream(s) {
 		http.Error(w, "too many live pages are open; close some", http.StatusServiceUnavailable)
 		return
@@ -91,18 +123,16 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 	ctx, cancel := context.WithCancel(c.stopped)
 	defer cancel()
 	w.Header().Set("Content-Type", "text/event-stream")
-	events := c.feed(ctx, s)
-	tick := time.NewTicker(liveEvery)
+	events := feed(ctx, s)
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	key, whole := s.text, s.Key().Everything
-	last, at := (*Figures)(nil), time.Now()
-	shown := shown{parts: map[string]string{}}
 	for {
-		v := c.liveNow(ctx, s, last, max(time.Since(at), time.Millisecond))
-		if v.Whole {
-			last, at = &v.Now, time.Now()
+		text := news(ctx)
+		if len(text) == 0 {
+			text = []byte(":\n\n") // writing tells whether the browser is still there
 		}
-		if _, err := w.Write(c.news(&shown, v)); err != nil || flush.Flush() != nil {
+		if _, err := w.Write(text); err != nil || flush.Flush() != nil {
 			return
 		}
 	wait:
@@ -145,21 +175,23 @@ func (c *Console) news(shown *shown, v *liveView) []byte {
 		if !v.Whole && part != "figures" {
 			break
 		}
-		var event bytes.Buffer
-		c.writePart(&event, part, "live", part, v)
-		if event.String() != shown.parts[part] {
-			shown.parts[part] = event.String()
-			out.Write(event.Bytes())
-		}
+		c.changed(&out, shown, part, "live", v)
 	}
 	if v.Hour != nil && v.Hour.Steps != shown.steps {
 		out.Write(c.chartEvents(v.Hour))
 		shown.steps = v.Hour.Steps
 	}
-	if out.Len() == 0 {
-		out.WriteString(":\n\n") // writing tells whether the browser is still there
-	}
 	return out.Bytes()
+}
+
+// changed appends the event of a part, which has its name, if it is not what the page shows.
+func (c *Console) changed(out *bytes.Buffer, shown *shown, part, page string, data any) {
+	var event bytes.Buffer
+	c.writePart(&event, part, page, part, data)
+	if event.String() != shown.parts[part] {
+		shown.parts[part] = event.String()
+		out.Write(event.Bytes())
+	}
 }
 
 // sendPart writes an event whose data is a part of a page.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -33,6 +34,7 @@ type lookUpView struct {
 	Example    string
 	Miss       *missView // what to do where no project has the domain
 	Origin     string    // of this server, for the link to share
+	API        string    // of the API, for the command
 }
 
 // A missView helps where no project has a domain.
@@ -79,7 +81,7 @@ func linkLines(groups []valueGroup, page string) {
 // lookUp says which project a domain leads to, and why.
 func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) error {
 	asked := r.FormValue("domain")
-	v := lookUpView{Asked: asked, Domain: pasted.Host(asked), Origin: origin(r)}
+	v := lookUpView{Asked: asked, Domain: pasted.Host(asked), Origin: origin(r), API: c.apiURL(r)}
 	api := c.api(s)
 	if strings.TrimSpace(asked) == "" {
 		v.Example = example(r.Context(), api)
@@ -111,6 +113,18 @@ func origin(r *http.Request) string {
 		return "https://" + r.Host
 	}
 	return "http://" + r.Host
+}
+
+// apiURL is the address of the API for the browser of a request.
+func (c *Console) apiURL(r *http.Request) string {
+	if c.o.APIURL == nil {
+		return origin(r)
+	}
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = strings.Trim(r.Host, "[]")
+	}
+	return c.o.APIURL(host)
 }
 
 const (

@@ -16,6 +16,7 @@ type nowView struct {
 	Items  []now.Item
 	Whole  bool              // the key covers every project
 	Files  *configsrc.Status // nil: not for this key
+	Kept   bool              // mail is kept instead of being sent
 	Charts []*hour.Chart
 }
 
@@ -24,9 +25,13 @@ func (c *Console) now(w http.ResponseWriter, r *http.Request, s *session) error 
 	if domain := r.FormValue("domain"); domain != "" {
 		return seeOther(w, r, link(Prefix+"lookup", "domain", domain))
 	}
-	facts := c.facts(r.Context(), s)
-	return c.render(w, r, s, http.StatusOK, "now", "Now", nowView{Items: now.Items(facts), Whole: facts.May.Everything,
-		Files: facts.Files, Charts: c.nowCharts(s)})
+	return c.render(w, r, s, http.StatusOK, "now", "Now", c.nowOf(r.Context(), s))
+}
+
+func (c *Console) nowOf(ctx context.Context, s *session) *nowView {
+	facts := c.facts(ctx, s)
+	return &nowView{Items: now.Items(facts), Whole: facts.May.Everything, Files: facts.Files, Kept: c.o.MailKept,
+		Charts: c.nowCharts(s)}
 }
 
 // facts collects what the session's key may know of the present state.

@@ -100,7 +100,9 @@ func (s *session) say(text string) {
 
 // sessions are all sessions by their secret. Safe for concurrent use.
 type sessions struct {
-	mu  sync.Mutex
+	now func() time.Time
+
+	mu  sync.Mutex // guards what follows
 	all map[string]*session
 }
 
@@ -132,7 +134,7 @@ func (x *sessions) find(cookies string, secure bool) *session {
 func (x *sessions) with(secret string) *session {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if s := x.all[secret]; s != nil && time.Now().Before(s.expires) {
+	if s := x.all[secret]; s != nil && x.now().Before(s.expires) {
 		return s
 	}
 	return nil
@@ -166,7 +168,7 @@ func (x *sessions) endStream(s *session) {
 func (x *sessions) add(s *session) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	now, same, oldest := time.Now(), 0, (*session)(nil)
+	now, same, oldest := x.now(), 0, (*session)(nil)
 	for _, old := range x.all {
 		if now.After(old.expires) {
 			x.drop(old)
@@ -226,7 +228,7 @@ func (c *Console) session(r *http.Request) (s *session, why string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.key, s.seen = key, time.Now()
+	s.key, s.seen = key, c.o.Now()
 	return s, ""
 }
 
@@ -316,7 +318,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusForbidden,
 			`This key may not read, and the console only shows what its key may see. Use one with "read" in its allow list.`)
 	}
-	now := time.Now()
+	now := c.o.Now()
 	s := &session{signIn: signIn{id: random()[:12], secret: random(), token: random(), text: text, actor: actor,
 		peer: peerOf(r), browser: words.Browser(r.UserAgent()), began: now, expires: now.Add(sessionTime), ended: ended},
 		seen: now, key: key}

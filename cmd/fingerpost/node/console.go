@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"fingerpost/api"
@@ -18,13 +20,29 @@ func (n *service) consoleOptions() *console.Options {
 	if !n.o.Console.On {
 		return nil
 	}
-	o := &console.Options{Node: console.Node{Config: n.source, Mail: n.mail.mailer, History: n.history},
+	o := &console.Options{Node: console.Node{Config: n.source, Mail: n.mail.mailer, History: n.history,
+		MailKept: n.o.Mail.Keep},
 		DemoKey: n.demoKeyInUse,
 		GitWeb:  n.o.Git.Web, Version: n.o.Build.Version}
 	if n.repo != nil {
 		o.GitState = n.consoleGit
 	}
+	if n.o.Listen.Console != "" {
+		o.APIURL = n.apiURL
+	}
 	return o
+}
+
+// apiURL returns the address of the API for a browser that reaches this machine by a host name.
+func (n *service) apiURL(host string) string {
+	i := slices.IndexFunc(n.listeners, func(l boundListener) bool { return l.services&api.Platform != 0 })
+	a := n.listeners[i].Addr()
+	tcp, is := a.(*net.TCPAddr)
+	if !is || !tcp.IP.IsUnspecified() {
+		return n.baseURL(a)
+	}
+	scheme, _, _ := strings.Cut(n.baseURL(a), "://")
+	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 }
 
 func (n *service) consoleGit() console.GitState {
