@@ -11,6 +11,7 @@ type Field struct {
 	// Label names the field for people, and Help tells them what it does; "": its name says it.
 	Label, Help string
 	Unset       string // what null means, for people
+	Group       string // heads this field and those after it in a long form; "": it belongs to those before it
 	Required    bool   // an object cannot do without it
 	Lines       bool   // a text may have several lines
 	Verbatim    bool   // the line ends of a text count

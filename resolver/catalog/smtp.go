@@ -27,15 +27,15 @@ type SMTPConfig struct {
 // Fields lists the attributes of the block.
 func (c *SMTPConfig) Fields() []Field {
 	return []Field{
-		{Name: "host", Value: &c.Host, Label: "Host", Required: true},
+		{Name: "host", Value: &c.Host, Label: "Host", Required: true, Group: "Server"},
 		{Name: "port", Value: &c.Port, Label: "Port", Help: "587 for STARTTLS, 465 for TLS from the first byte."},
 		{Name: "username", Value: &c.Username, Label: "User name", Help: "Empty: the server asks for none."},
 		{Name: "password", Value: &c.Password, Label: "Password",
 			Help: "Left empty, the stored one stays. It is sealed before it is written into the file."},
-		{Name: "fromEmail", Value: &c.FromEmail, Label: "From: address", Required: true},
+		{Name: "fromEmail", Value: &c.FromEmail, Label: "From: address", Required: true, Group: "Sender"},
 		{Name: "fromName", Value: &c.FromName, Label: "From: name"},
 		{Name: "replyTo", Value: &c.ReplyTo, Label: "Reply-To"},
-		{Name: "sslEnabled", Value: &c.SSLEnabled, Label: "TLS from the first byte"},
+		{Name: "sslEnabled", Value: &c.SSLEnabled, Label: "TLS from the first byte", Group: "Connection"},
 		{Name: "tlsEnabled", Value: &c.TLSEnabled, Label: "STARTTLS is required"},
 		{Name: "active", Value: &c.Active, Label: "Active", Help: "Sends are refused while it is not."},
 		{Name: "caFile", Value: &c.CAFile, FileOnly: true, Label: "Certificate of a private CA"},
