@@ -372,6 +372,8 @@ func TestConsoleAddress(t *testing.T) {
 	}
 	v := newVisitor(t, m[1])
 	v.signIn(admin)
+	v.ask("/console/lookup?domain=shop.acme.example", nil)
+	v.expects(http.StatusOK, m[1]+"/console/lookup?domain=shop.acme.example", r.url+"/api/platform/projects/resolve?domain=shop.acme.example")
 	found := false
 	for _, c := range v.client.Jar.(*cookiejar.Jar).Cookies(mustURL(t, m[1]+"/")) {
 		found = found || c.Name == "__Host-fingerpost"

@@ -167,7 +167,10 @@ type liveStream struct {
 }
 
 // liveStreams signs in with a key and opens streams of the Live page with the session.
-func (r *rig) liveStreams(key string) (open func() *liveStream) {
+func (r *rig) liveStreams(key string) (open func() *liveStream) { return r.streamsOf("live", key) }
+
+// streamsOf is liveStreams for a page.
+func (r *rig) streamsOf(page, key string) (open func() *liveStream) {
 	r.t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	form := url.Values{"key": {key}, "name": {"Ada"}, "email": {"ada@example.com"}}
@@ -184,7 +187,7 @@ func (r *rig) liveStreams(key string) (open func() *liveStream) {
 	signedIn.Body.Close()
 	return func() *liveStream {
 		r.t.Helper()
-		stream, err := http.NewRequest(http.MethodGet, r.url+"/console/live/stream", nil)
+		stream, err := http.NewRequest(http.MethodGet, r.url+"/console/"+page+"/stream", nil)
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -227,6 +230,29 @@ func TestConsoleStreamsOfKeys(t *testing.T) {
 	}
 	r.put("key-admin.hcl", strings.Replace(files["key-admin.hcl"], "allow = ", "projects = [\"acme\"]\n  allow = ", 1))
 	whole.until(t, "event: ended\n")
+}
+
+// The start page is told what needs a person when that changes, and nothing otherwise; a key of one project is told
+// nothing of files.
+func TestConsoleNowStream(t *testing.T) {
+	t.Parallel()
+	files, admin, shopOnly := consoleFiles(1)
+	r := idleRig(t, t.TempDir(), files)
+	r.flags = []string{"--mail-sink"}
+	r.start()
+	all, shop := r.streamsOf("now", admin)(), r.streamsOf("now", shopOnly)()
+	all.until(t, "All is well<")
+	all.until(t, "Every mail is kept and none is sent")
+	all.until(t, "event: nowcharts\n")
+	shop.until(t, "All is well with your projects")
+	r.put("acme.hcl", strings.Replace(files["acme.hcl"], `"ACTIVE"`, `"ACTIV"`, 1))
+	all.until(t, "The files have 1 error")
+	before := len(shop.said.String())
+	if news := shop.until(t, "\n:\n")[before:]; strings.Contains(news, "acme.hcl") || strings.Contains(news, "event: needs") {
+		t.Errorf("a key of one project is told\n%s", news)
+	}
+	r.put("key-admin.hcl", strings.Replace(files["key-admin.hcl"], "allow = ", "projects = [\"acme\"]\n  allow = ", 1))
+	all.until(t, "event: ended\n")
 }
 
 // Streams that browsers have left make room for others, also those that have nothing to tell.
