@@ -21,7 +21,7 @@ func newDomainDesk(t *testing.T) (*consoleRig, *script) {
 	d.open(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  status = \"ACTIVE\"\n  domain \"shop.acme.example\" {}\n}\n",
 		"reader.hcl": fmt.Sprintf("key \"reader\" {\n  id    = %q\n  hash  = %q\n  allow = [\"read\"]\n}\n", reader.ID, catalog.HashKeyText(text))})
 	d.onlyRead = text
-	s.standings[0].ProjectID = catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID("acme"))
+	s.set(func() { s.standings[0].ProjectID = catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID("acme")) })
 	return newConsoleRig(t, d), s
 }
 
@@ -36,7 +36,7 @@ func TestConsoleDomain(t *testing.T) {
 	t.Parallel()
 	r, s := newDomainDesk(t)
 	silent, at := "time-out", time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
-	s.answer = &dcv.View{Ownership: dcv.OwnershipView{State: dcv.Failing, Since: &at, Misses: 2},
+	answer := &dcv.View{Ownership: dcv.OwnershipView{State: dcv.Failing, Since: &at, Misses: 2},
 		Pointing:    dcv.PointingView{State: dcv.Here, Addresses: []string{"203.0.113.4"}},
 		Certificate: dcv.CertificateView{State: dcv.Good},
 		Records: []dcv.RecordView{{Purpose: "ownership", Type: "TXT", Name: "_fingerpost-challenge.shop.acme.example", Value: "token=abc expiry=never",
@@ -44,6 +44,7 @@ func TestConsoleDomain(t *testing.T) {
 				{Server: "ns2.example", Error: &silent, At: at}, {Server: "ns3.example", At: at}}}},
 		Hints:     []dcv.Hint{{Code: "OTHER_TOKEN", Message: "This is another project's token.", Line: "_x. TXT \"y\""}},
 		CheckedAt: &at, NextCheckAt: &at}
+	s.set(func() { s.answer = answer })
 	g := r.signIn(t, r.key)
 	g.send("/console/projects/acme", nil)
 	page := acmeDomainPage()
@@ -57,18 +58,18 @@ func TestConsoleDomain(t *testing.T) {
 			t.Errorf("%d: the page lacks %q:\n%s", g.status, want, g.page)
 		}
 	}
-	if s.checks != 0 {
+	if s.made() != 0 {
 		t.Error("looking has made a check")
 	}
 	g.send(page, url.Values{"token": {"wrong"}})
-	if g.status != 403 || s.checks != 0 {
-		t.Errorf("a form of another session: %d, %d checks", g.status, s.checks)
+	if g.status != 403 || s.made() != 0 {
+		t.Errorf("a form of another session: %d, %d checks", g.status, s.made())
 	}
 	g.send(page, nil)
 	sent, _ := g.controls(page)
 	g.send(page, sent)
-	if g.status != 200 || s.checks != 1 || !strings.Contains(g.page, "Checked: shop.acme.example is not ready yet.") {
-		t.Errorf("the button: %d, %d checks", g.status, s.checks)
+	if g.status != 200 || s.made() != 1 || !strings.Contains(g.page, "Checked: shop.acme.example is not ready yet.") {
+		t.Errorf("the button: %d, %d checks", g.status, s.made())
 	}
 	g.send("/console/", nil)
 	if !strings.Contains(g.page, "The proof of the domain shop.acme.example is gone") {

@@ -151,12 +151,12 @@ func TestCustomerChecks(t *testing.T) {
 	t.Parallel()
 	r := newCustomerRig(t)
 	link := r.link()
-	if res, _ := r.visit("POST", link, "", nil, "Sec-Fetch-Site", "cross-site"); res.StatusCode != 403 || r.script.checks != 0 {
-		t.Errorf("another site's form: %d, %d checks", res.StatusCode, r.script.checks)
+	if res, _ := r.visit("POST", link, "", nil, "Sec-Fetch-Site", "cross-site"); res.StatusCode != 403 || r.script.made() != 0 {
+		t.Errorf("another site's form: %d, %d checks", res.StatusCode, r.script.made())
 	}
 	res, _ := r.visit("POST", link, "", nil)
-	if res.StatusCode != 303 || res.Header.Get("Location") != link || r.script.checks != 1 {
-		t.Fatalf("a check: %d to %q, %d checks", res.StatusCode, res.Header.Get("Location"), r.script.checks)
+	if res.StatusCode != 303 || res.Header.Get("Location") != link || r.script.made() != 1 {
+		t.Fatalf("a check: %d to %q, %d checks", res.StatusCode, res.Header.Get("Location"), r.script.made())
 	}
 	for range 20 {
 		res, page := r.visit("POST", r.link(), "", nil)
@@ -164,8 +164,8 @@ func TestCustomerChecks(t *testing.T) {
 			t.Fatalf("at once again: %d %v", res.StatusCode, res.Header)
 		}
 	}
-	if r.script.checks != 1 {
-		t.Errorf("%d checks were made", r.script.checks)
+	if r.script.made() != 1 {
+		t.Errorf("%d checks were made", r.script.made())
 	}
 	if res, _ := r.visit("POST", link, "", url.Values{"x": {strings.Repeat("a", 5000)}}); res.StatusCode < 400 {
 		t.Errorf("a large form: %d", res.StatusCode)
@@ -216,8 +216,8 @@ func TestCustomerLinkEnds(t *testing.T) {
 	rewrite("globex.hcl", "project \"globex\" {\n  name = \"Globex\"\n  domain \"shop.acme.example\" {}\n}\n", 404) // it has moved
 	rewrite("globex.hcl", "project \"globex\" {\n  name = \"Globex\"\n}\n", 404)
 	rewrite("acme.hcl", twoShops, 200)
-	if r.script.checks != 0 {
-		t.Errorf("%d checks of a domain that was not there", r.script.checks)
+	if r.script.made() != 0 {
+		t.Errorf("%d checks of a domain that was not there", r.script.made())
 	}
 
 	_, page := r.visit("GET", acmeDomainPage(), r.cookie, nil)

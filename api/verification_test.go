@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +70,18 @@ func (s *script) set(change func()) {
 	change()
 }
 
+// asked returns the subjects so far, and the number of checks among the calls.
+func (s *script) asked() ([]dcv.Subject, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.subjects), s.checks
+}
+
+func (s *script) made() int {
+	_, checks := s.asked()
+	return checks
+}
+
 func startVerified(t *testing.T) (*house, *script) {
 	s := &script{}
 	return start(t, func(o *api.Options) { o.Config.Verifier = s }), s
@@ -89,8 +102,8 @@ func TestVerification(t *testing.T) {
 		}
 	}
 	want := dcv.Subject{Project: catalog.DeriveProjectUUID("acme"), Name: "shop.acme.example"}
-	if len(s.subjects) != 2 || s.subjects[0] != want || s.subjects[1] != want || s.checks != 1 {
-		t.Errorf("asked about %+v, %d checks; want %+v", s.subjects, s.checks, want)
+	if subjects, checks := s.asked(); len(subjects) != 2 || subjects[0] != want || subjects[1] != want || checks != 1 {
+		t.Errorf("asked about %+v, %d checks; want %+v", subjects, checks, want)
 	}
 	s.set(func() { s.wait = 6500 * time.Millisecond })
 	again := h.ask("POST", acmeVerification+"/check", h.all)
@@ -126,8 +139,8 @@ func TestVerificationRefused(t *testing.T) {
 	refused("POST", acmeVerification+"/check?dryRun=1", h.all, 400, "VALIDATION_ERROR")
 	h.ask("POST", acmeVerification+"/check", h.all, "X-Propose: new").check(t, 400, "VALIDATION_ERROR")
 	h.ask("GET", acmeVerification, h.all, "X-Propose: new").check(t, 400, "VALIDATION_ERROR")
-	if len(s.subjects) > 0 || s.checks > 0 {
-		t.Errorf("%+v and %d checks were made for refused calls", s.subjects, s.checks)
+	if subjects, checks := s.asked(); len(subjects) > 0 || checks > 0 {
+		t.Errorf("%+v and %d checks were made for refused calls", subjects, checks)
 	}
 
 	s.set(func() { s.err = &catalog.Error{Code: catalog.CodeReadOnly, Message: "this node checks no domains"} })
@@ -146,12 +159,13 @@ func standing(project int64, domain, ownership, pointing, certificate string, re
 func TestDomainsByVerification(t *testing.T) {
 	t.Parallel()
 	h, s := startVerified(t)
-	s.standings = []platform.Standing{
+	standings := []platform.Standing{
 		standing(1, "shop.acme.example", dcv.Proven, dcv.Here, dcv.Good, true),
 		standing(1, "*.acme.example", dcv.Pending, dcv.Elsewhere, dcv.Unknown, false),
 		standing(1, "gone.acme.example", dcv.Pending, dcv.Here, dcv.Good, false), // removed a moment ago
 		standing(2, "globex.example", dcv.Pending, dcv.Here, dcv.Expiring, false),
 	}
+	s.set(func() { s.standings = standings })
 	list := func(query, key, want string) {
 		t.Helper()
 		a := h.ask("GET", "/api/platform/domains?"+query, key)
