@@ -21,7 +21,9 @@ func newDomainDesk(t *testing.T) (*consoleRig, *script) {
 	d.open(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  status = \"ACTIVE\"\n  domain \"shop.acme.example\" {}\n}\n",
 		"reader.hcl": fmt.Sprintf("key \"reader\" {\n  id    = %q\n  hash  = %q\n  allow = [\"read\"]\n}\n", reader.ID, catalog.HashKeyText(text))})
 	d.onlyRead = text
-	s.set(func() { s.standings[0].ProjectID = catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID("acme")) })
+	s.set(func() {
+		s.standings[0].ProjectID = catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID("acme"))
+	})
 	return newConsoleRig(t, d), s
 }
 
