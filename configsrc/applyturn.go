@@ -131,7 +131,11 @@ func (s *Source) foreseen(j *judge, t contents, covers catalog.Coverage) (list h
 		}
 		for i := 0; covers == nil && i < len(c.declared.Projects); i++ {
 			p := &c.declared.Projects[i]
-			overlaps, err := names.Foresee(s.o.Sink, c.path, p.Project.ID, s.newDomains(p))
+			added := s.newDomains(p)
+			if len(added) == 0 {
+				continue
+			}
+			overlaps, err := names.Foresee(s.o.Sink, c.path, p.Project.ID, added)
 			if err != nil {
 				return nil, err
 			}
