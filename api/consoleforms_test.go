@@ -63,7 +63,7 @@ func TestConsoleEveryForm(t *testing.T) {
 			g.formOf(role+": "+form, "/console/edit?"+form, kind, may)
 			tried++
 		}
-		// Whoever may send mail tests settings; untouched, those of a project are the ones that are stored.
+		// A key that may send mail may test settings; an untouched form tests those that are stored.
 		g.send(fmt.Sprintf("/console/smtp-test?project=%d", in["smtp-config"]), nil)
 		if sent, _ := g.controls("/console/smtp-test"); (sent != nil) != (role == "mailer" || role == "admin") {
 			t.Errorf("%s: a test of SMTP settings: %d", role, g.status)
