@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,8 +45,8 @@ func TestPending(t *testing.T) {
 		if n := len(w.taken("shop.example", began)); n != 5 {
 			t.Errorf("%d checks within five days, want one a day", n)
 		}
-		if state := ownership(t, s, "shop.example"); state != dcv.Pending || len(w.written) > 0 {
-			t.Errorf("it is %s, and %v was written", state, w.written)
+		if state := ownership(t, s, "shop.example"); state != dcv.Pending || len(w.writes()) > 0 {
+			t.Errorf("it is %s, and %v was written", state, w.writes())
 		}
 	})
 }
@@ -61,8 +62,8 @@ func TestProven(t *testing.T) {
 		after(20 * time.Second)
 		w.says(present)
 		after(time.Minute)
-		if got := w.verified("shop.example"); got != today || len(w.written) != 1 {
-			t.Fatalf("the file has %q after the writes %v", got, w.written)
+		if got := w.verified("shop.example"); got != today || len(w.writes()) != 1 {
+			t.Fatalf("the file has %q after the writes %v", got, w.writes())
 		}
 		if state := ownership(t, s, "shop.example"); state != dcv.Proven {
 			t.Errorf("it is %s", state)
@@ -74,8 +75,8 @@ func TestProven(t *testing.T) {
 		if n := len(w.taken("shop.example", began)); n < 9 || n > 11 {
 			t.Errorf("%d checks within ten days", n)
 		}
-		if len(w.written) != 1 || len(w.trail) != 0 || w.verified("trusted.example") != "" {
-			t.Errorf("written %v, noted %v, trusted %q", w.written, w.trail, w.verified("trusted.example"))
+		if len(w.writes()) != 1 || len(w.noted()) != 0 || w.verified("trusted.example") != "" {
+			t.Errorf("written %v, noted %v, trusted %q", w.writes(), w.noted(), w.verified("trusted.example"))
 		}
 	})
 }
@@ -125,8 +126,8 @@ func TestLost(t *testing.T) {
 			if block {
 				want = "[domain.failing 1 shop.example dns]" // the writes have entries of their own
 			}
-			if fmt.Sprint(w.trail) != want {
-				t.Errorf("block %v: the audit trail has %v, want %s", block, w.trail, want)
+			if fmt.Sprint(w.noted()) != want {
+				t.Errorf("block %v: the audit trail has %v, want %s", block, w.noted(), want)
 			}
 		})
 	}
@@ -164,14 +165,14 @@ func TestPeopleWin(t *testing.T) {
 		for name, want := range map[string]string{"lost.example": catalog.VerifiedLost, "day.example": "1999-12-31",
 			"edited.example": catalog.VerifiedLost, "late.example": catalog.VerifiedLost} {
 			if got := w.verified(name); got != want {
-				t.Errorf("%s has %q, want %q; written %v", name, got, want, w.written)
+				t.Errorf("%s has %q, want %q; written %v", name, got, want, w.writes())
 			}
 		}
-		if len(w.written) > 0 {
-			t.Errorf("written: %v", w.written)
+		if written := w.writes(); len(written) > 0 {
+			t.Errorf("written: %v", written)
 		}
 		w.put("late.example", catalog.VerifiedPending) // the person changes her mind
-		w.onWrite = nil
+		w.set(func() { w.onWrite = nil })
 		after(time.Minute)
 		if got := w.verified("late.example"); got == catalog.VerifiedPending || got == catalog.VerifiedLost {
 			t.Errorf("it has %q", got)
@@ -211,13 +212,13 @@ func TestGone(t *testing.T) {
 			noted, checked := len(w.notes), len(w.checks)
 			w.mu.Unlock()
 			after(12 * time.Second) // the second check is out
-			if noted != 1 || len(w.checks) != checked+1 || len(w.written) > 0 {
-				t.Fatalf("%s: %d notes, %d checks, written %v", what, noted, len(w.checks), w.written)
+			if noted != 1 || len(w.made()) != checked+1 || len(w.writes()) > 0 {
+				t.Fatalf("%s: %d notes, %d checks, written %v", what, noted, len(w.made()), w.writes())
 			}
 			change(w)
 			after(time.Hour)
-			if len(w.written) > 0 || len(w.trail) > 0 {
-				t.Errorf("%s: written %v, noted %v", what, w.written, w.trail)
+			if len(w.writes()) > 0 || len(w.noted()) > 0 {
+				t.Errorf("%s: written %v, noted %v", what, w.writes(), w.noted())
 			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -262,8 +263,7 @@ func TestRestart(t *testing.T) {
 		stop()
 		after(40 * 24 * time.Hour) // everything is overdue
 		w.says(present)
-		w.takes = 100 * time.Millisecond
-		w.checks = nil
+		w.set(func() { w.takes, w.checks = 100*time.Millisecond, nil })
 		began := time.Now()
 		s, stop := w.run(t)
 		defer stop()
@@ -271,15 +271,16 @@ func TestRestart(t *testing.T) {
 		if got, day := w.verified("new.example"), began.UTC().Format(time.DateOnly); got != day || w.verified("shop.example") != day {
 			t.Errorf("a minute after the start: %q, %q", got, w.verified("shop.example"))
 		}
-		if early := len(w.checks); early > settled/10 {
-			t.Errorf("%d checks in the first minute", early)
+		early := w.made()
+		if len(early) > settled/10 {
+			t.Errorf("%d checks in the first minute", len(early))
 		}
-		first := w.checks[0].name
+		first := early[0].name
 		if first != "new.example" && first != "shop.example" {
 			t.Errorf("%s was checked first", first)
 		}
 		after(time.Hour)
-		if n := len(w.checks); n < settled || n > settled+20 {
+		if n := len(w.made()); n < settled || n > settled+20 {
 			t.Errorf("%d checks in the first hour", n)
 		}
 		if state := ownership(t, s, "shop.example"); state != dcv.Proven {
@@ -312,14 +313,11 @@ func TestCrash(t *testing.T) {
 					w.says(absent)
 					after(4 * 24 * time.Hour)
 				}
-				var left *world
-				at(w, func() {
-					if left == nil {
-						left = w.clone()
-					}
-				})
+				var kept atomic.Pointer[world]
+				w.set(func() { at(w, func() { kept.CompareAndSwap(nil, w.clone()) }) })
 				after(2 * 24 * time.Hour)
 				stop()
+				left := kept.Load()
 				if left == nil {
 					t.Fatalf("%s: it was not reached", name)
 				}
@@ -357,10 +355,11 @@ func TestCrashThenPerson(t *testing.T) {
 		_, stop := w.run(t)
 		after(time.Minute)
 		w.says(absent)
-		var left *world
-		w.onWrite = func() { left = w.clone() }
+		var kept atomic.Pointer[world]
+		w.set(func() { w.onWrite = func() { kept.Store(w.clone()) } })
 		after(6 * 24 * time.Hour)
 		stop()
+		left := kept.Load()
 		left.takes = time.Minute
 		_, stop = left.run(t)
 		defer stop()
@@ -444,10 +443,10 @@ func TestLedgerRefuses(t *testing.T) {
 				fail(errors.New("the disk is full"))
 			}
 			after(time.Hour)
-			if len(w.written) > 0 || w.verified("shop.example") != catalog.VerifiedPending {
-				t.Fatalf("written: %v", w.written)
+			if len(w.writes()) > 0 || w.verified("shop.example") != catalog.VerifiedPending {
+				t.Fatalf("written: %v", w.writes())
 			}
-			if n := len(w.checks); n > 1 {
+			if n := len(w.made()); n > 1 {
 				t.Errorf("%d checks, whose results are lost", n)
 			}
 			if st := s.Status(); !atStart && st.Problem == "" {
@@ -476,16 +475,16 @@ func TestBlock(t *testing.T) {
 	during(t, w, func(t *testing.T, s *verify.Service) {
 		after(48 * time.Hour)
 		s.EachCount(func(axis, state string, n int) { t.Errorf("%d %s without a block", n, state) })
-		if len(w.checks) > 0 || s.Status() != nil || len(w.notes) > 0 {
-			t.Errorf("%d checks without a block", len(w.checks))
+		if len(w.made()) > 0 || s.Status() != nil || len(w.notes) > 0 {
+			t.Errorf("%d checks without a block", len(w.made()))
 		}
 		if state := ownership(t, s, "shop.example"); state != dcv.Pending {
 			t.Errorf("it is %s", state)
 		}
 		w.block(true, func(p *dcv.Policy) { p.Require = catalog.RequireAll })
 		after(time.Minute)
-		if a, b := ownership(t, s, "shop.example"), ownership(t, s, "plain.example"); a != dcv.Pending || b != dcv.Pending || len(w.checks) < 4 {
-			t.Errorf("%s, %s, %d checks", a, b, len(w.checks))
+		if a, b := ownership(t, s, "shop.example"), ownership(t, s, "plain.example"); a != dcv.Pending || b != dcv.Pending || len(w.made()) < 4 {
+			t.Errorf("%s, %s, %d checks", a, b, len(w.made()))
 		}
 		w.block(true, func(p *dcv.Policy) { p.Require = catalog.RequireNone })
 		after(time.Minute)
@@ -494,10 +493,10 @@ func TestBlock(t *testing.T) {
 		}
 		w.block(false, func(*dcv.Policy) {})
 		after(time.Minute)
-		w.checks = nil
+		w.set(func() { w.checks = nil })
 		after(48 * time.Hour)
-		if len(w.checks) > 0 || s.Status() != nil {
-			t.Errorf("%d checks after the block has gone", len(w.checks))
+		if len(w.made()) > 0 || s.Status() != nil {
+			t.Errorf("%d checks after the block has gone", len(w.made()))
 		}
 	})
 }

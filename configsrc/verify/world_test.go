@@ -318,6 +318,31 @@ func (w *world) taken(name string, since time.Time) (times []time.Duration) {
 	return times
 }
 
+// set changes fields while the Service may read them.
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+func (w *world) made() []check {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.checks)
+}
+
+func (w *world) writes() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.written)
+}
+
+func (w *world) noted() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.trail)
+}
+
 func (w *world) verified(name string) string {
 	d, _, _ := w.Named(name)
 	return d.Verified
