@@ -331,6 +331,13 @@ func (w *world) made() []check {
 	return slices.Clone(w.checks)
 }
 
+// atOnce is the largest number of checks that ran at one time.
+func (w *world) atOnce() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.most
+}
+
 func (w *world) writes() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
