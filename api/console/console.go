@@ -126,6 +126,8 @@ type Node struct {
 	GitState func() GitState
 	// Cluster says that there are edges, and Edge that this node is one.
 	Cluster, Edge bool
+	// CutOff returns how long ago an edge heard its authority, 0 while that is recent. Nil: the node is no edge.
+	CutOff func() time.Duration
 }
 
 // A Console answers everything below Prefix. Safe for concurrent use.

@@ -42,6 +42,9 @@ func (c *Console) facts(ctx context.Context, s *session) *now.Facts {
 		f.Files, f.Store, f.Git = &p.Status, p.Store, (*now.Git)(p.Git)
 	}
 	c.stoppedMail(ctx, s, f)
+	if c.o.CutOff != nil {
+		f.CutOff = c.o.CutOff()
+	}
 	if c.o.Cluster && k.Everything {
 		f.Edges, _ = api.Edges(ctx) // an edge that cannot be asked tells nothing
 	}

@@ -44,7 +44,8 @@ type Facts struct {
 	Git       *Git
 	MailRoom  string // why new mail is refused, or ""
 	Stopped   []Stopped
-	More      int // projects whose mail has stopped and that Stopped does not have
+	More      int           // projects whose mail has stopped and that Stopped does not have
+	CutOff    time.Duration // since this edge heard its authority; 0: it does, or this is no edge
 	Edges     []client.Edge
 	Keys      []client.Key
 	Proposals []client.Proposal
@@ -101,6 +102,7 @@ func Items(f *Facts) []Item {
 	if f.Git != nil {
 		l.git(f.Git)
 	}
+	l.cutOff(f)
 	l.mail(f)
 	l.domains(f.Domains)
 	l.edges(f.Edges)
@@ -234,6 +236,18 @@ func (l *list) domains(all []Domain) {
 	more(Bad, "lost", "lost")
 	more(Bad, "failing", "failing")
 	more(Warn, "pending", "pending")
+}
+
+func (l *list) cutOff(f *Facts) {
+	if f.CutOff == 0 {
+		return
+	}
+	to, do := "", ""
+	if f.May.Everything {
+		to, do = "/console/live", "See the state"
+	}
+	l.add(Bad, "This edge last heard its authority "+about(f.CutOff)+" ago: it answers from what was true then, and refuses "+
+		"changes and mail.", "", to, do)
 }
 
 func (l *list) edges(edges []client.Edge) {
