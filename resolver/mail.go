@@ -181,7 +181,7 @@ func (r *Resolver) withMailLog(f func(l *ledger.Ledger) error) error {
 	for {
 		l := r.stores.Ledger()
 		if l == nil || r.stores.StandIn(r.stores.Reads()) {
-			return unavailable("the mail log cannot be read until the store on disk is back")
+			return unavailable("neither mail log nor audit trail can be read until the store on disk is back")
 		}
 		err := f(l)
 		if errors.Is(err, ledger.ErrClosed) && l != r.stores.Ledger() {

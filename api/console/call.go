@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/words"
 )
 
 // callTime is how long a call of the API may take: a write waits for its turn, and a test of SMTP settings for a
@@ -39,14 +40,14 @@ func failureOf(err error) *failure {
 		Message: "The service does not answer: it is stopping, or overloaded. Nothing is known of what was asked."}
 }
 
-// reason is the message of a failed call with what is wrong with each field.
+// reason is the message of a failed call with what is wrong with each field, as a sentence.
 func reason(err error) string {
 	f := failureOf(err)
 	all := f.Message
 	for _, d := range f.Details {
 		all += "; " + d.Field + " " + d.Message
 	}
-	return all
+	return words.Sentence(all)
 }
 
 // text returns a value as people read it; null is "".
@@ -92,11 +93,11 @@ func rawText(raw json.RawMessage) string {
 	case json.Unmarshal(raw, &b) == nil:
 		return text(b)
 	case json.Unmarshal(raw, &list) == nil:
-		words := make([]string, len(list))
+		all := make([]string, len(list))
 		for i := range list {
-			words[i] = rawText(list[i])
+			all[i] = rawText(list[i])
 		}
-		return strings.Join(words, ", ")
+		return strings.Join(all, ", ")
 	}
 	return string(raw)
 }

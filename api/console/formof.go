@@ -11,7 +11,7 @@ import (
 // formOf makes the form of a resource that the session's key may change, and fills it with what the API has.
 func (c *Console) formOf(r *http.Request, s *session, name, project, id string) (*form, error) {
 	if _, known := editable[name]; known && !c.may(s).form(name, idOf(project)) {
-		return nil, refuseForm
+		return nil, c.refuseForm(s.Key(), name, idOf(project))
 	}
 	return c.showing(r, s, name, project, id)
 }

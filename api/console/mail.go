@@ -29,12 +29,10 @@ type smtpTestView struct {
 	Failed  *failure
 }
 
-var refuseTest = &failure{Status: http.StatusForbidden, Message: "Your key may send no mail, so it tests no settings."}
-
 // smtpForm is the form of the SMTP config of a project, or an empty one.
 func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form, error) {
 	if !c.may(s).Mail {
-		return nil, refuseTest
+		return nil, s.Key().refuse("Testing SMTP settings, which sends a mail,", catalog.MayMail, false)
 	}
 	if idOf(project) == 0 {
 		k := editable["smtp-config"]

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"fingerpost/api/client"
@@ -41,7 +42,35 @@ func (r rights) form(kind string, project int64) bool {
 	return r.Edit
 }
 
-var refuseForm = &failure{Status: http.StatusForbidden, Message: "Your key does not allow this change."}
+// refuseForm refuses a form that is not offered.
+func (c *Console) refuseForm(k Key, kind string, project int64) *failure {
+	least := catalog.MayWrite
+	if c.o.Git {
+		least = catalog.MayPropose
+	}
+	if c.rightsOf(k).Edit {
+		least = 0
+	}
+	switch {
+	case kind == "key":
+		return k.refuse("Changing keys", catalog.MayWrite|catalog.MaySecrets, true)
+	case kind == "project" && project == 0:
+		return k.refuse("Adding a project", least, true)
+	}
+	return k.refuse("This change", least, false)
+}
+
+// refuse is the refusal of what requires permissions, all of them, and perhaps a key for every project. It names those that
+// the key lacks.
+func (k Key) refuse(what string, needs catalog.Permission, everything bool) *failure {
+	lacks := (needs &^ k.Allow).Words()
+	f := &failure{Status: http.StatusForbidden, Code: catalog.CodeForbidden, Requires: strings.Join(lacks, ",")}
+	if everything && !k.Everything {
+		lacks = append(lacks, "a key for every project")
+	}
+	f.Message = what + " requires " + strings.Join(lacks, " and ") + "."
+	return f
+}
 
 // gives returns the permissions that a key can give to another one.
 func (k Key) gives() catalog.Permission {

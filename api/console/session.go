@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -304,8 +305,10 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	key, good := c.o.Keys.Check(text)
 	if !good {
 		if wait := c.o.Keys.Fail(peerOf(r)); wait > 0 {
+			seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
+			w.Header().Set("Retry-After", seconds)
 			return refuse(http.StatusTooManyRequests,
-				"Too many wrong keys came from your address. Try again in "+wait.Round(time.Second).String()+".")
+				"Too many wrong keys came from your address. Try again in "+seconds+" seconds.")
 		}
 		if v.Link != "" {
 			v.Link = "" // what follows is the form for a key

@@ -77,8 +77,11 @@ func (c *Console) offerLink(r *http.Request, s *session, v *domainView) {
 
 // endLinks ends the links of all customers.
 func (c *Console) endLinks(w http.ResponseWriter, r *http.Request, s *session) error {
-	if k := s.Key(); c.o.Customers == nil || !k.Everything || !k.May(catalog.MayWrite) {
-		return refuseForm
+	if c.o.Customers == nil {
+		return noPage
+	}
+	if k := s.Key(); !k.Everything || !k.May(catalog.MayWrite) {
+		return k.refuse("Ending the links of all customers", catalog.MayWrite, true)
 	}
 	if err := c.shared.links.EndAll(); err != nil {
 		return failureFrom(err)

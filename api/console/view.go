@@ -175,6 +175,7 @@ func (c *Console) functions() template.FuncMap {
 			return group(n) + " " + word + "s"
 		},
 		"visible": visible,
+		"said":    func(message string) string { return words.Sentence(visible(message)) },
 		"ago":     agoTag,
 		"commit":  c.commit,
 		"person":  func(author string) string { return visible(sentence.Person(author)) },

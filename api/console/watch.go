@@ -47,8 +47,7 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) er
 	v := c.problemsOf(s)
 	switch {
 	case !v.Whole || !v.May:
-		return &failure{Status: http.StatusForbidden,
-			Message: "Confirming needs a key with write on every project."}
+		return s.Key().refuse("Letting the reload through", catalog.MayWrite, true)
 	case v.Status.Held == nil:
 		v.Error = "Nothing is held back any more."
 	case strings.TrimSpace(r.PostFormValue("word")) != confirmWord:

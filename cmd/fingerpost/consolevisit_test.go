@@ -503,7 +503,7 @@ func TestConsolePermissions(t *testing.T) {
 		t.Errorf("a key that may only read is offered to edit:\n%s", text)
 	}
 	b.open("/console/edit?kind=project&project=" + v.acme)
-	b.sees("Your key does not allow this change")
+	b.sees("This change requires write.")
 }
 
 // The page of live events shows them, and ends with its key.

@@ -31,6 +31,19 @@ func Until(t, now time.Time) string {
 	}
 }
 
+// Sentence writes a message of the API, which begins with a small letter and ends without a stop, as a sentence of a page.
+// A first word that is a name, such as jwt_secret, stays as it is.
+func Sentence(message string) string {
+	first, _, _ := strings.Cut(message, " ")
+	if first != "" && strings.Trim(first, "abcdefghijklmnopqrstuvwxyz,") == "" {
+		message = strings.ToUpper(message[:1]) + message[1:]
+	}
+	if message != "" && !strings.ContainsAny(message[len(message)-1:], ".!?:") {
+		message += "."
+	}
+	return message
+}
+
 // span says a length of time of a minute or more by its largest unit, rounded down.
 func span(d time.Duration) string {
 	const day = 24 * time.Hour

@@ -7,6 +7,16 @@ import (
 	"fingerpost/api/console/words"
 )
 
+func TestSentence(t *testing.T) {
+	for message, want := range map[string]string{"": "", "no such template": "No such template.", "Already one.": "Already one.",
+		"jwt_secret is required": "jwt_secret is required.", "host: say one": "host: say one.", "read projects.d/a: no": "Read projects.d/a: no.",
+		"already, or not?": "Already, or not?", "é is no letter": "é is no letter.", "5 mails wait": "5 mails wait."} {
+		if got := words.Sentence(message); got != want {
+			t.Errorf("%q is written %q, want %q", message, got, want)
+		}
+	}
+}
+
 func TestTimes(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	const day = 24 * time.Hour
