@@ -110,7 +110,7 @@ func fillUp(name string) error {
 
 // canMount decides the condition [mount]: where FINGERPOST_NEED names root a machine that cannot mount is a failure,
 // elsewhere the story is skipped.
-func canMount() bool { return os.Geteuid() == 0 || testrig.Compulsory("root") }
+func canMount() bool { return testrig.IsRoot() || testrig.Compulsory("root") }
 
 // TestDemoKey: the printed key is the one in the shipped files, and nothing else in the tree is a full key.
 func TestDemoKey(t *testing.T) {

@@ -65,8 +65,12 @@ func TestPipelines(t *testing.T) {
 	r.put("new.hcl", "project \"added\" {\n  name = \"Added\"\n}\n")
 
 	archive := archived(t, tree)
-	for _, p := range pipelines {
-		for _, source := range []string{"FINGERPOST_ARCHIVE: 'file://" + archive + "'", "FINGERPOST_SOURCE: 'file://" + tree + "'"} {
+	for i, p := range pipelines {
+		sources := []string{"FINGERPOST_ARCHIVE: 'file://" + archive + "'"}
+		if i == 0 || testrig.Full() { // a build takes a minute, and both files install with the same lines
+			sources = append(sources, "FINGERPOST_SOURCE: 'file://"+tree+"'")
+		}
+		for _, source := range sources {
 			if said, err := r.pipeline(p.file, source, p.steps); err != nil || !strings.Contains(said, "added") {
 				t.Errorf("%s with %s: %v\n%s", p.file, source, err, said)
 			}
@@ -89,7 +93,7 @@ func TestPipelines(t *testing.T) {
 func archived(t *testing.T, tree string) string {
 	t.Helper()
 	dir, name := t.TempDir(), "fingerpost_1.2.3_linux_amd64"
-	run(t, tree, "go", "build", "-trimpath", "-o", filepath.Join(dir, name, "fingerpost"), "./cmd/fingerpost")
+	run(t, tree, "go", "build", "-o", filepath.Join(dir, name, "fingerpost"), "./cmd/fingerpost")
 	run(t, dir, "tar", "-czf", name+".tar.gz", name)
 	content, err := os.ReadFile(filepath.Join(dir, name+".tar.gz"))
 	if err != nil {
@@ -114,8 +118,7 @@ func (r *rig) pipeline(file, set string, stepsOf func([]byte) ([]string, error))
 		return "", err
 	}
 	env := []string{"HOME=" + os.Getenv("HOME"), "TMPDIR=" + r.t.TempDir(), "GITHUB_BASE_REF=main", "CI_MERGE_REQUEST_DIFF_BASE_SHA=HEAD",
-		"FINGERPOST_ARCHIVE=", "FINGERPOST_SOURCE=",
-		"GOFLAGS=-trimpath"} // with it a build in another folder takes what is in the cache
+		"FINGERPOST_ARCHIVE=", "FINGERPOST_SOURCE="}
 	if name, value, ok := strings.Cut(set, ": "); ok {
 		if !strings.Contains(string(text), name+": ''") {
 			return "", fmt.Errorf("%s is not in the file", name)

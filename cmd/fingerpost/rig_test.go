@@ -153,7 +153,7 @@ func (r *rig) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = r.dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + r.dir, "XDG_CONFIG_HOME=" + r.dir, "STORY_SECRET=s3cret",
-		"DIES=" + r.dies}, r.env...)
+		"DIES=" + r.dies, testrig.RaceOptions + "=" + os.Getenv(testrig.RaceOptions)}, r.env...)
 	return cmd
 }
 

@@ -56,6 +56,7 @@ func TestStories(t *testing.T) {
 			env.Setenv("HOME", home)
 			env.Setenv("XDG_CONFIG_HOME", home)
 			env.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+			env.Setenv(testrig.RaceOptions, os.Getenv(testrig.RaceOptions))
 			env.Setenv("DEMO", node.DemoKey)
 			env.Setenv("KEY", node.DemoKey)
 			env.Values[serversKey{}] = &servers{byName: map[string]*server{}}
@@ -163,7 +164,8 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	flags := []string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--cache-size", "8MiB"}
 	s.cmd = exec.Command(findBinary(ts), append(flags, args...)...)
 	s.cmd.Dir = ts.MkAbs(".")
-	s.cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "XDG_CONFIG_HOME=" + ts.Getenv("HOME"), "STORY_SECRET=" + ts.Getenv("STORY_SECRET")}
+	s.cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "HOME=" + ts.Getenv("HOME"), "XDG_CONFIG_HOME=" + ts.Getenv("HOME"), "STORY_SECRET=" + ts.Getenv("STORY_SECRET"),
+		testrig.RaceOptions + "=" + ts.Getenv(testrig.RaceOptions)}
 	s.cmd.Env = append(s.cmd.Env, strings.Fields(ts.Getenv("SERVER_ENV"))...)
 	s.cmd.Stderr = s
 	out, err := s.cmd.StdoutPipe()

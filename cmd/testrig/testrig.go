@@ -6,7 +6,8 @@
 //
 //	FINGERPOST_FULL=1              campaigns have their full size, which .ci/campaign sets; without it they are small
 //	FINGERPOST_NEED=git,strace     a test that lacks one of these tools fails instead of being skipped; "all" names every
-//	                               tool, which both scripts of .ci set
+//	                               tool, which both scripts of .ci set; "none" hides every tool but git, and root's
+//	                               rights: a test sees a machine with nothing but Go and git
 //
 // With FINGERPOST_NEED=all those tests run, too, that take seconds of servers and disks, see Thorough. With -short,
 // campaigns and whole programs are left out.
@@ -36,9 +37,17 @@ func Main(m *testing.M) {
 	m.Run()
 }
 
+// RaceOptions is the environment variable with the race detector's options. A test that gives a process an environment
+// of its own passes it on.
+const RaceOptions = "GORACE"
+
 // Crowd is the part of Main before the tests run, for packages with a TestMain of their own.
 func Crowd() {
 	debug.SetGCPercent(400) // tests make much garbage and little heap
+	if os.Getenv(RaceOptions) == "" {
+		// The race detector sleeps a second at the end of every process, for reports of other threads. A story ends dozens.
+		_ = os.Setenv(RaceOptions, "atexit_sleep_ms=10")
+	}
 	if !Full() {
 		_ = flag.Set("test.parallel", "6")
 	}
@@ -128,6 +137,9 @@ func Need(t testing.TB, programs ...string) []string {
 
 // Find returns the path of a program, or "". Servers are in /usr/sbin, which not everybody has in PATH.
 func Find(program string) string {
+	if hidden() && program != "git" {
+		return ""
+	}
 	for _, name := range []string{program, "/usr/sbin/" + program, "/sbin/" + program} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
@@ -139,10 +151,13 @@ func Find(program string) string {
 // NeedRoot is Need for the rights of root: to mount disks and to change users.
 func NeedRoot(t testing.TB) {
 	t.Helper()
-	if os.Geteuid() != 0 {
+	if !IsRoot() {
 		Missing(t, "root", "the rights of root")
 	}
 }
+
+// IsRoot reports whether tests may use the rights of root.
+func IsRoot() bool { return os.Geteuid() == 0 && !hidden() }
 
 // Missing skips a test that lacks a tool, or fails it where FINGERPOST_NEED names the tool.
 func Missing(t testing.TB, tool, what string) {
@@ -158,3 +173,6 @@ func Compulsory(tool string) bool {
 	needs := strings.Split(os.Getenv("FINGERPOST_NEED"), ",")
 	return slices.Contains(needs, tool) || slices.Contains(needs, "all")
 }
+
+// hidden reports whether FINGERPOST_NEED hides the machine's tools.
+func hidden() bool { return os.Getenv("FINGERPOST_NEED") == "none" }
