@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"fingerpost/bench/mailsink"
+
 	"github.com/cockroachdb/pebble/v2"
 )
 
@@ -18,14 +20,14 @@ import (
 // for each. It has no HTTP, no checks, no composing, no readable log, and stores no result. It runs in this process,
 // which otherwise runs only the sink. Safe for concurrent use by workers.
 type bareMailer struct {
-	to     *sink
+	to     *mailsink.Sink
 	secure *tls.Config // with a secure sink, to which each mail has a connection of its own
 	sample []byte      // a message with the mark of mail 0
 	db     *pebble.DB
 }
 
 // newBareMailer prepares the bare mailer, with a store of a name of its own.
-func (m *mailBench) newBareMailer(name string, to *sink) (b *bareMailer, err error) {
+func (m *mailBench) newBareMailer(name string, to *mailsink.Sink) (b *bareMailer, err error) {
 	b = &bareMailer{to: to, sample: m.sample,
 		secure: &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}}
 	b.secure.RootCAs.AppendCertsFromPEM(m.ca)
@@ -41,7 +43,7 @@ func (b *bareMailer) side(numbers *atomic.Int64) *side {
 			number := int(numbers.Add(1))
 			err := w.send(number)
 			if err == nil {
-				b.to.sent(number)
+				b.to.Sent(number)
 			}
 			return err
 		}}
@@ -62,7 +64,7 @@ const bareFrom = "hello@bench.example"
 const keptMails = 4096
 
 func (w *bareWorker) send(n int) (err error) {
-	w.message = bytes.ReplaceAll(w.message, []byte(mark(w.marked)), []byte(mark(n)))
+	w.message = bytes.ReplaceAll(w.message, []byte(mailsink.Mark(w.marked)), []byte(mailsink.Mark(n)))
 	w.marked = n
 	key := binary.BigEndian.AppendUint64(nil, uint64(n%keptMails))
 	if err := w.db.Set(key, w.message, pebble.Sync); err != nil {
@@ -71,7 +73,7 @@ func (w *bareWorker) send(n int) (err error) {
 	if err := w.dial(); err != nil {
 		return err
 	}
-	if err := errors.Join(w.client.Mail(bareFrom), w.client.Rcpt(mark(n)+markDomain)); err != nil {
+	if err := errors.Join(w.client.Mail(bareFrom), w.client.Rcpt(mailsink.Mark(n)+mailsink.Domain)); err != nil {
 		return err
 	}
 	data, err := w.client.Data()
@@ -79,7 +81,7 @@ func (w *bareWorker) send(n int) (err error) {
 		return err
 	}
 	_, err = data.Write(w.message)
-	if err = errors.Join(err, data.Close()); err == nil && w.to.secure {
+	if err = errors.Join(err, data.Close()); err == nil && w.to.Secure {
 		err = w.bye()
 	}
 	return err
@@ -90,11 +92,11 @@ func (w *bareWorker) dial() (err error) {
 	if w.client != nil {
 		return nil
 	}
-	if w.client, err = smtp.Dial(w.to.addr); err != nil || !w.to.secure {
+	if w.client, err = smtp.Dial(w.to.Addr); err != nil || !w.to.Secure {
 		return err
 	}
 	if err = w.client.StartTLS(w.secure); err == nil {
-		err = w.client.Auth(smtp.PlainAuth("", sinkUser, sinkPassword, "127.0.0.1"))
+		err = w.client.Auth(smtp.PlainAuth("", mailsink.User, mailsink.Password, "127.0.0.1"))
 	}
 	return err
 }

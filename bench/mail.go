@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fingerpost/bench/mailsink"
 	"fingerpost/resolver/catalog"
 )
 
@@ -41,14 +43,14 @@ func mailFlags() []string { return []string{"--smtp-allow", "127.0.0.0/8", "--ma
 type mailBench struct {
 	*bench
 	numbers       atomic.Int64 // the last number of a mail
-	clear, secure *sink
+	clear, secure *mailsink.Sink
 	ca            []byte // PEM
 	sample        []byte // a message as fingerpost composes it, with the mark of mail 0
 	most          int    // the most connections that fingerpost had to a sink
 }
 
 func (b *bench) newMailBench() (*mailBench, error) {
-	config, ca, err := newCertificate()
+	config, ca, err := mailsink.NewCertificate()
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +60,15 @@ func (b *bench) newMailBench() (*mailBench, error) {
 	}
 	m.secure, err = b.newSink(config)
 	return m, err
+}
+
+// newSink starts a sink that is closed at the end of the command.
+func (b *bench) newSink(config *tls.Config) (*mailsink.Sink, error) {
+	s, stop, err := mailsink.New(config)
+	if err == nil {
+		b.atEnd(stop)
+	}
+	return s, err
 }
 
 // runMail measures sends.
@@ -79,7 +90,7 @@ func runMail(ctx context.Context, b *bench) (*report, error) {
 	}
 	rep.note("A send is POST /api/mail/send/raw with text and HTML; a message has %d bytes. "+
 		"All %d mails that were answered \"sent\" were found at the sink, each once, with its own mark in recipient, "+
-		"subject and both parts, and the whole text.", len(m.sample), m.clear.checked+m.secure.checked)
+		"subject and both parts, and the whole text.", len(m.sample), m.clear.Checked()+m.secure.Checked())
 	rep.note("The server has at most 8 connections to one SMTP config; the sink saw %d, and the bare mailer has as many.",
 		m.most)
 	rep.note("The bare mailer is net/smtp, in the process of the sink: for each mail one synced batch of Pebble with a " +
@@ -125,9 +136,9 @@ func (m *mailBench) writeMailConfig(dir string, projects map[string]string) (key
 		text := fmt.Sprintf("project %q {\n  name   = %[1]q\n  status = \"ACTIVE\"\n  domain %q {}\n"+
 			"  service_settings { mail_enabled = true }\n  smtp_config {\n    host       = %q\n    port       = %s\n"+
 			"    from_email = %q\n    from_name  = \"Bench\"\n", slug, slug+hostSuffix, host, port, bareFrom)
-		if addr == m.secure.addr {
+		if addr == m.secure.Addr {
 			text += fmt.Sprintf("    tls_enabled = true\n    ca_file     = %q\n    username    = %q\n"+
-				"    password    = env(\"BENCH_SMTP_PASSWORD\")\n", caFile, sinkUser)
+				"    password    = env(\"BENCH_SMTP_PASSWORD\")\n", caFile, mailsink.User)
 		}
 		files[slug+".hcl"] = []byte(text + "  }\n}\n")
 	}
@@ -150,7 +161,7 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 	if err := m.clearStore("mail"); err != nil {
 		return 0, err
 	}
-	s, err := m.startMail(ctx, "mail", map[string]string{inClear: m.clear.addr, overTLS: m.secure.addr})
+	s, err := m.startMail(ctx, "mail", map[string]string{inClear: m.clear.Addr, overTLS: m.secure.Addr})
 	if err != nil {
 		return 0, err
 	}
@@ -161,7 +172,7 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 	unix.Sync()
 	for _, of := range []struct {
 		slug, prefix, against string
-		to                    *sink
+		to                    *mailsink.Sink
 		goal                  float64
 	}{
 		{inClear, "", "bare mailer", m.clear, 0.4},
@@ -194,7 +205,7 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 
 // calls is a side that sends mail of a project over the API, a connection for each worker. Each mail must be sent, or
 // queued if to is nil.
-func (m *mailBench) calls(s mailServer, slug string, to *sink) *side {
+func (m *mailBench) calls(s mailServer, slug string, to *mailsink.Sink) *side {
 	return &side{name: s.name, pid: s.pid, worker: func(int) worker {
 		cl := s.client()
 		return worker{close: cl.close, do: func() error {
@@ -207,7 +218,7 @@ func (m *mailBench) calls(s mailServer, slug string, to *sink) *side {
 				return fmt.Errorf("mail %d of %s: %w", number, slug, err)
 			}
 			if to != nil {
-				to.sent(number)
+				to.Sent(number)
 			}
 			return nil
 		}}
@@ -215,13 +226,13 @@ func (m *mailBench) calls(s mailServer, slug string, to *sink) *side {
 }
 
 // sending is a turn of which each round ends with a check of all mails.
-func (m *mailBench) sending(name string, to *sink, l load) *turn {
+func (m *mailBench) sending(name string, to *mailsink.Sink, l load) *turn {
 	send := m.turn(name, l)
 	return newTurn(name, func(ctx context.Context, t *turn) error {
 		if err := send.measure(ctx, t); err != nil {
 			return err
 		}
-		return to.check()
+		return to.Check()
 	})
 }
 
@@ -230,13 +241,13 @@ func (m *mailBench) send(ctx context.Context, s *side, n int) error {
 	if _, err := (load{side: s, workers: m.connections, count: n}).run(ctx); err != nil {
 		return err
 	}
-	return errors.Join(ctx.Err(), m.clear.check())
+	return errors.Join(ctx.Err(), m.clear.Check())
 }
 
 // sendBody is the body of a send with a mark.
 func sendBody(slug string, number int) []byte {
-	n, text := mark(number), strings.ReplaceAll(recital, "\r\n", `\r\n`)
-	return []byte(`{"domain":"` + slug + hostSuffix + `","toEmail":"` + n + markDomain + `","subject":"Order ` + n +
+	n, text := mailsink.Mark(number), strings.ReplaceAll(mailsink.Recital, "\r\n", `\r\n`)
+	return []byte(`{"domain":"` + slug + hostSuffix + `","toEmail":"` + n + mailsink.Domain + `","subject":"Order ` + n +
 		`","bodyHtml":"<h1>Order ` + n + `</h1>\r\n<p>\r\n` + text + `</p>\r\n","bodyText":"Order ` + n + `\r\n\r\n` +
 		text + `"}`)
 }
@@ -261,13 +272,12 @@ func (m *mailBench) takeSample(ctx context.Context, s *side) error {
 	if err := m.send(ctx, s, warmMails); err != nil {
 		return err
 	}
-	m.clear.mu.Lock()
-	defer m.clear.mu.Unlock()
-	_, rest, ok := bytes.Cut(m.clear.sample, []byte("Subject: Order "))
-	if !ok || len(rest) < len(mark(0)) {
+	sample := m.clear.Sample()
+	_, rest, ok := bytes.Cut(sample, []byte("Subject: Order "))
+	if !ok || len(rest) < len(mailsink.Mark(0)) {
 		return errors.New("warm up: no mail with a subject came to the sink")
 	}
-	m.most, m.sample = m.clear.most, bytes.ReplaceAll(m.clear.sample, rest[:len(mark(0))], []byte(mark(0)))
+	m.most, m.sample = m.clear.Most(), bytes.ReplaceAll(sample, rest[:len(mailsink.Mark(0))], []byte(mailsink.Mark(0)))
 	return nil
 }
 
@@ -286,7 +296,7 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 		if err := m.clearStore(name); err != nil {
 			return err
 		}
-		s, err := m.startMail(ctx, name, map[string]string{healthy: m.clear.addr, refused: refusing, silent: hanging})
+		s, err := m.startMail(ctx, name, map[string]string{healthy: m.clear.Addr, refused: refusing, silent: hanging})
 		if err != nil {
 			return err
 		}
@@ -354,3 +364,13 @@ func (m *mailBench) withDeadServer(ctx context.Context, reached float64, rep *re
 
 // signal stops a server or lets it continue.
 func (s *server) signal(sig syscall.Signal) error { return s.cmd.Process.Signal(sig) }
+
+// deadAddress returns an address that refuses connections. Its host is not 127.0.0.1, where another process could be
+// given the port.
+func deadAddress(number int) (string, error) {
+	ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", 100+number))
+	if err != nil {
+		return "", fmt.Errorf("reserve the address of a dead server: %w", err)
+	}
+	return ln.Addr().String(), ln.Close()
+}

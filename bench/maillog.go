@@ -19,7 +19,7 @@ const (
 // stays, so that a later run only adds what is missing.
 func (m *mailBench) readLog(ctx context.Context, rep *report) error {
 	const long, short = "logged", "short"
-	s, err := m.startMail(ctx, "mail-log", map[string]string{long: m.clear.addr, short: m.clear.addr})
+	s, err := m.startMail(ctx, "mail-log", map[string]string{long: m.clear.Addr, short: m.clear.Addr})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"fingerpost/bench/mailsink"
+
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
@@ -145,7 +147,7 @@ func (b *bench) node(ctx context.Context, name, what string, flags ...string) (*
 	if cpu := b.speed.serverCPU; cpu != "" { // taskset becomes the server, so the process id is the same
 		cmd = exec.Command("taskset", append([]string{"-c", cpu, b.binary}, args...)...)
 	}
-	cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD="+sinkPassword, "BENCH_JWT_SECRET="+tokenSecret)
+	cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD="+mailsink.Password, "BENCH_JWT_SECRET="+tokenSecret)
 	if err := b.start(ctx, s, cmd, func() error { return answersHTTP(ops, "/readyz", 200) }); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,11 @@
-package main
+// Package mailsink is the SMTP server that the bench sends its mail to. It takes all mail and says what is wrong with it:
+// each must come once, whole, and only if its sender reported it as sent.
+//
+// What it needs. Senders that put Mark(n) into recipient, subject and both parts of mail n, and Recital into both parts.
+// It runs in the process of the bench.
+//
+// What it does not do. It keeps no mail but the first, and delays or refuses none, except without a login over TLS.
+package mailsink
 
 import (
 	"bytes"
@@ -22,11 +29,11 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// A sink is an SMTP server that accepts all mail and follows each from its sender: a mail has its own number in its
+// A Sink is an SMTP server that accepts all mail and follows each from its sender: a mail has its own number in its
 // recipient, its subject and both of its parts. Safe for concurrent use.
-type sink struct {
-	addr   string
-	secure bool // it requires STARTTLS and a login
+type Sink struct {
+	Addr   string
+	Secure bool // it requires STARTTLS and a login
 
 	mu      sync.Mutex // guards what follows
 	open    int        // connections
@@ -37,42 +44,42 @@ type sink struct {
 	fault   error // the first mail that differs from what was sent
 }
 
+// The login of a secure sink, and the end of every recipient's address.
 const (
-	sinkUser     = "bench"
-	sinkPassword = "none" // fingerpost has it in BENCH_SMTP_PASSWORD
-	markDomain   = "@customer.example"
-	timesInMail  = 4 // To, Subject, text and HTML
+	User        = "bench"
+	Password    = "none" // fingerpost has it in BENCH_SMTP_PASSWORD
+	Domain      = "@customer.example"
+	timesInMail = 4 // To, Subject, text and HTML
 )
 
-// recital is the part of each body that is the same in all mails: lines that no transfer encoding changes.
-var recital = strings.Repeat("The goods leave our house today, and the bill comes in a letter of its own.\r\n", 24)
+// Recital is the part of each body that is the same in all mails: lines that no transfer encoding changes.
+var Recital = strings.Repeat("The goods leave our house today, and the bill comes in a letter of its own.\r\n", 24)
 
-// mark is what stands in mail n.
-func mark(n int) string { return fmt.Sprintf("m%09d", n) }
+// Mark is what stands in mail n.
+func Mark(n int) string { return fmt.Sprintf("m%09d", n) }
 
-// newSink starts a sink, in clear text if config is nil. It is closed at the end of the command.
-func (b *bench) newSink(config *tls.Config) (*sink, error) {
+// New starts a sink, in clear text if config is nil. The caller closes it.
+func New(config *tls.Config) (s *Sink, stop func() error, err error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("start the sink: %w", err)
+		return nil, nil, fmt.Errorf("start the sink: %w", err)
 	}
-	s := &sink{addr: ln.Addr().String(), secure: config != nil, balance: map[int]int{}}
+	s = &Sink{Addr: ln.Addr().String(), Secure: config != nil, balance: map[int]int{}}
 	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.open++
 		s.most = max(s.most, s.open)
-		return &delivery{sink: s, in: !s.secure}, nil
+		return &delivery{Sink: s, in: !s.Secure}, nil
 	}))
 	server.Domain, server.TLSConfig, server.ErrorLog = "sink.example", config, log.New(io.Discard, "", 0)
-	b.atEnd(server.Close)
 	go func() { _ = server.Serve(ln) }() // until it is closed
-	return s, nil
+	return s, server.Close, nil
 }
 
-// A delivery is one connection to a sink.
+// A delivery is one connection to a Sink.
 type delivery struct {
-	*sink
+	*Sink
 	in   bool // logged in
 	rcpt string
 }
@@ -83,7 +90,7 @@ func (d *delivery) AuthMechanisms() []string { return []string{sasl.Plain} }
 // Auth implements smtp.AuthSession.
 func (d *delivery) Auth(string) (sasl.Server, error) {
 	return sasl.NewPlainServer(func(_, user, password string) error {
-		if d.in = user == sinkUser && password == sinkPassword; !d.in {
+		if d.in = user == User && password == Password; !d.in {
 			return smtp.ErrAuthFailed
 		}
 		return nil
@@ -125,12 +132,12 @@ func (d *delivery) Logout() error {
 }
 
 // arrive notes a mail that has come.
-func (s *sink) arrive(rcpt string, message []byte) {
+func (s *Sink) arrive(rcpt string, message []byte) {
 	local, domain, _ := strings.Cut(rcpt, "@")
 	number := 0
 	_, err := fmt.Sscanf(local, "m%d", &number)
-	if err != nil || "@"+domain != markDomain || bytes.Count(message, []byte(local)) != timesInMail ||
-		!bytes.Contains(message, []byte("Subject: Order "+local)) || bytes.Count(message, []byte(recital)) != 2 ||
+	if err != nil || "@"+domain != Domain || bytes.Count(message, []byte(local)) != timesInMail ||
+		!bytes.Contains(message, []byte("Subject: Order "+local)) || bytes.Count(message, []byte(Recital)) != 2 ||
 		!bytes.HasSuffix(message, []byte("--\r\n")) {
 		err = fmt.Errorf("the mail for %q is not the one that was sent: %s", rcpt, message)
 	}
@@ -145,16 +152,37 @@ func (s *sink) arrive(rcpt string, message []byte) {
 	s.balance[number]--
 }
 
-// sent notes that mail n was reported as sent.
-func (s *sink) sent(n int) {
+// Sent notes that mail n was reported as sent.
+func (s *Sink) Sent(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.balance[n]++
 }
 
-// check compares the mails that were reported as sent since the last check with those that have come: each once and
+// Checked returns how many mails were reported as sent, and came once.
+func (s *Sink) Checked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.checked
+}
+
+// Most returns the most connections that there were at a time.
+func (s *Sink) Most() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.most
+}
+
+// Sample returns the first mail that came, nil before.
+func (s *Sink) Sample() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sample
+}
+
+// Check compares the mails that were reported as sent since the last check with those that have come: each once and
 // whole. No mail may be sent during the call.
-func (s *sink) check() error {
+func (s *Sink) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, times := range s.balance {
@@ -167,9 +195,9 @@ func (s *sink) check() error {
 	return s.fault
 }
 
-// newCertificate makes a certificate for 127.0.0.1 that is its own CA. Its key is on P-256, whose handshakes are the
+// NewCertificate makes a certificate for 127.0.0.1 that is its own CA. Its key is on P-256, whose handshakes are the
 // cheapest: a dear handshake would make the reuse of connections look better.
-func newCertificate() (config *tls.Config, ca []byte, err error) {
+func NewCertificate() (config *tls.Config, ca []byte, err error) {
 	key, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	text := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(48 * time.Hour), IsCA: true,
@@ -180,14 +208,4 @@ func newCertificate() (config *tls.Config, ca []byte, err error) {
 	}
 	return &tls.Config{Certificates: []tls.Certificate{{PrivateKey: key, Certificate: [][]byte{der}}}},
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
-}
-
-// deadAddress returns an address that refuses connections. Its host is not 127.0.0.1, where another process could be
-// given the port.
-func deadAddress(number int) (string, error) {
-	ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", 100+number))
-	if err != nil {
-		return "", fmt.Errorf("reserve the address of a dead server: %w", err)
-	}
-	return ln.Addr().String(), ln.Close()
 }
