@@ -15,6 +15,7 @@ import (
 	"fingerpost/api/ops"
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
+	"fingerpost/resolver/datadir"
 	"fingerpost/resolver/store"
 )
 
@@ -77,7 +78,7 @@ func TestBackupEndpoint(t *testing.T) {
 	if res.StatusCode != 200 || res.Header.Get("Fingerpost-Pid") != strconv.Itoa(os.Getpid()) || res.Header.Get("Content-Type") != "application/gzip" {
 		t.Errorf("%s, %v", res.Status, res.Header)
 	}
-	if _, err := resolver.CheckArchive(bytes.NewReader(b)); err != nil {
+	if _, err := datadir.CheckArchive(bytes.NewReader(b)); err != nil {
 		t.Error(err)
 	}
 	if res, _ := ask("POST", "localhost:9090"); res.StatusCode != 200 {

@@ -9,6 +9,14 @@ import (
 	"fingerpost/resolver/ledger"
 )
 
+// The results of AuditGaps and AuditHeads, for callers that do not import package ledger.
+type (
+	// An AuditGap is a place at which damage has cut the trail.
+	AuditGap = ledger.AuditGap
+	// An AuditChain is the chain of one project's entries.
+	AuditChain = ledger.AuditChain
+)
+
 // auditLedger returns the ledger, nil while it takes no entries: the entries of a damaged one come before new ones.
 func (r *Resolver) auditLedger() *ledger.Ledger {
 	l := r.stores.Ledger()

@@ -1,9 +1,6 @@
 package resolver
 
 import (
-	"errors"
-	"path/filepath"
-
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
 )
@@ -44,13 +41,4 @@ func (r *Resolver) Named(name string) (value []byte, found bool, err error) {
 		return err
 	})
 	return value, found, err
-}
-
-// DomainNotesDir is EachDomainNote for the data directory of a service that does not run. It changes nothing.
-func DomainNotesDir(dir string, f func(n DomainNote) error) error {
-	l, err := ledger.Open(filepath.Join(dir, ledger.Folder), ledger.Options{ReadOnly: true})
-	if err != nil {
-		return err
-	}
-	return errors.Join(l.EachDomainNote(f), l.Close())
 }

@@ -12,6 +12,7 @@ import (
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/datadir"
 	"fingerpost/resolver/store"
 )
 
@@ -51,7 +52,7 @@ func TestStored(t *testing.T) {
 	f.Declared.Sealing = &catalog.Sealing{Recipients: []string{"age1x"}, Require: true}
 	apply(t, r, f)
 	var locked *store.LockedError
-	if _, err := resolver.OpenStored(dir, quiet); !errors.As(err, &locked) || locked.PID != os.Getpid() {
+	if _, err := datadir.OpenStored(dir, quiet); !errors.As(err, &locked) || locked.PID != os.Getpid() {
 		t.Errorf("while it is open: %v", err)
 	}
 	if err := r.Close(); err != nil {
@@ -59,7 +60,7 @@ func TestStored(t *testing.T) {
 	}
 
 	before := content(t, dir)
-	s, err := resolver.OpenStored(dir, quiet)
+	s, err := datadir.OpenStored(dir, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestStored(t *testing.T) {
 func TestStoredAbsent(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
-	if _, err := resolver.OpenStored(dir, quiet); !errors.Is(err, store.ErrNoStore) {
+	if _, err := datadir.OpenStored(dir, quiet); !errors.Is(err, store.ErrNoStore) {
 		t.Errorf("no folder: %v", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
@@ -103,7 +104,7 @@ func TestStoredAbsent(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := resolver.OpenStored(dir, quiet); !errors.Is(err, store.ErrNoStore) {
+	if _, err := datadir.OpenStored(dir, quiet); !errors.Is(err, store.ErrNoStore) {
 		t.Errorf("an empty folder: %v", err)
 	}
 	if left := content(t, dir); len(left) > 0 {

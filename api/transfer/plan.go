@@ -74,7 +74,7 @@ func readPairs(c *client.Client, pairs []pair) func(ctx context.Context, i int) 
 	}
 }
 
-// A Store is the store that PlanStore compares with; *resolver.Stored is one.
+// A Store is the store that PlanStore compares with; *datadir.Stored is one.
 type Store interface {
 	Projects() ([]catalog.Project, error)
 	Project(id int64) (*catalog.ProjectConfig, error)

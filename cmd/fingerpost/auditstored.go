@@ -12,6 +12,7 @@ import (
 	"fingerpost/cmd/fingerpost/tail"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/datadir"
 )
 
 // storedAudit shows the audit trail of a server that does not run.
@@ -40,9 +41,9 @@ func storedAudit(ctx context.Context, t terminal, f auditFlags) error {
 
 // storedEntries reads the newest entries of a project, as the API has them.
 func storedEntries(f auditFlags, project int64, limit int) (entries []client.AuditEntry, err error) {
-	page, err := resolver.AuditDir(f.data, catalog.AuditQuery{ProjectID: project, Actor: f.actor, Action: f.action,
+	page, err := datadir.Audit(f.data, catalog.AuditQuery{ProjectID: project, Actor: f.actor, Action: f.action,
 		From: f.from(), Page: 1, Limit: limit})
-	if pid, held := resolver.HeldBy(err); held {
+	if pid, held := datadir.HeldBy(err); held {
 		return nil, fmt.Errorf("process %d has %s open: ask the server by --url, or stop it first", pid, f.data)
 	}
 	if err != nil {
@@ -65,7 +66,7 @@ func storedProjects(f auditFlags) (ids []int64, err error) {
 		return []int64{0}, nil
 	}
 	known := map[string]int64{}
-	s, noStore := resolver.OpenStored(f.data, slog.New(slog.DiscardHandler)) // it is derived, and may be gone
+	s, noStore := datadir.OpenStored(f.data, slog.New(slog.DiscardHandler)) // it is derived, and may be gone
 	if noStore == nil {
 		defer s.Close()
 		rows, err := s.Projects()

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/resolver"
+	"fingerpost/resolver/datadir"
 )
 
 // verifyFlags are the flags of audit verify.
@@ -75,8 +76,8 @@ func auditVerify(t terminal, f verifyFlags) error {
 	} else {
 		copy(head[:], b)
 	}
-	check, err := resolver.VerifyAuditDir(f.data, head)
-	if pid, held := resolver.HeldBy(err); held {
+	check, err := datadir.VerifyAudit(f.data, head)
+	if pid, held := datadir.HeldBy(err); held {
 		return fmt.Errorf("process %d has %s open: stop the server first, or restore a backup into another folder and "+
 			"verify that", pid, f.data)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/configsrc/atomicfile"
-	"fingerpost/resolver"
+	"fingerpost/resolver/datadir"
 )
 
 // backupFlags are the flags of backup.
@@ -126,7 +126,7 @@ func moveIn(temp, file string, force bool) error {
 }
 
 // backupTo copies an archive to out, and reads it back on the way.
-func backupTo(ctx context.Context, out io.Writer, f backupFlags) (*resolver.Manifest, error) {
+func backupTo(ctx context.Context, out io.Writer, f backupFlags) (*datadir.Manifest, error) {
 	read, write := io.Pipe()
 	failed := make(chan error, 1)
 	go func() {
@@ -134,13 +134,13 @@ func backupTo(ctx context.Context, out io.Writer, f backupFlags) (*resolver.Mani
 		write.CloseWithError(err) // nil is the end
 		failed <- err
 	}()
-	m, err := resolver.CheckArchive(untilDone{ctx, read})
+	m, err := datadir.CheckArchive(untilDone{ctx, read})
 	read.CloseWithError(err)
 	first := <-failed
 	switch {
 	case ctx.Err() != nil:
 		return nil, errors.New("interrupted; nothing was written")
-	case first != nil && !errors.Is(first, resolver.ErrArchive):
+	case first != nil && !errors.Is(first, datadir.ErrArchive):
 		return nil, first // what the reader reported came after it
 	}
 	return m, err
@@ -151,8 +151,8 @@ func writeBackup(ctx context.Context, w io.Writer, f backupFlags) error {
 	if f.remote {
 		return fetchBackup(ctx, w, f.ops, 0)
 	}
-	err := resolver.BackupDir(w, f.data)
-	pid, held := resolver.HeldBy(err)
+	err := datadir.Backup(w, f.data)
+	pid, held := datadir.HeldBy(err)
 	if !held {
 		return err
 	}
@@ -171,7 +171,7 @@ func fetchBackup(ctx context.Context, w io.Writer, ops string, pid int) error {
 }
 
 // summary describes a backup in one line.
-func summary(m *resolver.Manifest) string {
+func summary(m *datadir.Manifest) string {
 	return fmt.Sprintf("generation %d of %s, %s, %s, %d kB in %s", m.Generation, m.CreatedAt.Format(time.RFC3339),
 		count(m.Projects, "project"), count(m.Domains, "domain"), (m.Bytes()+999)/1000, count(len(m.Files), "file"))
 }

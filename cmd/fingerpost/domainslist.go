@@ -20,6 +20,7 @@ import (
 	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/datadir"
 )
 
 // domainsListFlags are the flags of domains list.
@@ -134,19 +135,19 @@ func (f *domainsListFlags) listServer(ctx context.Context, t terminal, server *c
 
 // listStored lists the domains of the store of a server that does not run, by what its ledger has of their checks.
 func (f *domainsListFlags) listStored(t terminal) error {
-	s, err := resolver.OpenStored(f.data, slog.New(slog.DiscardHandler))
+	s, err := datadir.OpenStored(f.data, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("%w (--data reads the store of a server that does not run; ask one that runs by --url)", err)
 	}
 	defer s.Close()
 	states := map[dcv.Subject]dcv.State{}
-	err = resolver.DomainNotesDir(f.data, func(n resolver.DomainNote) error {
+	err = datadir.DomainNotes(f.data, func(n resolver.DomainNote) error {
 		if st, err := dcv.DecodeState(n.Note); err == nil { // else it counts as never checked
 			states[dcv.Subject{Project: n.Project, Name: n.Domain}] = st
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, resolver.ErrNoStore) {
+	if err != nil && !errors.Is(err, datadir.ErrNoStore) {
 		return fmt.Errorf("read the checks of domains in %s: %w", f.data, err)
 	}
 	defaults, err := s.Defaults()

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
-	"fingerpost/resolver"
+	"fingerpost/resolver/datadir"
 )
 
 // edgesFlags are the flags of edges.
@@ -130,7 +130,7 @@ func waitEdges(ctx context.Context, t terminal, f edgesFlags, server *client.Cli
 
 // storedEdges shows the edges that the store of a server declares which does not run: nobody has heard them.
 func storedEdges(t terminal, f edgesFlags) error {
-	s, err := resolver.OpenStored(f.data, slog.New(slog.DiscardHandler))
+	s, err := datadir.OpenStored(f.data, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("%w (--data reads the store of a server that does not run; ask one that runs by --url)", err)
 	}

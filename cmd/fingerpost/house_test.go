@@ -41,6 +41,9 @@ var plan = map[string][]string{
 	"fingerpost/resolver/trail":          {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"fingerpost/resolver/archive": {"fingerpost/resolver/pebblefs", "fingerpost/resolver/store",
 		"fingerpost/resolver/ledger", "github.com/cockroachdb/pebble/v2/vfs"},
+	// the data directory of a server that does not run: what commands read of it, and backups
+	"fingerpost/resolver/datadir": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
+		"fingerpost/resolver/archive"},
 	"fingerpost/resolver/standby": {"fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
 		"fingerpost/resolver/standby", "fingerpost/resolver/trace", // a miss is a step of a traced request
@@ -181,8 +184,9 @@ var plan = map[string][]string{
 		"fingerpost/configsrc", "fingerpost/configsrc/folder", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo", "fingerpost/mailer/smtp",
 		"fingerpost/cmd/fingerpost/node"},
-	// trace: --otlp makes the exporter
+	// trace: --otlp makes the exporter; datadir: commands without a server
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
+		"fingerpost/resolver/datadir",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd",

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/transfer"
-	"fingerpost/resolver"
+	"fingerpost/resolver/datadir"
 )
 
 // planFlags are the flags of plan.
@@ -109,7 +109,7 @@ func planServer(ctx context.Context, t terminal, f planFlags, want *transfer.Tre
 }
 
 func planStore(ctx context.Context, dir string, want *transfer.Tree) (transfer.Plan, error) {
-	s, err := resolver.OpenStored(dir, slog.New(slog.DiscardHandler))
+	s, err := datadir.OpenStored(dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return transfer.Plan{},
 			fmt.Errorf("%w (--data reads the store of a server that does not run; compare with one that runs by --url)", err)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fingerpost/resolver"
+	"fingerpost/resolver/datadir"
 )
 
 // restoreFlags are the flags of restore.
@@ -52,14 +52,14 @@ func restore(ctx context.Context, t terminal, file string, f restoreFlags) error
 		defer opened.Close()
 		in = opened
 	}
-	done, err := resolver.Restore(f.data, untilDone{ctx, in}, resolver.RestoreOptions{Replace: f.force, Check: f.check})
-	pid, held := resolver.HeldBy(err)
+	done, err := datadir.Restore(f.data, untilDone{ctx, in}, datadir.RestoreOptions{Replace: f.force, Check: f.check})
+	pid, held := datadir.HeldBy(err)
 	switch {
 	case held:
 		return fmt.Errorf("%w: stop the server (process %d) first; nothing was changed", err, pid)
-	case errors.Is(err, resolver.ErrInTheWay) && !f.force:
+	case errors.Is(err, datadir.ErrInTheWay) && !f.force:
 		return no("%v; nothing was changed. --force moves a store that is there aside", err)
-	case errors.Is(err, resolver.ErrInTheWay), errors.Is(err, resolver.ErrArchive):
+	case errors.Is(err, datadir.ErrInTheWay), errors.Is(err, datadir.ErrArchive):
 		return no("%v; nothing was changed", err)
 	case err != nil:
 		return err

@@ -16,7 +16,7 @@ import (
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/offline"
-	"fingerpost/resolver"
+	"fingerpost/resolver/datadir"
 )
 
 func newValidate(t terminal) *cobra.Command {
@@ -81,13 +81,13 @@ func newValidate(t terminal) *cobra.Command {
 // knownFiles opens the store to compare the files with; nil: no comparison. A store that was not named on the command line
 // belongs to the folder of the variables or the default one, and to no other. That there is none is no error, since the
 // variables may be those of a service that has not started yet; one that cannot be opened is worth a note.
-func knownFiles(cmd *cobra.Command, data string) (known *resolver.Stored, note string, err error) {
+func knownFiles(cmd *cobra.Command, data string) (known *datadir.Stored, note string, err error) {
 	named, changed := given(cmd, "data"), cmd.Flags().Changed
 	if !named && (given(cmd, "config") || changed("config") && !changed("data")) {
 		return nil, "", nil
 	}
-	known, err = resolver.OpenStored(data, slog.New(slog.DiscardHandler))
-	if !named && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, resolver.ErrNoStore)) {
+	known, err = datadir.OpenStored(data, slog.New(slog.DiscardHandler))
+	if !named && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, datadir.ErrNoStore)) {
 		return nil, "", nil
 	}
 	if err != nil && !named {
@@ -106,7 +106,7 @@ type validation struct {
 	Diagnostics hclfile.Diagnostics `json:"diagnostics"`
 }
 
-func validate(t terminal, dir string, known *resolver.Stored, paths []string, format string) error {
+func validate(t terminal, dir string, known *datadir.Stored, paths []string, format string) error {
 	v := validation{Diagnostics: hclfile.Diagnostics{}}
 	roots, err := configRoots(dir, paths)
 	if err != nil {

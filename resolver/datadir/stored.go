@@ -1,4 +1,4 @@
-package resolver
+package datadir
 
 import (
 	"log/slog"
@@ -6,9 +6,6 @@ import (
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 )
-
-// ErrNoStore is the error of a folder that has no store.
-var ErrNoStore = store.ErrNoStore
 
 // A Stored is the store of a stopped server, opened for reading. It changes nothing in the folder, and no server can
 // start on it until Close. Its methods may be called from any goroutine; the caller owns the results.
