@@ -87,10 +87,12 @@ func TestEventThenResolve(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if _, err := fmt.Sscanf(e.id, "%d", &at); err != nil {
+				p, err := catalog.ParsePosition(e.id)
+				if err != nil {
 					t.Errorf("%+v: %v", e, err)
 					return
 				}
+				at = int(p.Generation)
 				fmt.Fprintf(asker, "GET /api/platform/projects/resolve?domain=seven.example HTTP/1.1\r\nHost: t\r\nX-PLATFORM-KEY: %s\r\n\r\n", h.all)
 				a, err := asker.tryAnswer("GET")
 				if err != nil {

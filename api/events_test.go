@@ -33,8 +33,8 @@ func TestEventStream(t *testing.T) {
 	}
 	h.edit(project(7, "seven", "Seven", catalog.StatusActive, "seven.example"))
 	first := s.want("project.changed", `"projectId":7,"slug":"seven","domains":["seven.example"]}`)
-	if first.id != "2" {
-		t.Errorf("id %q, want that of the revision", first.id)
+	if want := h.resolver.Position().String(); first.id != want || !strings.HasSuffix(first.id, ".2") {
+		t.Errorf("id %q, want the position %q", first.id, want)
 	}
 	h.edit(project(7, "seven", "Seven", catalog.StatusActive, "seven.example", "*.seven.example"))
 	s.want("domain.changed", `"domains":["*.seven.example"]`)
@@ -44,11 +44,14 @@ func TestEventStream(t *testing.T) {
 	// Resume after one event, after none, after all.
 	s.Close()
 	again := h.events(h.onlyResolve, first.id)
+	again.want("project.changed", "seven") // comes again: it could have been one of several
 	again.want("domain.changed", "seven")
 	last := again.want("project.deleted", "seven")
 	h.edit(project(8, "eight", "Eight", catalog.StatusActive))
 	again.want("project.changed", "eight")
-	h.events(h.all, last.id).want("project.changed", "eight")
+	resumed := h.events(h.all, last.id)
+	resumed.want("project.deleted", "seven")
+	resumed.want("project.changed", "eight")
 	// A key of one project gets the events of that project.
 	scoped := h.events(h.acmeResolve, first.id)
 	acme := project(1, "acme", "Acme Store", catalog.StatusActive, "shop.acme.example")
@@ -67,14 +70,53 @@ func TestEventStreamBeginsWithAnID(t *testing.T) {
 	if n, _ := fmt.Sscanf(line, "retry: %d\n", &retry); n != 1 || err != nil || retry < 2000 || retry > 5000 {
 		t.Errorf("the stream begins with %q, %v", line, err)
 	}
-	for line != "id: 2\n" {
+	at := h.resolver.Position().String()
+	for line != "id: "+at+"\n" {
 		if line, err = s.body.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.Close()
 	h.edit(project(7, "seven", "Seven", catalog.StatusActive))
-	h.events(h.all, "2").want("project.changed", "seven")
+	for _, id := range []string{at, "2"} {
+		s := h.events(h.all, id)
+		s.want("project.changed", "six")
+		s.want("project.changed", "seven")
+	}
+}
+
+// A client that comes from a node which is ahead gets no reset if this one follows soon. Meanwhile the stream lives, and
+// the keys that it follows do, too.
+func TestEventStreamAhead(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	h := start(t, func(o *api.Options) { o.Limits.Heartbeat = 20 * time.Millisecond })
+	now := h.resolver.Position()
+	d := &catalog.Declared{}
+	soon := h.newKey(d, "soon", catalog.MayRead, "seven", "acme")
+	h.apply("k.hcl", d)
+	ahead := func(n uint64) string {
+		return catalog.Position{Epoch: now.Epoch, Generation: h.resolver.Position().Generation + n}.String()
+	}
+	s, revoked := h.events(h.all, ahead(1)), h.events(soon, ahead(2))
+	scoped := h.events(h.acmeResolve, ahead(1))
+	late := h.events(h.all, ahead(1000))
+	for _, s := range []*stream{s, revoked, scoped, late} {
+		if e, err := s.next(); err != nil || e.kind != comment {
+			t.Fatalf("while it waits: %+v, %v", e, err)
+		}
+	}
+	h.edit(project(7, "seven", "Seven", catalog.StatusActive, "seven.example"))
+	s.want("project.changed", "seven")
+	h.apply("k.hcl", &catalog.Declared{})
+	h.edit(project(1, "acme", "Acme Store", catalog.StatusActive))
+	h.edit(project(7, "seven", "Seven Ltd", catalog.StatusActive))
+	s.want("project.changed", "acme")
+	revoked.ends()
+	scoped.want("project.changed", "acme")
+	late.want("reset", "") // two seconds after it began
+	h.edit(project(8, "eight", "Eight", catalog.StatusActive))
+	late.want("project.changed", "eight")
 }
 
 func TestEventStreamRefusals(t *testing.T) {
@@ -83,7 +125,9 @@ func TestEventStreamRefusals(t *testing.T) {
 	h.ask("GET", "/api/platform/events", h.expired).check(t, 401, "UNAUTHORIZED")
 	h.ask("GET", "/api/platform/events", h.onlyWrite).check(t, 403, "FORBIDDEN")
 	h.ask("POST", "/api/platform/events", h.all).check(t, 405, "METHOD_NOT_ALLOWED")
-	for _, bad := range []string{"x", "-1", "1.5", "0x10", "1 2", "+1", "123456789012345678901"} {
+	now := h.resolver.Position().Epoch
+	for _, bad := range []string{"x", "-1", "1.5", "0x10", "1 2", "+1", "123456789012345678901",
+		now + ".", now + ".x", now + ".01", strings.ToUpper(now) + "x.1", now + ".99999999999999999999", now + ".1.1"} {
 		a := h.ask("GET", "/api/platform/events", h.onlyWrite, "Last-Event-ID: "+bad)
 		a.check(t, 400, "VALIDATION_ERROR")
 		if f := a.fields(); len(f) != 1 || f[0] != "Last-Event-ID" {
@@ -100,7 +144,7 @@ func TestEventStreamRefusals(t *testing.T) {
 	}
 	// An unknown id gets a reset, with the current revision.
 	for _, id := range []string{"0", "99", "18446744073709551615", "99999999999999999999"} {
-		if e := h.events(h.acme, id).want("reset", `{"revision":1}`); e.id != "1" {
+		if e := h.events(h.acme, id).want("reset", `{"revision":1}`); e.id != now+".1" {
 			t.Errorf("after %s: %+v", id, e)
 		}
 	}
@@ -109,7 +153,9 @@ func TestEventStreamRefusals(t *testing.T) {
 	h.edit(project(8, "eight", "Eight", catalog.StatusActive))
 	at := h.resolver.Position()
 	h.edit(project(9, "nine", "Nine", catalog.StatusActive))
-	h.events(h.all, at.String()).want("project.changed", "nine")
+	resumed := h.events(h.all, at.String())
+	resumed.want("project.changed", "eight")
+	resumed.want("project.changed", "nine")
 }
 
 func TestEventStreamCap(t *testing.T) {

@@ -209,7 +209,7 @@ func TestResolveBatch(t *testing.T) {
 	}
 	for i, w := range want {
 		row := rows[i].(map[string]any)
-		if row["domain"] != domains[i] || row["status"] != w.status || row["code"] != w.code || (row["result"] != nil) != (w.status == 200) {
+		if row["domain"] != domains[i] || row["status"] != w.status || row["code"] != w.code || (row["result"] != nil) != (w.status == 200) || (row["etag"] != nil) != (w.status == 200) {
 			t.Errorf("row %d: %v, want %v", i, row, w)
 		}
 	}
@@ -233,6 +233,24 @@ func TestResolveBatchForms(t *testing.T) {
 	row := a.json["data"].([]any)[0].(map[string]any)
 	if row["result"].(map[string]any)["matchedDomain"] != "globex.example" {
 		t.Errorf("not flat: %s", a.body)
+	}
+	// The tag of a row is that of the single answer in the same form, which a client then asks again with.
+	tags := map[any]string{}
+	for _, form := range []string{"", "form=flat", "labels=1", "form=flat&labels=1"} {
+		for who, key := range map[string]string{"read": h.onlyRead, "all": h.all} {
+			a := h.askBody("POST", resolveURL+"?"+form, key, body)
+			a.check(t, 200, "")
+			tag := a.json["data"].([]any)[0].(map[string]any)["etag"]
+			single := h.ask("GET", resolveURL+"?domain=globex.example&"+form, key)
+			if got := single.Header.Get("ETag"); got != tag || got == "" {
+				t.Errorf("%q for %s: the batch has the tag %v, the answer %q", form, who, tag, got)
+			}
+			h.ask("GET", resolveURL+"?domain=globex.example&"+form, key, "If-None-Match: "+tag.(string)).check(t, 304, "")
+			tags[tag] = form
+		}
+	}
+	if len(tags) < 4 {
+		t.Errorf("forms share tags: %v", tags)
 	}
 	h.askBody("POST", resolveURL+"?form=x", h.onlyRead, body).check(t, 400, "VALIDATION_ERROR")
 	h.askBody("POST", resolveURL, h.onlyMail, body).check(t, 403, "FORBIDDEN")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"fingerpost/resolver/catalog"
@@ -88,7 +89,9 @@ func (s *stream) want(kind, data string) event {
 		if e.kind == comment {
 			continue
 		}
-		if e.kind != kind || !strings.Contains(e.data, data) || !strings.HasPrefix(e.data, `{"revision":`+e.id) {
+		at, err := catalog.ParsePosition(e.id)
+		if err != nil || e.kind != kind || !strings.Contains(e.data, data) ||
+			!strings.HasPrefix(e.data, `{"revision":`+strconv.FormatUint(at.Generation, 10)) {
 			s.t.Fatalf("got %+v, want %s %s", e, kind, data)
 		}
 		return e

@@ -127,7 +127,8 @@ func (r *Resolver) exchange(st *store.Store, content bool) error {
 	}
 	if content {
 		r.feed.unsure = false
-		r.feed.publish(st.Generation(), everything(st.Generation()))
+		at := catalog.Position{Epoch: st.Epoch(), Generation: st.Generation()}
+		r.feed.publish(at, everything(at.Generation))
 	}
 	return nil
 }

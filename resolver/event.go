@@ -28,6 +28,7 @@ const (
 // An Event is the effect of a committed change on one project, or a Reset. It is shared and must not be changed.
 type Event struct {
 	Revision uint64 // generation of the change, the same in all of its events
+	Epoch    string // of the Revision; set by the Feed
 	Kind     EventKind
 	Slug     string // slug of the project; "" if the event is for everybody
 	Project  int64  // its id; 0 if the event is for everybody
@@ -36,6 +37,11 @@ type Event struct {
 	Data []byte
 
 	unless string // a slug: keys that reach that project do not get this event
+}
+
+// Position is what a client resumes from, on any node of the cluster.
+func (e *Event) Position() catalog.Position {
+	return catalog.Position{Epoch: e.Epoch, Generation: e.Revision}
 }
 
 // Concerns reports whether the holder of a key gets the event. For keys that reach a project only by its old slug, a

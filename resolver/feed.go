@@ -4,6 +4,7 @@ import (
 	"sort"
 	"sync"
 
+	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/store"
 )
 
@@ -23,6 +24,7 @@ type Feed struct {
 	at       int
 	dropped  uint64
 	bytes    int
+	epoch    string // of all revisions below
 	revision uint64 // newest committed revision
 	floor    uint64 // lowest revision from which After can continue
 }
@@ -37,58 +39,63 @@ type Cursor struct {
 // Events returns the change feed.
 func (r *Resolver) Events() *Feed { return &r.feed }
 
-// begin starts an empty feed after a revision. A client with a revision of an earlier process may have missed events.
-func (f *Feed) begin(revision uint64) {
+// begin starts an empty feed after a position. A client with a revision of an earlier process may have missed events.
+func (f *Feed) begin(at catalog.Position) {
 	f.changed = make(chan struct{})
-	f.revision, f.floor = revision, revision+1
+	f.epoch, f.revision, f.floor = at.Epoch, at.Generation, at.Generation+1
 }
 
-// Changed returns a channel that is closed when events arrive. Get the channel first, then read the cursors, then wait.
+// Changed returns a channel that is closed when events arrive or the newest revision moves. Get the channel first, then
+// read the cursors, then wait.
 func (f *Feed) Changed() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.changed
 }
 
-// Newest returns a cursor whose first event is the next change, and the revision before it.
-func (f *Feed) Newest() (c Cursor, revision uint64) {
+// Newest returns a cursor whose first event is the next change, and the position before it.
+func (f *Feed) Newest() (c Cursor, at catalog.Position) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return Cursor{feed: f, next: f.end()}, f.revision
+	return Cursor{feed: f, next: f.end()}, f.position()
 }
 
-// After returns a cursor for a client that has all events before a revision and at least one of that revision. All
-// events of one revision have the same number: if there are several, all of them are sent again, because the rest may
-// be missing.
-//
-// If the feed does not reach back that far, or does not know the revision, the first event is a Reset, followed by the
-// next change. The same applies if there was a Reset in between, or if the keys have changed: the client's key may
-// reach other projects now.
-func (f *Feed) After(revision uint64) Cursor {
+func (f *Feed) position() catalog.Position {
+	return catalog.Position{Epoch: f.epoch, Generation: f.revision}
+}
+
+// Position returns the position of the newest change that the feed has.
+func (f *Feed) Position() catalog.Position {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := Cursor{feed: f, next: f.end()}
-	if revision < f.floor || revision > f.revision {
+	return f.position()
+}
+
+// After returns a cursor for a client that has all events before a position and at least one of that position, from any
+// node of the cluster. The events of the position itself are sent again: some may be missing, and another node may have
+// split the change into other events.
+//
+// If the feed does not reach back that far, or does not know the position, the first event is a Reset, followed by the
+// next change. The same applies if there was a Reset in between, or if the keys have changed: the client's key may
+// reach other projects now. ahead reports that this node may still reach the position.
+func (f *Feed) After(p catalog.Position) (c Cursor, ahead bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c = Cursor{feed: f, next: f.end()}
+	if p.Epoch != f.epoch || p.Generation < f.floor || p.Generation > f.revision {
 		c.lost = true
-		return c
+		return c, p.Epoch == f.epoch && p.Generation > f.revision
 	}
 	history := f.events[f.at:]
-	from := sort.Search(len(history), func(i int) bool { return history[i].Revision >= revision })
-	to := from
-	for to < len(history) && history[to].Revision == revision {
-		to++
-	}
-	for _, e := range history[to:] {
-		if e.Kind == Reset || e.Kind == KeysChanged {
+	from := sort.Search(len(history), func(i int) bool { return history[i].Revision >= p.Generation })
+	for _, e := range history[from:] {
+		if e.Revision > p.Generation && (e.Kind == Reset || e.Kind == KeysChanged) {
 			c.lost = true
-			return c
+			return c, false
 		}
 	}
-	if to-from == 1 {
-		from = to
-	}
 	c.next = f.dropped + uint64(f.at+from)
-	return c
+	return c, false
 }
 
 // end returns the number of the next event.
@@ -102,7 +109,9 @@ func (c *Cursor) Next(dst []*Event, n int) []*Event {
 	defer f.mu.Unlock()
 	if c.lost || c.next < f.dropped+uint64(f.at) {
 		c.lost, c.next = false, f.end()
-		return append(dst, NewReset(f.revision))
+		reset := NewReset(f.revision)
+		reset.Epoch = f.epoch
+		return append(dst, reset)
 	}
 	from := int(c.next - f.dropped)
 	n = min(n, len(f.events)-from)
@@ -110,16 +119,28 @@ func (c *Cursor) Next(dst []*Event, n int) []*Event {
 	return append(dst, f.events[from:from+n]...)
 }
 
-// publish adds the events of a revision, possibly none. The caller holds Resolver.applying.
-func (f *Feed) publish(revision uint64, events []*Event) {
+// publish adds the events of a position, possibly none. With another epoch the history ends: revisions are comparable
+// within one epoch only. The caller holds Resolver.applying.
+func (f *Feed) publish(at catalog.Position, events []*Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.revision = max(f.revision, revision)
-	if len(events) == 0 {
-		return
+	if at.Epoch != f.epoch {
+		f.dropped, f.events, f.at, f.bytes = f.end(), nil, 0, 0
+		f.epoch, f.revision, f.floor = at.Epoch, at.Generation, at.Generation
+		events = everything(at.Generation)
 	}
+	switch {
+	case at.Generation == f.revision && len(events) == 0:
+		return
+	case at.Generation > f.revision+1:
+		// An edge has taken several changes at once. What one of them did and a later one undid has no event, and a client
+		// that comes from between them on another node has seen it.
+		f.floor = at.Generation
+	}
+	f.revision = max(f.revision, at.Generation)
 	f.events = append(f.events, events...)
 	for _, e := range events {
+		e.Epoch = f.epoch
 		f.bytes += e.size()
 	}
 	for f.bytes > maxFeedBytes {
@@ -151,17 +172,21 @@ func (r *Resolver) tell(e *store.Effect) {
 		f.unsure = true
 		return
 	}
+	at, before := catalog.Position{Epoch: r.stores.Reads().Epoch(), Generation: e.Generation}, f.Position().Generation
 	if f.unsure {
 		f.unsure = false
-		f.publish(e.Generation, everything(e.Generation))
+		f.publish(at, everything(e.Generation))
 		return
 	}
 	events, ok := r.eventsOf(e)
-	if !ok {
+	// An edge that takes several changes at once has all their events at the last one's position. A client that got some
+	// of them would miss the rest on a node that had the changes one at a time.
+	merged := at.Generation > before+1 && len(events) > 1
+	if !ok || merged {
 		events = []*Event{NewReset(e.Generation)}
 	}
 	if e.Keys {
 		events = append([]*Event{{Revision: e.Generation, Kind: KeysChanged}}, events...)
 	}
-	f.publish(e.Generation, events)
+	f.publish(at, events)
 }

@@ -184,7 +184,7 @@ func TestEventsAfter(t *testing.T) {
 	}
 	f := func(after uint64, want string) {
 		t.Helper()
-		c := feed.After(after)
+		c, _ := feed.After(catalog.Position{Epoch: r.Position().Epoch, Generation: after})
 		if got := next(&c); got != want {
 			t.Errorf("after %d of %d:\n%s\nwant\n%s", after, r.Generation(), got, want)
 		}
@@ -195,15 +195,15 @@ func TestEventsAfter(t *testing.T) {
 	apply(t, r, file("nothing.hcl"))
 	apply(t, r, one(4))
 	f(0, `"reset"`)
-	f(1, "project.changed p2: \nproject.changed p3: \nproject.changed p4: ")
+	f(1, "project.changed p1: \nproject.changed p2: \nproject.changed p3: \nproject.changed p4: ")
 	f(2, "project.changed p2: \nproject.changed p3: \nproject.changed p4: ") // the second event may have been lost
 	f(3, "project.changed p4: ")
-	f(4, "")
+	f(4, "project.changed p4: ") // as well: another node may have had more events of this revision
 	f(5, `"reset"`)
 	f(1<<63, `"reset"`)
-	cursor, revision := feed.Newest()
-	if got := next(&cursor); got != "" || revision != 4 {
-		t.Errorf("the newest is %d, then %q", revision, got)
+	cursor, newest := feed.Newest()
+	if got := next(&cursor); got != "" || newest != (catalog.Position{Epoch: r.Position().Epoch, Generation: 4}) {
+		t.Errorf("the newest is %v, then %q", newest, got)
 	}
 	apply(t, r, keys("all"), one(5))
 	if got := next(&cursor); got != "\"\"\nproject.changed p5: " {
@@ -230,17 +230,94 @@ func TestEventsAfterRestart(t *testing.T) {
 	}
 	r := open(t, resolver.Options{DataDir: dir})
 	for revision := range uint64(4) {
-		if c := r.Events().After(revision); next(&c) != `"reset"` {
+		if c, _ := r.Events().After(catalog.Position{Epoch: r.Position().Epoch, Generation: revision}); next(&c) != `"reset"` {
 			t.Errorf("after %d", revision)
 		}
 	}
 	if n := apply(t, r, file("c.hcl", block("c"))); n != 3 {
 		t.Errorf("revision %d", n)
 	}
-	for revision, want := range []string{`"reset"`, `"reset"`, `"reset"`, ""} {
-		if c := r.Events().After(uint64(revision)); next(&c) != want {
+	for revision, want := range []string{`"reset"`, `"reset"`, `"reset"`, "project.changed c: "} {
+		c, _ := r.Events().After(catalog.Position{Epoch: r.Position().Epoch, Generation: uint64(revision)})
+		if next(&c) != want {
 			t.Errorf("after %d", revision)
 		}
+	}
+}
+
+// A client resumes on another node: it gets every event that it may have missed, or a reset.
+func TestEventsOnAnotherNode(t *testing.T) {
+	t.Parallel()
+	edge := open(t, resolver.Options{})
+	const epoch, restored = "0123456789abcdef", "fedcba9876543210"
+	take := func(epoch string, generation uint64, files ...catalog.FileChange) {
+		t.Helper()
+		at := &catalog.Position{Epoch: epoch, Generation: generation}
+		if _, err := edge.Apply(&catalog.Change{Position: at, Files: files}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := func(epoch string, generation uint64, want string, ahead bool) {
+		t.Helper()
+		c, got := edge.Events().After(catalog.Position{Epoch: epoch, Generation: generation})
+		if text := next(&c); text != want || got != ahead {
+			t.Errorf("after %s.%d: %s, ahead %v; want %s, %v", epoch, generation, text, got, want, ahead)
+		}
+	}
+	connected, _ := edge.Events().Newest()
+	take(epoch, 7, file("a.hcl", block("a", "a.example")))
+	if got := next(&connected); got != "\"\"\n\"reset\"" {
+		t.Errorf("the first position of an authority: %s", got)
+	}
+	take(epoch, 8, file("b.hcl", block("b", "b.example")), file("c.hcl", block("c")))
+	take(epoch, 9, file("c.hcl"))
+	f(epoch, 6, `"reset"`, false)
+	f(epoch, 7, "\"\"\n\"reset\"\nproject.changed b: b.example\nproject.changed c: \nproject.deleted c: ", false)
+	f(epoch, 8, "project.changed b: b.example\nproject.changed c: \nproject.deleted c: ", false)
+	f(epoch, 9, "project.deleted c: ", false)
+	f(epoch, 10, `"reset"`, true)
+	f(restored, 9, `"reset"`, false)
+	f(restored, 99, `"reset"`, false)
+
+	// The edge was away for 10 and 11. What 10 did and 11 undid has no event here, and a client may have seen it there.
+	next(&connected)
+	take(epoch, 11, file("b.hcl", block("b", "b.example", "new.example")))
+	if got := next(&connected); got != "domain.changed b: new.example" {
+		t.Errorf("a client of the edge is told %s", got)
+	}
+	f(epoch, 9, `"reset"`, false)
+	f(epoch, 10, `"reset"`, false)
+	f(epoch, 11, "domain.changed b: new.example", false)
+	// Several events of several changes: a client that has the first would miss the second on the authority.
+	take(epoch, 13, file("b.hcl", block("b", "b.example")), file("d.hcl", block("d")))
+	if got := next(&connected); got != `"reset"` {
+		t.Errorf("two changes at once: %s", got)
+	}
+	f(epoch, 13, `"reset"`, false)
+
+	// A change without events moves the position, and wakes the streams that wait for it.
+	changed := edge.Events().Changed()
+	take(epoch, 14)
+	select {
+	case <-changed:
+	default:
+		t.Error("a change without events wakes nobody")
+	}
+	f(epoch, 14, "", false)
+
+	take(restored, 2, file("d.hcl")) // the authority was restored: its generations begin again
+	if got := next(&connected); got != "\"\"\n\"reset\"" {
+		t.Errorf("another epoch: %s", got)
+	}
+	f(epoch, 14, `"reset"`, false)
+	f(epoch, 99, `"reset"`, false)
+	take(restored, 3, file("d.hcl", block("d")))
+	f(restored, 2, "\"\"\n\"reset\"\nproject.changed d: ", false)
+	f(restored, 3, "project.changed d: ", false)
+	f(restored, 1, `"reset"`, false)
+	c, _ := edge.Events().After(catalog.Position{Epoch: restored, Generation: 3})
+	if e := drain(&c); e[0].Position() != (catalog.Position{Epoch: restored, Generation: 3}) {
+		t.Errorf("the event is at %v", e[0].Position())
 	}
 }
 
@@ -302,7 +379,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 	bytes, first := 0, uint64(0)
 	for revision := r.Generation(); revision > 0 && first == 0; revision-- {
-		c := r.Events().After(revision)
+		c, _ := r.Events().After(catalog.Position{Epoch: r.Position().Epoch, Generation: revision})
 		events := drain(&c)
 		bytes = max(bytes, sizeOf(events))
 		if len(events) > 0 && events[0].Kind == resolver.Reset {
@@ -341,9 +418,9 @@ func TestNoEventBeforeItsAnswer(t *testing.T) {
 	apply(t, r, w.files(1)[:2]...) // without the defaults, which would cause a reset
 	var wg sync.WaitGroup
 	for range 4 {
-		cursor, at := r.Events().Newest()
+		cursor, newest := r.Events().Newest()
 		wg.Go(func() {
-			for at < uint64(versions) {
+			for at := newest.Generation; at < uint64(versions); {
 				changed := r.Events().Changed()
 				events := cursor.Next(nil, 1)
 				if len(events) == 0 {

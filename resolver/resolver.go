@@ -112,7 +112,7 @@ func Open(o Options) (*Resolver, error) {
 	st := r.stores.Writes()
 	r.known = r.newCache(o.CacheBytes, expectedAnswerBytes)
 	r.unknown = r.newCache(unknownBytes(o.CacheBytes), expectedUnknownBytes)
-	r.feed.begin(st.Generation())
+	r.feed.begin(catalog.Position{Epoch: st.Epoch(), Generation: st.Generation()})
 	// Epoch 0 means that an answer was never confirmed.
 	r.stamps.begin()
 	r.stamps.end()

@@ -11,9 +11,10 @@ import (
 
 // An Event is a change that has gone live.
 type Event struct {
-	Name    string   `json:"-"` // such as project.changed
-	Slug    string   // of the project
-	Domains []string // that changed, or lead to another answer
+	Name     string   `json:"-"` // such as project.changed
+	Position string   `json:"-"` // every node that has reached it gives an answer as new as the event
+	Slug     string   // of the project
+	Domains  []string // that changed, or lead to another answer
 }
 
 // Events calls each with every change from now on, until the server ends the stream, or ctx or each does: with an
@@ -38,6 +39,8 @@ func (c *Client) Events(ctx context.Context, each func(Event) error) error {
 		l := in.Text()
 		if name, is := strings.CutPrefix(l, "event: "); is {
 			e.Name = name
+		} else if id, is := strings.CutPrefix(l, "id: "); is {
+			e.Position = id
 		} else if data, is := strings.CutPrefix(l, "data: "); is {
 			if err := json.Unmarshal([]byte(data), &e); err != nil {
 				return fmt.Errorf("read an event of %s: %w", path, err)

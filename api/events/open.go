@@ -2,7 +2,6 @@ package events
 
 import (
 	"errors"
-	"math"
 	"net"
 	"strconv"
 	"time"
@@ -29,7 +28,7 @@ func (s *Streams) Routes() []web.Route {
 
 // open answers GET /events with Server-Sent Events. It takes the connection out of the HTTP library's hands.
 func (s *Streams) open(r *web.Request) error {
-	after, resumes, err := s.lastEventID(&r.Ctx.Request.Header)
+	after, err := s.lastEventID(&r.Ctx.Request.Header)
 	if err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func (s *Streams) open(r *web.Request) error {
 		web.HeadChunked(r.Ctx)
 		return nil
 	}
-	st := newStream(s, r, after, resumes)
+	st := newStream(s, r, after)
 	r.Ctx.HijackSetNoResponse(true)
 	r.Ctx.Hijack(func(net.Conn) {
 		st.conn.BeginStream(streamSendBuffer, max(3*s.Heartbeat, leastUnacked))
@@ -102,26 +101,31 @@ func (c streamConn) cut() {
 // maxEventIDDigits is the length of the largest revision.
 const maxEventIDDigits = 20
 
-// lastEventID reads the header with which a client resumes: a revision, or a position of this epoch. A number that is
-// too large and another epoch stand for a revision that the feed does not know, so the client gets a reset.
-func (s *Streams) lastEventID(h *fasthttp.RequestHeader) (after uint64, given bool, err error) {
+// A resumption is where a client resumes.
+type resumption struct {
+	catalog.Position
+	given bool
+	// awaited says that the node may still reach the position: it came from another node of the cluster. A number alone
+	// is one of this node.
+	awaited bool
+}
+
+// lastEventID reads the header with which a client resumes: a position, or a revision of the present epoch.
+func (s *Streams) lastEventID(h *fasthttp.RequestHeader) (at resumption, err error) {
 	values := h.PeekAll(headerLastEventID)
 	if len(values) > 1 {
-		return 0, false, web.InvalidField(headerLastEventID, "must be given once")
+		return at, web.InvalidField(headerLastEventID, "must be given once")
 	}
 	if len(values) == 0 || len(values[0]) == 0 {
-		return 0, false, nil
+		return at, nil
 	}
 	if p, err := catalog.ParsePosition(string(values[0])); err == nil {
-		if p.Epoch != s.Live.Position().Epoch {
-			p.Generation = math.MaxUint64
-		}
-		return p.Generation, true, nil
+		return resumption{Position: p, given: true, awaited: true}, nil
 	}
-	after, err = strconv.ParseUint(string(values[0]), 10, 64) // out of range it is the largest uint64
+	after, err := strconv.ParseUint(string(values[0]), 10, 64) // out of range it is the largest uint64
 	if err != nil && !errors.Is(err, strconv.ErrRange) || len(values[0]) > maxEventIDDigits {
-		return 0, false, web.InvalidField(headerLastEventID, "must be the id of an event: a decimal number of up to 20 "+
-			"digits, or a position, as in \"0123456789abcdef.42\"")
+		return at, web.InvalidField(headerLastEventID, "must be the id of an event: a position, as in "+
+			"\"0123456789abcdef.42\", or a decimal number of up to 20 digits")
 	}
-	return after, true, nil
+	return resumption{Position: catalog.Position{Epoch: s.feed.Position().Epoch, Generation: after}, given: true}, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 const (
@@ -21,6 +22,8 @@ const (
 	lastWrite = time.Second
 	// eventsAtOnce is how many events are taken from the feed at a time.
 	eventsAtOnce = 64
+	// maxAhead is how long a stream waits for a position that another node has reached.
+	maxAhead = 2 * time.Second
 )
 
 // Errors of a stream that ends in good order, and that of a client that talks.
@@ -38,29 +41,49 @@ type stream struct {
 	begun     time.Time // when the request came
 	out       writer
 	cursor    resolver.Cursor
-	key       *resolver.Key // as it is declared now
-	comment   time.Time     // when the next comment is due
-	input     int           // bytes that the client has sent
-	drop      [64]byte      // where they go
-	sent      int64         // events
+	awaited   catalog.Position // the position to resume from, while until is not zero
+	until     time.Time        // when the stream no longer waits for it
+	key       *resolver.Key    // as it is declared now
+	comment   time.Time        // when the next comment is due
+	input     int              // bytes that the client has sent
+	drop      [64]byte         // where they go
+	sent      int64            // events
 }
 
-// newStream makes the stream of a request, which it does not hold. The client resumes behind the revision after, or
-// starts at the newest.
-func newStream(s *Streams, r *web.Request, after uint64, resumes bool) *stream {
+// newStream makes the stream of a request, which it does not hold. The client resumes at a position, or starts at the
+// newest.
+func newStream(s *Streams, r *web.Request, at resumption) *stream {
 	st := &stream{streams: s, conn: streamConn{r.Conn}, requestID: web.RequestID(r.Ctx), begun: r.Ctx.Time(), key: r.Key}
 	st.out = newWriter(streamHead(r.Ctx), r.Ctx.Request.Header.IsHTTP11(), st.write)
 	// Clients that come back together after a restart must not get their comments together.
 	st.comment = time.Now().Add(s.Heartbeat/2 + rand.N(s.Heartbeat/2+1))
-	if resumes {
-		st.cursor = s.feed.After(after)
+	if at.given {
+		var ahead bool
+		if st.cursor, ahead = s.feed.After(at.Position); ahead && at.awaited {
+			st.awaited, st.until = at.Position, time.Now().Add(maxAhead)
+		}
 		return st
 	}
-	var revision uint64
-	st.cursor, revision = s.feed.Newest()
+	var newest catalog.Position
+	st.cursor, newest = s.feed.Newest()
 	// An id without data is not an event, but the client sends it back, even if nothing happens until then.
-	st.out.id(revision)
+	st.out.id(newest)
 	return st
+}
+
+// resume reports whether the stream need not wait for its position any more. A node that has not reached it in time
+// begins with a Reset.
+func (s *stream) resume() (ready bool, err error) {
+	if s.until.IsZero() {
+		return true, nil
+	}
+	cursor, ahead := s.streams.feed.After(s.awaited)
+	if ahead && time.Now().Before(s.until) {
+		return false, nil
+	}
+	s.cursor, s.until = cursor, time.Time{}
+	_, err = s.renewKey() // the cursor does not have what happened to the keys while the stream waited
+	return true, err
 }
 
 // wake ends the stream's wait. Any goroutine may call it.
@@ -102,7 +125,11 @@ func (s *stream) run() error {
 			return err
 		}
 		stopping := s.streams.stopping() // before reading the feed: events from before Stop are delivered
-		if err := s.sendEvents(); err != nil {
+		ready, err := s.resume()
+		if err == nil && ready {
+			err = s.sendEvents()
+		}
+		if err != nil {
 			return err
 		}
 		now := time.Now()
@@ -127,10 +154,13 @@ func (s *stream) run() error {
 
 // due is when the stream has something to do even if nothing happens.
 func (s *stream) due() time.Time {
-	if at := s.key.ExpiresAt; !at.IsZero() && at.Before(s.comment) {
-		return at
+	due := s.comment
+	for _, at := range []time.Time{s.key.ExpiresAt, s.until} {
+		if !at.IsZero() && at.Before(due) {
+			due = at
+		}
 	}
-	return s.comment
+	return due
 }
 
 // wait returns nil when the stream is woken or due, and an error when the client has gone.
@@ -163,7 +193,9 @@ func (s *stream) sendEvents() error {
 				case e.Kind == resolver.KeysChanged && same:
 					continue
 				case e.Kind == resolver.KeysChanged:
-					e = resolver.NewReset(e.Revision) // the key reaches other projects than before
+					reset := resolver.NewReset(e.Revision) // the key reaches other projects than before
+					reset.Epoch = e.Epoch
+					e = reset
 				}
 			}
 			if !e.Concerns(s.key) {

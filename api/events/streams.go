@@ -34,7 +34,6 @@ const (
 type Live interface {
 	Events() *resolver.Feed
 	Keys() *resolver.KeySet
-	Position() catalog.Position
 }
 
 // Options say what Streams serves. All fields are required.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 // A client is told to wait a time of its own before it reconnects, so that a restart does not bring all clients back at
@@ -36,16 +37,21 @@ func newWriter(head []byte, chunked bool, write func([]byte) error) writer {
 }
 
 // id sets what the client sends back as Last-Event-ID.
-func (w *writer) id(revision uint64) {
-	w.text = strconv.AppendUint(append(w.text, "id: "...), revision, 10)
+func (w *writer) id(at catalog.Position) {
+	w.position(at)
 	w.text = append(w.text, "\n\n"...)
+}
+
+func (w *writer) position(at catalog.Position) {
+	w.text = append(append(append(w.text, "id: "...), at.Epoch...), '.')
+	w.text = strconv.AppendUint(w.text, at.Generation, 10)
 }
 
 // comment shows both ends that the connection lives.
 func (w *writer) comment() { w.text = append(w.text, ":\n\n"...) }
 
 func (w *writer) event(e *resolver.Event) error {
-	w.text = strconv.AppendUint(append(w.text, "id: "...), e.Revision, 10)
+	w.position(e.Position())
 	w.text = append(append(w.text, "\nevent: "...), e.Kind...)
 	w.text = append(w.text, "\ndata: "...)
 	if len(e.Data) > maxText {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 // TestWriter: the body is the same with and without chunks, for events of every size around the bounds, and a large
@@ -30,10 +31,11 @@ func TestWriter(t *testing.T) {
 			wire.Write(b)
 			return nil
 		})
-		w.id(7)
-		want := "id: 7\n\n"
+		const epoch = "0123456789abcdef"
+		w.id(catalog.Position{Epoch: epoch, Generation: 7})
+		want := "id: " + epoch + ".7\n\n"
 		for i, size := range sizes {
-			e := &resolver.Event{Revision: uint64(i), Kind: resolver.ProjectChanged, Data: bytes.Repeat([]byte{'x'}, size)}
+			e := &resolver.Event{Epoch: epoch, Revision: uint64(i), Kind: resolver.ProjectChanged, Data: bytes.Repeat([]byte{'x'}, size)}
 			data, shared = e.Data, false
 			if err := w.event(e); err != nil {
 				t.Fatal(err)
@@ -41,7 +43,7 @@ func TestWriter(t *testing.T) {
 			if size > 2*maxText && !shared {
 				t.Errorf("an event of %d bytes was copied", size)
 			}
-			want += "id: " + strconv.Itoa(i) + "\nevent: project.changed\ndata: " + strings.Repeat("x", size) + "\n\n"
+			want += "id: " + epoch + "." + strconv.Itoa(i) + "\nevent: project.changed\ndata: " + strings.Repeat("x", size) + "\n\n"
 		}
 		w.comment()
 		want += ":\n\n"
