@@ -1,0 +1,26 @@
+package tenant
+
+import (
+	"fmt"
+
+	"fingerpost/resolver/catalog"
+)
+
+// canonical returns the name under which the server answers a host.
+func canonical(host string) (string, error) {
+	var buf [catalog.MaxHostLen]byte
+	name, idn, err := catalog.AppendHost(buf[:0], []byte(host))
+	if err == nil && idn {
+		var s string
+		if s, err = catalog.FinishIDN(name); err == nil {
+			return s, nil
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: it %w", ErrInvalid, err)
+	}
+	if string(name) == host {
+		return host, nil
+	}
+	return string(name), nil
+}
