@@ -1,0 +1,329 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"fingerpost/api/client/internal/clock"
+)
+
+const (
+	lookupLimit = 2 * time.Second // of a lookup whose context has no deadline
+	askLimit    = 5 * time.Second // of a question; the server waits up to 2 s for a position
+)
+
+// A Cache answers which tenant a host name belongs to. It follows the server's change feed in the background until it
+// is closed. All methods are safe for concurrent use.
+type Cache struct {
+	o     Options
+	clock clock.Clock
+	http  *http.Client
+	file  *file         // nil without Options.File
+	ready chan struct{} // closed when Ready returns
+	tried chan struct{} // closed by triedOnce, when the change feed is first open or has first failed
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+
+	triedOnce func()
+	tasks     sync.WaitGroup // goroutines; Add needs mu, and closed must be false
+
+	changing sync.Mutex // held during OnChange
+
+	mu      sync.Mutex // guards what follows
+	entries entries
+	asking  map[string]*question // on the wire, by host
+	// era counts the times at which everything was marked. An entry of an earlier era is confirmed before its next use.
+	era  uint64
+	feed feedState
+	seen seenPosition
+	away away
+	is   struct{ warm, ready, closed bool }
+}
+
+// Open begins to follow the server's change feed and returns at once. It fails for wrong options only: while the server
+// is away, names are answered from Options.File. Close ends the Cache.
+func Open(o Options) (*Cache, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	c := &Cache{o: o, clock: clock.Of(o.Transport), ready: make(chan struct{}), tried: make(chan struct{}),
+		entries: newEntries(o.MaxEntries, o.MaxNegative), asking: map[string]*question{}, era: 1}
+	transport := o.Transport
+	if transport == nil {
+		transport = &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         (&net.Dialer{Timeout: askLimit}).DialContext,
+			TLSHandshakeTimeout: askLimit,
+			MaxIdleConnsPerHost: 16,
+			IdleConnTimeout:     90 * time.Second,
+			DisableCompression:  true,
+		}
+	}
+	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // no redirect takes the key to another address
+	}}
+	c.triedOnce = sync.OnceFunc(func() { close(c.tried) })
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	if o.File != "" {
+		c.openFile()
+	}
+	c.is.warm = len(o.Warm) == 0
+	c.begin(c.follow)
+	if len(o.Warm) > 0 {
+		c.begin(c.warm)
+	}
+	return c, nil
+}
+
+// Close ends the change feed and the questions, writes the file and waits for the goroutines. Afterwards names are
+// answered from memory, as while the server is away. It may be called again. The error is that of the last write.
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	closed := c.is.closed
+	c.is.closed = true
+	c.mu.Unlock()
+	c.cancel()
+	c.tasks.Wait()
+	if closed {
+		return nil
+	}
+	if c.o.Transport == nil {
+		c.http.CloseIdleConnections()
+	}
+	if c.file == nil {
+		return nil
+	}
+	err := c.save()
+	c.file.unlock()
+	return err
+}
+
+// begin runs f in a goroutine that Close waits for.
+func (c *Cache) begin(f func()) {
+	c.tasks.Add(1)
+	go func() {
+		defer c.tasks.Done()
+		f()
+	}()
+}
+
+// Lookup returns the tenant of a host as a client sends it: case, a port, a final dot and IDNA do not matter. A name in
+// memory is answered without a request and, in canonical spelling, without allocation; see the package comment for
+// what is then known of its age. Any other name is one request, which all lookups of the name share.
+//
+// An error is one of the Err… values, for errors.Is, or that of ctx; without a deadline in ctx it is
+// context.DeadlineExceeded after 2 s. A name that is in memory has an answer also when ctx ends.
+func (c *Cache) Lookup(ctx context.Context, host string) (*Tenant, error) {
+	if c.o.Observe == nil {
+		t, _, err := c.lookup(ctx, host)
+		return t, err
+	}
+	begun := c.clock.Now()
+	t, kind, err := c.lookup(ctx, host)
+	c.o.Observe(Event{Kind: kind, Host: host, Duration: c.clock.Now().Sub(begun)})
+	return t, err
+}
+
+func (c *Cache) lookup(ctx context.Context, host string) (*Tenant, Kind, error) {
+	c.mu.Lock()
+	if e := c.entries.byHost[host]; e != nil && e.era == c.era && c.feed.connected {
+		c.entries.used(e)
+		t, err := e.tenant, e.err
+		c.mu.Unlock()
+		if err != nil {
+			return nil, Negative, err
+		}
+		return t, Hit, nil
+	}
+	c.mu.Unlock()
+	name, err := canonical(host)
+	if err != nil {
+		return nil, Negative, err
+	}
+	return c.answer(ctx, name)
+}
+
+// answer answers a canonical name by memory, by the server, or by memory if the server is away.
+func (c *Cache) answer(ctx context.Context, name string) (*Tenant, Kind, error) {
+	var limit <-chan struct{}
+	for {
+		c.mu.Lock()
+		now := c.clock.Now()
+		e := c.entries.byHost[name]
+		v := c.judge(e, now)
+		if v == good || v == goodForNow {
+			t, kind, err := c.give(e, v)
+			if v == goodForNow && c.asking[name] == nil && c.mayAsk(now) {
+				c.ask(name, e)
+			}
+			c.mu.Unlock()
+			return t, kind, err
+		}
+		q := c.asking[name]
+		joins := q == nil || !q.void && q.era == c.era // otherwise its answer may be older than an event
+		if q == nil {
+			if !c.mayAsk(now) {
+				err := c.away.error()
+				c.mu.Unlock()
+				return nil, Error, err
+			}
+			q = c.ask(name, e)
+		}
+		c.mu.Unlock()
+
+		if limit == nil {
+			ends, stop := c.limit(ctx)
+			defer stop()
+			limit = ends
+		}
+		select {
+		case <-q.done:
+			if !joins {
+				continue
+			}
+		case <-limit:
+			return c.instead(e, v, context.DeadlineExceeded)
+		case <-ctx.Done():
+			return c.instead(e, v, ctx.Err())
+		}
+		switch {
+		case q.tenant != nil:
+			return q.tenant, Miss, nil
+		case isAnswer(q.err):
+			return nil, Negative, q.err
+		}
+		return c.instead(e, v, q.err)
+	}
+}
+
+// limit returns a channel that closes at the end of a lookup whose context has no deadline.
+func (c *Cache) limit(ctx context.Context) (ends <-chan struct{}, stop func()) {
+	over := make(chan struct{})
+	if _, has := ctx.Deadline(); has {
+		return over, func() {}
+	}
+	return over, c.clock.AfterFunc(lookupLimit, func() { close(over) })
+}
+
+// instead gives what is remembered of a name, or err if that is nothing.
+func (c *Cache) instead(e *entry, v verdict, err error) (*Tenant, Kind, error) {
+	if v != toConfirm {
+		return nil, Error, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.give(e, goodForNow)
+}
+
+// A verdict is what an entry is worth at a moment.
+type verdict int
+
+const (
+	useless    verdict = iota // no answer, or one that is too old
+	good                      // nothing has changed since
+	goodForNow                // the answer to give, while the server is asked
+	toConfirm                 // to be confirmed by the server, unless that is away
+)
+
+// judge needs mu.
+func (c *Cache) judge(e *entry, now time.Time) verdict {
+	if e == nil {
+		return useless
+	}
+	current := e.era == c.era
+	if current && c.feed.connected {
+		return good
+	}
+	switch age := now.Sub(c.asOf(e)); {
+	case current && age < c.o.Fresh:
+		return good
+	case e.tenant == nil && age >= c.o.Fresh, c.o.MaxStale > 0 && age > c.o.MaxStale:
+		return useless
+	case current || c.away.failures > 0 || c.is.closed:
+		return goodForNow
+	}
+	return toConfirm
+}
+
+// asOf is when the server last gave or confirmed an answer. An open change feed confirms what it does not name.
+func (c *Cache) asOf(e *entry) time.Time {
+	if e.era == c.era && c.feed.heard.After(e.asOf) {
+		return c.feed.heard
+	}
+	return e.asOf
+}
+
+// give needs mu.
+func (c *Cache) give(e *entry, v verdict) (*Tenant, Kind, error) {
+	if c.entries.byHost[e.host] == e {
+		c.entries.used(e)
+	}
+	if e.tenant == nil {
+		return nil, Negative, e.err
+	}
+	asOf := c.asOf(e)
+	if v == good || c.clock.Now().Sub(asOf) < c.o.Fresh {
+		return e.tenant, Hit, nil
+	}
+	if e.stale == nil || !e.stale.AsOf.Equal(asOf) {
+		stale := *e.tenant
+		stale.Stale, stale.AsOf = true, asOf
+		e.stale = &stale
+	}
+	return e.stale, Stale, nil
+}
+
+// away is what is known of a server that does not answer questions.
+type away struct {
+	failures int       // in a row
+	until    time.Time // when the next question may be asked
+	probing  bool      // it is on the wire
+	cause    error     // of the last failure
+}
+
+// error is the answer to a name of which nothing is known.
+func (a *away) error() error {
+	if a.cause == nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, errClosed)
+	}
+	return asError(a.cause)
+}
+
+var errClosed = errors.New("the cache is closed")
+
+// asError makes the error of a lookup from that of a question.
+func asError(cause error) error {
+	if errors.Is(cause, ErrUnauthorized) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, cause)
+}
+
+// mayAsk reports whether a question may go to the server. While the server is away, one may after each wait. It needs
+// mu, and the question has to follow.
+func (c *Cache) mayAsk(now time.Time) bool {
+	switch {
+	case c.is.closed:
+		return false
+	case c.away.failures == 0:
+		return true
+	case c.away.probing || now.Before(c.away.until):
+		return false
+	}
+	c.away.probing = true
+	return true
+}
+
+// failed needs mu.
+func (c *Cache) failed(f *failure) {
+	a := &c.away
+	a.failures++
+	a.probing, a.cause = false, f.cause
+	a.until = c.clock.Now().Add(backoff(a.failures, f.retryAfter))
+}
