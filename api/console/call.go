@@ -1,13 +1,10 @@
 package console
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"fingerpost/api/client"
@@ -50,58 +47,6 @@ func reason(err error) string {
 	return words.Sentence(all)
 }
 
-// text returns a value as people read it; null is "".
-func text(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	case *string:
-		if v != nil {
-			return *v
-		}
-		return ""
-	case *int:
-		if v != nil {
-			return strconv.Itoa(*v)
-		}
-		return ""
-	case bool:
-		if v {
-			return "yes"
-		}
-		return "no"
-	case []string:
-		return strings.Join(v, ", ")
-	case json.RawMessage:
-		return rawText(v)
-	}
-	return fmt.Sprint(v)
-}
-
-// rawText returns a JSON value as people read it.
-func rawText(raw json.RawMessage) string {
-	var s string
-	var b bool
-	var list []json.RawMessage
-	switch {
-	case len(raw) == 0 || string(raw) == "null":
-		return ""
-	case json.Unmarshal(raw, &s) == nil:
-		return s
-	case json.Unmarshal(raw, &b) == nil:
-		return text(b)
-	case json.Unmarshal(raw, &list) == nil:
-		all := make([]string, len(list))
-		for i := range list {
-			all[i] = rawText(list[i])
-		}
-		return strings.Join(all, ", ")
-	}
-	return string(raw)
-}
-
 // link appends a query to a path; pairs without a value, or with the id 0, are left out.
 func link(path string, pairs ...any) string {
 	if q := query(pairs...).Encode(); q != "" {
@@ -118,8 +63,8 @@ func pages(list string, pairs ...any) string {
 func query(pairs ...any) url.Values {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if value := text(pairs[i+1]); value != "" && pairs[i+1] != int64(0) {
-			q.Set(text(pairs[i]), value)
+		if value := words.Text(pairs[i+1]); value != "" && pairs[i+1] != int64(0) {
+			q.Set(words.Text(pairs[i]), value)
 		}
 	}
 	return q

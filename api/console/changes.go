@@ -8,6 +8,7 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/sentence"
+	"fingerpost/api/console/words"
 	"fingerpost/resolver/catalog"
 )
 
@@ -63,7 +64,7 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) er
 		if err != nil {
 			v.Problem = "There is no project " + v.Project + ", or your key does not cover it."
 		} else if id, v.Project = p.ID, p.Slug; v.Project == "" {
-			v.Project = text(id) // it is gone, and its changes are there
+			v.Project = words.Text(id) // it is gone, and its changes are there
 		}
 	}
 	if v.Problem == "" {
@@ -76,7 +77,7 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) er
 		v.Total, v.Pages, v.Rows = found.Total, found.Pages, c.tell(r.Context(), s, found.Rows)
 	}
 	for _, row := range v.Rows {
-		if who := text(row.Actor); who != "" && !slices.Contains(v.People, who) {
+		if who := words.Text(row.Actor); who != "" && !slices.Contains(v.People, who) {
 			v.People = append(v.People, who)
 		}
 	}

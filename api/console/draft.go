@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/form"
+	"fingerpost/api/console/words"
 	"fingerpost/resolver/catalog"
 )
 
@@ -46,7 +48,7 @@ var existsAlready = &failure{Status: http.StatusPreconditionFailed,
 	Message: "This exists already, and was not replaced. Edit that one."}
 
 // Live reports whether the change cannot be proposed.
-func (d *draft) Live() bool { return editable[d.kind].live }
+func (d *draft) Live() bool { return form.Live(d.kind) }
 
 // Deletes reports whether the change deletes something.
 func (d *draft) Deletes() bool { return d.edit.Verb == client.Delete }
@@ -179,8 +181,8 @@ func (c *Console) notSaved(w http.ResponseWriter, r *http.Request, s *session, d
 	case changed && d.edit.IfNew:
 		fail = existsAlready
 	case (changed || fail.Code == catalog.CodeFileChanged) && d.sent != nil && !d.Deletes():
-		if f, err := c.formOf(r, s, d.kind, text(d.edit.Project), text(d.id)); err == nil {
-			f.fill(d.sent)
+		if f, err := c.formOf(r, s, d.kind, words.Text(d.edit.Project), words.Text(d.id)); err == nil {
+			f.Fill(d.sent)
 			return c.conflict(w, r, s, f)
 		}
 	}

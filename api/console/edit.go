@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/form"
+	"fingerpost/api/console/words"
 )
 
 // editPage shows a form, empty or with what the API has.
@@ -15,17 +17,17 @@ func (c *Console) editPage(w http.ResponseWriter, r *http.Request, s *session) e
 	if err != nil {
 		return err
 	}
-	if q.Get("delete") != "" && f.now != nil {
-		f.Delete, f.Title = true, "Delete "+editable[f.Kind].title
+	if q.Get("delete") != "" && f.Exists() {
+		f.Delete, f.Title = true, "Delete "+form.Title(f.Kind)
 	}
 	if draft := s.draft(q.Get("draft")); draft != nil { // a person goes back from the diff
-		f.fill(draft.sent)
+		f.Fill(draft.sent)
 		f.ETag = draft.edit.IfMatch
 	}
-	if name := f.field("name"); name != nil && name.Suggests != "" && q.Has("name") { // the person is typing it
-		name.Text, f.field(name.Suggests).Text = q.Get("name"), q.Get(name.Suggests)
+	if name := f.Field("name"); name != nil && name.Suggests != "" && q.Has("name") { // the person is typing it
+		name.Text, f.Field(name.Suggests).Text = q.Get("name"), q.Get(name.Suggests)
 	}
-	f.suggestSlug(q.Get("suggested"))
+	f.SuggestSlug(q.Get("suggested"))
 	return c.render(w, r, s, http.StatusOK, "edit", f.Title, f)
 }
 
@@ -35,19 +37,19 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request, s *session) error
 	if err != nil {
 		return err
 	}
-	d := &draft{kind: f.Kind, id: f.ID, sent: r.PostForm, edit: f.edit(r.PostFormValue("etag")), Back: f.Back,
+	d := &draft{kind: f.Kind, id: f.ID, sent: r.PostForm, edit: f.Edit(r.PostFormValue("etag")), Back: f.Back,
 		Title: f.Title}
 	if r.PostFormValue("delete") != "" {
 		f.Delete = true
-		d.Title, d.edit.Verb, d.edit.ID = "Delete "+editable[f.Kind].title, client.Delete, f.ID
+		d.Title, d.edit.Verb, d.edit.ID = "Delete "+form.Title(f.Kind), client.Delete, f.ID
 	} else {
-		f.fill(r.PostForm)
-		f.suggestSlug("")
+		f.Fill(r.PostForm)
+		f.SuggestSlug("")
 		if etag := d.edit.IfMatch; etag != "" && f.ETag != "" && f.ETag != etag {
 			return c.conflict(w, r, s, f)
 		}
 		var ok bool
-		if d.edit.Fields, ok = f.body(); !ok {
+		if d.edit.Fields, ok = f.Body(); !ok {
 			return c.render(w, r, s, http.StatusBadRequest, "edit", f.Title, f)
 		}
 		if d.edit.Fields == nil {
@@ -81,7 +83,7 @@ func (c *Console) prepare(ctx context.Context, s *session, d *draft) error {
 }
 
 // refused shows a form again with what the API says about it.
-func (c *Console) refused(w http.ResponseWriter, r *http.Request, s *session, f *form, fail *failure) error {
+func (c *Console) refused(w http.ResponseWriter, r *http.Request, s *session, f *form.Form, fail *failure) error {
 	var rest []client.Detail
 details:
 	for _, d := range fail.Details {
@@ -99,8 +101,8 @@ details:
 }
 
 // conflict shows both versions of what has been changed meanwhile. f has what the person wanted.
-func (c *Console) conflict(w http.ResponseWriter, r *http.Request, s *session, f *form) error {
-	fresh, err := c.formOf(r, s, f.Kind, text(f.Project), text(f.ID))
+func (c *Console) conflict(w http.ResponseWriter, r *http.Request, s *session, f *form.Form) error {
+	fresh, err := c.formOf(r, s, f.Kind, words.Text(f.Project), words.Text(f.ID))
 	if err != nil {
 		return err
 	}

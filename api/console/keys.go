@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/form"
 	"fingerpost/resolver/catalog"
 )
 
@@ -13,11 +14,11 @@ import (
 type keysView struct {
 	Rows        []keyRow
 	Refused     *failure
-	Permissions []choice // with what each is for
+	Permissions []form.Choice // with what each is for
 }
 
 func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) error {
-	v := keysView{Permissions: permissionsOf(catalog.Permissions)}
+	v := keysView{Permissions: form.PermissionsOf(catalog.Permissions)}
 	if keys, err := c.api(s).Keys(r.Context()); err != nil {
 		v.Refused = failureOf(err)
 	} else {

@@ -14,7 +14,9 @@ import (
 	"golang.org/x/net/idna"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/form"
 	"fingerpost/api/console/pasted"
+	"fingerpost/api/console/words"
 	"fingerpost/resolver/catalog"
 )
 
@@ -88,7 +90,7 @@ func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) err
 		return c.render(w, r, s, http.StatusOK, "lookup", "Look-up", v)
 	}
 	if c.o.Cached != nil {
-		v.Cached = text(c.o.Cached(v.Domain)) // before the question puts it there
+		v.Cached = words.Text(c.o.Cached(v.Domain)) // before the question puts it there
 	}
 	if a, err := api.Resolve(r.Context(), v.Domain); err != nil {
 		v.Failed, v.Cached = failureOf(err), ""
@@ -256,10 +258,10 @@ func explained(ctx context.Context, api *client.Client, project int64) (*catalog
 
 // groupsOf puts the values of a project into tables, each with its origin.
 func groupsOf(x *catalog.Explained) (groups []valueGroup) {
-	table := func(title string, fields noun, from catalog.Origins) {
+	table := func(title string, fields []catalog.Field, from catalog.Origins) {
 		g := valueGroup{Title: title}
 		for _, f := range fields {
-			row := valueRow{Name: f.Name, Value: textOf(f)}
+			row := valueRow{Name: f.Name, Value: form.TextOf(f)}
 			switch f.Value.(type) {
 			case *catalog.Secret:
 				row.Value = "(secret)"
@@ -267,7 +269,7 @@ func groupsOf(x *catalog.Explained) (groups []valueGroup) {
 				row.Value = strings.ReplaceAll(row.Value, "\n", ", ")
 			}
 			if o, told := from[f.Name]; told {
-				row.Origin, row.InFile, row.line = inherited("defaults", o), o.File != "" && !o.Defaults, o.Line
+				row.Origin, row.InFile, row.line = form.Inherited("defaults", o), o.File != "" && !o.Defaults, o.Line
 			}
 			g.Rows = append(g.Rows, row)
 		}
@@ -275,7 +277,7 @@ func groupsOf(x *catalog.Explained) (groups []valueGroup) {
 	}
 	p := &x.Config.Project
 	id, uuid := int(p.ID), p.UUID.String()
-	table("Project", append(nameFirst(p.AuditFields()), catalog.Field{Name: "id", Value: &id},
+	table("Project", append(form.NameFirst(p.AuditFields()), catalog.Field{Name: "id", Value: &id},
 		catalog.Field{Name: "uuid", Value: &uuid}), x.Project)
 	table("Service settings", x.Config.Service.Fields(), x.Service)
 	table("Auth settings", x.Config.Auth.Fields(), x.Auth)
@@ -283,25 +285,6 @@ func groupsOf(x *catalog.Explained) (groups []valueGroup) {
 		table("SMTP config", x.Config.SMTP.Fields(), x.SMTP)
 	}
 	return groups
-}
-
-// place returns an origin as people read it: a file with its line, or "built in".
-func place(o catalog.Origin) string {
-	if o.File == "" {
-		return "built in"
-	}
-	return o.File + ":" + itoa(o.Line)
-}
-
-// inherited is place, with a word for what comes from the defaults block.
-func inherited(word string, o catalog.Origin) string {
-	switch {
-	case !o.Defaults:
-		return place(o)
-	case o.File == "":
-		return word
-	}
-	return word + ", " + place(o)
 }
 
 // indented returns JSON on lines that people can read.

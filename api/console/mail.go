@@ -14,13 +14,14 @@ import (
 	"golang.org/x/net/html"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/form"
 	"fingerpost/api/console/words"
 	"fingerpost/resolver/catalog"
 )
 
 // A smtpTestView is a test of SMTP settings.
 type smtpTestView struct {
-	Form    *form
+	Form    *form.Form
 	Stored  bool // an untouched form tests what is saved
 	To      string
 	Running string // the id of a test whose steps are still to come
@@ -30,14 +31,13 @@ type smtpTestView struct {
 }
 
 // smtpForm is the form of the SMTP config of a project, or an empty one.
-func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form, error) {
+func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form.Form, error) {
 	if !c.may(s).Mail {
 		return nil, s.Key().refuse("Testing SMTP settings, which sends a mail,", catalog.MayMail, false)
 	}
 	if idOf(project) == 0 {
-		k := editable["smtp-config"]
-		f := &form{Kind: "smtp-config", Fields: k.controls()}
-		f.begin(&k, nil)
+		f := form.New("smtp-config", 0, 0)
+		f.Begin()
 		return f, nil
 	}
 	return c.showing(r, s, "smtp-config", project, "")
@@ -58,7 +58,7 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) e
 	if err != nil {
 		return err
 	}
-	f.fill(r.PostForm)
+	f.Fill(r.PostForm)
 	v := smtpTestView{Form: f, Stored: testsStored(s, f), To: strings.TrimSpace(r.PostFormValue("toEmail"))}
 	t := &smtpTest{id: random(), changed: make(chan struct{})}
 	run, ok := c.smtpCall(s, f, t.id, v.To)
@@ -99,18 +99,18 @@ func (c *Console) smtpTest(w http.ResponseWriter, r *http.Request, s *session) e
 }
 
 // testsStored reports whether an untouched form tests what mail is sent with. In a proposal the form shows other settings.
-func testsStored(s *session, f *form) bool { return f.Project != 0 && s.Proposal() == "" }
+func testsStored(s *session, f *form.Form) bool { return f.Project != 0 && s.Proposal() == "" }
 
 // smtpCall returns the call that makes the test: of what is saved, its password included, if nothing in the form was
 // changed, else of what stands in the form. ok is false if a field of it cannot be read.
-func (c *Console) smtpCall(s *session, f *form, id, to string) (
+func (c *Console) smtpCall(s *session, f *form.Form, id, to string) (
 	call func(context.Context) ([]client.SMTPStep, error), ok bool) {
-	if testsStored(s, f) && !f.touched() {
+	if testsStored(s, f) && !f.Touched() {
 		return func(ctx context.Context) ([]client.SMTPStep, error) {
 			return c.api(s).TestStoredSMTP(ctx, id, f.Project, to)
 		}, true
 	}
-	body, ok := f.whole()
+	body, ok := f.Whole()
 	delete(body, "active")
 	body["toEmail"] = to
 	return func(ctx context.Context) ([]client.SMTPStep, error) { return c.api(s).TestSMTP(ctx, id, body) }, ok

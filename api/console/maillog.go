@@ -9,6 +9,7 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/delivery"
+	"fingerpost/api/console/words"
 	"fingerpost/mailer"
 	"fingerpost/resolver/catalog"
 )
@@ -167,7 +168,7 @@ func (c *Console) mailEntry(w http.ResponseWriter, r *http.Request, s *session) 
 		v.Project = &p
 		templates, _ := api.Templates(r.Context(), id)
 		for _, t := range templates {
-			if t.Code == text(e.TemplateCode) && (v.Template == 0 || t.ProjectID != 0) {
+			if t.Code == words.Text(e.TemplateCode) && (v.Template == 0 || t.ProjectID != 0) {
 				v.Template = t.ID
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/worddiff"
+	"fingerpost/api/console/words"
 	"fingerpost/api/transfer"
 )
 
@@ -86,7 +87,7 @@ func (c *Console) showProposal(w http.ResponseWriter, r *http.Request, s *sessio
 	}
 	may := c.may(s)
 	v := proposalView{ProposalLook: p, Failed: failed, Apply: may.Save, WorkedIn: s.Proposal() == name,
-		Drop: may.Save || may.Edit && text(p.Key) == s.Key().Name}
+		Drop: may.Save || may.Edit && words.Text(p.Key) == s.Key().Name}
 	v.Sure = v.Drop && r.FormValue("drop") != ""
 	v.Diff.Lines, _ = worddiff.Lines(p.Diff, maxShown)
 	v.Diff.All = p.DiffLines

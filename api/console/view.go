@@ -146,7 +146,7 @@ func (c *Console) failed(w http.ResponseWriter, r *http.Request, err error) {
 func (c *Console) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset": c.assetPath,
-		"text":  text,
+		"text":  words.Text,
 		"time":  timeTag,
 		"iso":   func(v any) string { return moment(v).Format(time.RFC3339) },
 		"diff":  diffOf,
@@ -184,7 +184,7 @@ func (c *Console) functions() template.FuncMap {
 
 // commit shows a commit, with a link where there is a place to see it. The path is that of GitHub, GitLab and Gitea.
 func (c *Console) commit(v any) template.HTML {
-	hash := text(v)
+	hash := words.Text(v)
 	short := template.HTMLEscapeString(hash[:min(len(hash), 10)])
 	if strings.Trim(hash, "0123456789abcdef") != "" || hash == "" {
 		return template.HTML(template.HTMLEscapeString(hash))
@@ -215,7 +215,7 @@ func moment(v any) (t time.Time) {
 			return v.UTC()
 		}
 	case string, *string:
-		t, _ = time.Parse("2006-01-02T15:04:05.999999", strings.TrimSuffix(text(v), "Z"))
+		t, _ = time.Parse("2006-01-02T15:04:05.999999", strings.TrimSuffix(words.Text(v), "Z"))
 	}
 	return t
 }
@@ -261,7 +261,7 @@ func visible(v any) string {
 			return '\ufffd'
 		}
 		return r
-	}, text(v))
+	}, words.Text(v))
 }
 
 // A diffView is the beginning of a unified diff.

@@ -140,11 +140,13 @@ var plan = map[string][]string{
 	"fingerpost/api/console/pasted": {"fingerpost/configsrc/hclfile"},
 	// a leaf: which words of two lines differ
 	"fingerpost/api/console/worddiff": {},
-	// a leaf: times and browsers as people say them
+	// a leaf: values, times and browsers as people say them
 	"fingerpost/api/console/words": {},
+	// client: the object that a form edits, and its state
+	"fingerpost/api/console/form": {"fingerpost/api/client", "fingerpost/api/console/words", "fingerpost/resolver/catalog"},
 	// transfer: a proposal's plan, as the command prints it; hclfile: the errors of a project's file
 	"fingerpost/api/console/customerlink": {"fingerpost/resolver/catalog"},
-	"fingerpost/api/console": {"fingerpost/api/console/customerlink", "fingerpost/api/console/now", "fingerpost/api/console/pasted", "fingerpost/api/console/chart",
+	"fingerpost/api/console": {"fingerpost/api/console/customerlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/pasted", "fingerpost/api/console/chart",
 		"fingerpost/api/console/hour",
 		"fingerpost/api/ops/history", "fingerpost/api/console/delivery", "fingerpost/api/console/sentence", "fingerpost/api/console/worddiff", "fingerpost/api/console/words",
 		"fingerpost/api/transfer", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/verify/dcv",

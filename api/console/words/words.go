@@ -1,4 +1,4 @@
-// Package words says times and browsers as people do: "3 hours ago", "in 12 days", "Firefox on Linux".
+// Package words says values, times and browsers as people do: "yes", "3 hours ago", "in 12 days", "Firefox on Linux".
 //
 // What a browser is follows from its User-Agent header, which says what the browser likes: Brave and Vivaldi say that
 // they are Chrome, an iPad may say that it is a Mac, and a program may say anything. So the words help a person to

@@ -1,10 +1,10 @@
-package console
+package form
 
 import (
 	"slices"
 	"strings"
 
-	"fingerpost/api/client"
+	"fingerpost/api/console/words"
 	"fingerpost/resolver/catalog"
 )
 
@@ -22,8 +22,8 @@ type kind struct {
 // A noun is the fields of one, as the catalog lists them.
 type noun = []catalog.Field
 
-// editable are the resources that have forms.
-var editable = map[string]kind{
+// kinds are the resources that have forms.
+var kinds = map[string]kind{
 	"project": {kind: catalog.KindProject, title: "project",
 		set: func(x *control) { x.later = x.Name == "status" }},
 	"domain":           {kind: catalog.KindDomain, title: "domain"},
@@ -39,16 +39,22 @@ var editable = map[string]kind{
 	"key": {kind: catalog.KindKey, title: "key", live: true},
 }
 
+// Title is what people call a kind, "" if it is unknown.
+func Title(kind string) string { return kinds[kind].title }
+
+// Live reports whether a change of the kind cannot be proposed.
+func Live(kind string) bool { return kinds[kind].live }
+
 // fields lists the fields of something new.
 func (k *kind) fields() noun {
 	if k.kind == catalog.KindKey {
 		return keyFields()
 	}
-	return nameFirst(catalog.NewFields(k.kind))
+	return NameFirst(catalog.NewFields(k.kind))
 }
 
-// nameFirst puts a project's name before its slug, which is made of it.
-func nameFirst(fields noun) noun {
+// NameFirst puts a project's name before its slug, which is made of it.
+func NameFirst(fields noun) noun {
 	if len(fields) > 1 && fields[0].Name == "slug" {
 		fields[0], fields[1] = fields[1], fields[0]
 	}
@@ -68,16 +74,11 @@ func keyFields() noun {
 const firstDomain = "domains"
 
 // beginProject adds it, and has the slug follow from the name.
-func (f *form) beginProject() {
-	f.field("name").Suggests = "slug"
-	f.Fields = append(f.Fields, field{control: control{Type: "names", Field: catalog.Field{
+func (f *Form) beginProject() {
+	f.Field("name").Suggests = "slug"
+	f.Fields = append(f.Fields, Field{control: control{Type: "names", Field: catalog.Field{
 		Name: firstDomain, Value: []string{}, Label: "First domain",
 		Help: "Such as shop.example.com, its primary domain. It can be left empty."}}})
-}
-
-// object names what a form of the kind edits for the client. id is 0 for something new.
-func (k *kind) object(project, id int64) client.Object {
-	return client.Object{Kind: k.kind, Project: project, ID: id}
 }
 
 // A control is how a field of a kind is shown, the same in each of its forms. Its Value is what the API sets where a
@@ -85,20 +86,20 @@ func (k *kind) object(project, id int64) client.Object {
 type control struct {
 	catalog.Field
 	Type     string   // text, textarea, code, number, select, password, labels, slugs, names, permissions
-	Choices  []choice // of a select, or permissions
+	Choices  []Choice // of a select, or permissions
 	proposed string   // what a form for something new begins with; "": its Value
 	later    bool     // something new has no such field
 	fixed    bool     // only something new has a choice
 }
 
-// A choice is an option of a select, or a permission.
-type choice struct{ Value, Text string }
+// A Choice is an option of a select, or a permission.
+type Choice struct{ Value, Text string }
 
 // controls makes the fields of a form.
-func (k *kind) controls() []field {
-	var fields []field
+func (k *kind) controls() []Field {
+	var fields []Field
 	for _, f := range k.fields() {
-		x := field{control: control{Field: f}}
+		x := Field{control: control{Field: f}}
 		if x.choose(); k.set != nil {
 			k.set(&x.control)
 		}
@@ -114,7 +115,7 @@ func (x *control) choose() {
 	case *bool:
 		x.Type, x.Choices = "select", choicesOf("yes", "no")
 	case **bool:
-		x.Type, x.Choices = "select", append([]choice{{"", x.Unset}}, choicesOf("yes", "no")...)
+		x.Type, x.Choices = "select", append([]Choice{{"", x.Unset}}, choicesOf("yes", "no")...)
 	case *int:
 		x.Type = "number"
 	case *catalog.Secret:
@@ -123,7 +124,7 @@ func (x *control) choose() {
 		x.Type = "labels"
 	case []string:
 		if x.Type = "slugs"; x.OneOf != nil {
-			x.Type, x.Choices = "permissions", permissionsOf(x.OneOf)
+			x.Type, x.Choices = "permissions", PermissionsOf(x.OneOf)
 		}
 		return
 	}
@@ -155,25 +156,25 @@ func (x *control) nullable() bool {
 	return false
 }
 
-// permissionsOf makes choices of permissions that say what each is for.
-func permissionsOf(words []string) (choices []choice) {
+// PermissionsOf makes choices of permissions that say what each is for.
+func PermissionsOf(words []string) (choices []Choice) {
 	for _, w := range words {
-		choices = append(choices, choice{w, w + ": " + catalog.PermissionHelp[slices.Index(catalog.Permissions, w)]})
+		choices = append(choices, Choice{w, w + ": " + catalog.PermissionHelp[slices.Index(catalog.Permissions, w)]})
 	}
 	return choices
 }
 
-func choicesOf(words ...string) (choices []choice) {
+func choicesOf(words ...string) (choices []Choice) {
 	for _, w := range words {
-		choices = append(choices, choice{w, w})
+		choices = append(choices, Choice{w, w})
 	}
 	return choices
 }
 
-// textOf returns a field's value as a form shows it. A secret is never shown, and no number of a form may be 0.
-func textOf(f catalog.Field) string {
+// TextOf returns a field's value as a form shows it. A secret is never shown, and no number of a form may be 0.
+func TextOf(f catalog.Field) string {
 	if list, is := f.Value.([]string); is {
-		return text(list)
+		return words.Text(list)
 	}
 	switch v := f.Plain().(type) {
 	case catalog.Secret:
@@ -188,9 +189,9 @@ func textOf(f catalog.Field) string {
 		if v == 0 {
 			return ""
 		}
-		return text(v)
+		return words.Text(v)
 	default:
-		return text(v)
+		return words.Text(v)
 	}
 }
 

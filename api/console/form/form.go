@@ -1,4 +1,15 @@
-package console
+// Package form is the form of one resource of the API: its fields, what a person has changed in them, and the edit that
+// this becomes.
+//
+// What it promises. A field that nobody has changed is not sent, whatever has changed in the files since the form was
+// shown: each field carries a mark of the value that it began with. A secret is never shown. What a field is, how people
+// call it, and what the API sets without it, comes from the catalog; kinds.go adds what one form alone has.
+//
+// What it needs. The state of the resource from package client, and for origins what the API explains.
+//
+// What it does not do. It asks nothing and decides about no right: package console reads requests, calls the API, and
+// renders the fields.
+package form
 
 import (
 	"crypto/sha256"
@@ -12,23 +23,57 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A form edits one resource of the API. Its fields are those of the API, in the same naming.
-type form struct {
+// A Form edits one resource of the API. Its fields are those of the API, in the same naming.
+type Form struct {
 	Kind        string
 	Project, ID int64 // what is edited; ID 0 for something new
 	Title, Note string
-	Fields      []field
+	Fields      []Field
 	ETag        string // of what the form shows; "" for something new
 	Delete      bool   // the form asks whether to delete it
 	Back        string
 	Presets     []catalog.Preset // of a new key
 
+	of   kind
 	verb client.Verb
 	now  noun // what the API has; nil for something new
 }
 
-// A field is a field of a form.
-type field struct {
+// New makes a form of a kind, without values. project is 0 for a new project or a key, id for something new. It returns
+// nil for an unknown kind.
+func New(name string, project, id int64) *Form {
+	k, known := kinds[name]
+	if !known {
+		return nil
+	}
+	f := &Form{Kind: name, Project: project, ID: id, Fields: k.controls(), of: k, verb: client.Create}
+	if k.kind == catalog.KindProject {
+		if f.ID = project; f.ID == 0 {
+			f.beginProject()
+		}
+	}
+	return f
+}
+
+// IsNew reports whether the form makes something new for certain: a project has one of some kinds, which may be there.
+func (f *Form) IsNew() bool { return f.ID == 0 && !f.of.single }
+
+// Single reports whether a project has one of the kind, or none yet.
+func (f *Form) Single() bool { return f.of.single }
+
+// Explained reports whether the API explains where the values of the kind come from.
+func (f *Form) Explained() bool { return !f.of.byCode }
+
+// Exists reports whether the form shows something that the API has.
+func (f *Form) Exists() bool { return f.now != nil }
+
+// Object names what the form edits.
+func (f *Form) Object() client.Object {
+	return client.Object{Kind: f.of.kind, Project: f.Project, ID: f.ID}
+}
+
+// A Field is a field of a Form.
+type Field struct {
 	control
 	Text        string // the value
 	Placeholder string
@@ -46,36 +91,36 @@ type field struct {
 }
 
 // Options lists the choices, with the present value if it is none of them: it is shown and kept.
-func (f field) Options() []choice {
-	if slices.ContainsFunc(f.Choices, func(c choice) bool { return c.Value == f.Text }) {
+func (f Field) Options() []Choice {
+	if slices.ContainsFunc(f.Choices, func(c Choice) bool { return c.Value == f.Text }) {
 		return f.Choices
 	}
-	return append([]choice{{f.Text, f.Text}}, f.Choices...)
+	return append([]Choice{{f.Text, f.Text}}, f.Choices...)
 }
 
 // Has reports whether a permission is in the list.
-func (f field) Has(permission string) bool {
+func (f Field) Has(permission string) bool {
 	return slices.Contains(strings.Split(f.Text, ", "), permission)
 }
 
-// suggestSlug gives a new project the slug that follows from its name. A slug other than the one that was suggested
+// SuggestSlug gives a new project the slug that follows from its name. A slug other than the one that was suggested
 // before is a person's, and stays.
-func (f *form) suggestSlug(before string) {
-	name := f.field("name")
+func (f *Form) SuggestSlug(before string) {
+	name := f.Field("name")
 	if name == nil || name.Suggests == "" {
 		return
 	}
-	slug := f.field(name.Suggests)
+	slug := f.Field(name.Suggests)
 	if slug.Suggested = catalog.SlugOf(name.Text); slug.Text == before {
 		slug.Text = slug.Suggested
 	}
 }
 
 // begin shows a value.
-func (f *field) begin(value string) { f.Text, f.was, f.base = value, value, value }
+func (f *Field) begin(value string) { f.Text, f.was, f.base = value, value, value }
 
 // Wrong lists the fields with something wrong.
-func (f *form) Wrong() (list []field) {
+func (f *Form) Wrong() (list []Field) {
 	for _, x := range f.Fields {
 		if x.Error != "" {
 			list = append(list, x)
@@ -84,9 +129,9 @@ func (f *form) Wrong() (list []field) {
 	return list
 }
 
-// field returns the field of a name.
-func (f *form) field(name string) *field {
-	i := slices.IndexFunc(f.Fields, func(x field) bool { return x.Name == name })
+// Field returns the field of a name.
+func (f *Form) Field(name string) *Field {
+	i := slices.IndexFunc(f.Fields, func(x Field) bool { return x.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -95,7 +140,7 @@ func (f *form) field(name string) *field {
 
 // asSent returns a text as a browser sends it back if nobody has changed it: a line has no line ends, and those of a
 // text area are of one kind. Spaces around a line are no change.
-func (f field) asSent(text string) string {
+func (f Field) asSent(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	text = strings.ReplaceAll(text, "\x00", "\ufffd") // HTML has no NUL
 	switch f.Type {
@@ -109,7 +154,7 @@ func (f field) asSent(text string) string {
 
 // Mark names the value that the form shows. The form carries it, so that what a person has changed is told from what
 // has changed in the files since.
-func (f field) Mark() string {
+func (f Field) Mark() string {
 	sum := sha256.Sum256([]byte(f.asSent(f.was)))
 	return hex.EncodeToString(sum[:8])
 }
@@ -117,8 +162,8 @@ func (f field) Mark() string {
 // markPrefix begins the names of the fields with the marks.
 const markPrefix = "was."
 
-// fill takes the values that a person has sent. A field that was not sent is untouched.
-func (f *form) fill(sent url.Values) {
+// Fill takes the values that a person has sent. A field that was not sent is untouched.
+func (f *Form) Fill(sent url.Values) {
 	for i := range f.Fields {
 		x := &f.Fields[i]
 		values, given := sent[x.Name]
@@ -133,7 +178,7 @@ func (f *form) fill(sent url.Values) {
 		if mark := sent.Get(markPrefix + x.Name); mark != "" {
 			was = mark
 		}
-		if x.touched = (field{control: x.control, was: value}).Mark() != was; !x.touched {
+		if x.touched = (Field{control: x.control, was: value}).Mark() != was; !x.touched {
 			continue
 		}
 		crlf := strings.Count(x.was, "\r\n")
@@ -144,7 +189,7 @@ func (f *form) fill(sent url.Values) {
 }
 
 // sends reports whether the API gets a field: it was touched, or the API would change it otherwise.
-func (f *form) sends(x *field) bool {
+func (f *Form) sends(x *Field) bool {
 	switch {
 	case x.ReadOnly != "":
 		return false
@@ -153,19 +198,19 @@ func (f *form) sends(x *field) bool {
 	case f.now == nil:
 		return x.Text != x.base
 	}
-	leader := f.field(x.Follows)
+	leader := f.Field(x.Follows)
 	return leader != nil && leader.touched && x.own
 }
 
-// touched reports whether the person has changed a field.
-func (f *form) touched() bool {
-	return slices.ContainsFunc(f.Fields, func(x field) bool { return x.touched })
+// Touched reports whether the person has changed a field.
+func (f *Form) Touched() bool {
+	return slices.ContainsFunc(f.Fields, func(x Field) bool { return x.touched })
 }
 
-// body returns what the person has changed, nil for nothing, so that nothing else is touched. ok is false if a field is
+// Body returns what the person has changed, nil for nothing, so that nothing else is touched. ok is false if a field is
 // not what it should be.
-func (f *form) body() (body map[string]any, ok bool) {
-	if !f.touched() {
+func (f *Form) Body() (body map[string]any, ok bool) {
+	if !f.Touched() {
 		return nil, true
 	}
 	body, ok = map[string]any{}, true
@@ -176,14 +221,14 @@ func (f *form) body() (body map[string]any, ok bool) {
 			}
 		}
 	}
-	if editable[f.Kind].byCode {
-		body["code"] = f.field("code").Text
+	if f.of.byCode {
+		body["code"] = f.Field("code").Text
 	}
 	return body, ok
 }
 
-// whole returns all fields that have a value, for a call that uses nothing stored.
-func (f *form) whole() (body map[string]any, ok bool) {
+// Whole returns all fields that have a value, for a call that uses nothing stored.
+func (f *Form) Whole() (body map[string]any, ok bool) {
 	body, ok = map[string]any{}, true
 	for i := range f.Fields {
 		if x := &f.Fields[i]; x.ReadOnly == "" && !x.FileOnly && x.Text != "" {
@@ -196,7 +241,7 @@ func (f *form) whole() (body map[string]any, ok bool) {
 }
 
 // sent returns a field's value for the API, and what is wrong with it. now is what the API has.
-func (f *field) sent(now noun) (value any, bad string) {
+func (f *Field) sent(now noun) (value any, bad string) {
 	switch {
 	case f.nullable() && f.Text == "":
 		return nil, ""
@@ -220,7 +265,7 @@ func (f *field) sent(now noun) (value any, bad string) {
 }
 
 // labels reads the lines of labels. The value of a label whose line is as it was shown stays exactly as it is.
-func (f *field) labels(now *catalog.Field) (labels map[string]string, bad string) {
+func (f *Field) labels(now *catalog.Field) (labels map[string]string, bad string) {
 	had := map[string]string{}
 	if now != nil {
 		for _, l := range *now.Value.(*[]catalog.Label) {
@@ -245,10 +290,10 @@ func (f *field) labels(now *catalog.Field) (labels map[string]string, bad string
 	return labels, ""
 }
 
-// edit returns what a save does, without its fields: only if what the form shows is still there, or still is not.
-func (f *form) edit(etag string) client.Edit {
-	k := editable[f.Kind]
-	e := client.Edit{Object: k.object(f.Project, f.ID), Verb: f.verb, IfMatch: etag}
+// Edit returns what a save does, without its fields: only if what the form shows is still there, or still is not.
+func (f *Form) Edit(etag string) client.Edit {
+	k := f.of
+	e := client.Edit{Object: f.Object(), Verb: f.verb, IfMatch: etag}
 	if k.byCode {
 		e.ID = 0
 	}
