@@ -2,6 +2,8 @@ module fingerpost
 
 go 1.26.8
 
+ignore ./api/client-ts/node_modules
+
 require (
 	filippo.io/age v1.3.2
 	github.com/chromedp/cdproto v0.0.0-20260321001828-e3e3800016bc
