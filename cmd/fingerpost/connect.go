@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -112,4 +113,14 @@ func interruptible(run func(cmd *cobra.Command, args []string) error) func(*cobr
 		cmd.SetContext(ctx)
 		return run(cmd, args)
 	}
+}
+
+// passing reports whether a retry may help: the server is unreachable, or reports that it is not ready.
+func passing(err error) bool {
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		return refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests
+	}
+	var exit *exitError
+	return !errors.As(err, &exit)
 }

@@ -66,21 +66,6 @@ func newKeysCreate(t terminal) *cobra.Command {
 	return cmd
 }
 
-// namesNothing reports whether the list of a flag is empty or contains an empty name, as an unset variable makes it. A
-// flag that was left out is nil.
-func namesNothing(list []string) bool {
-	return list != nil && len(list) == 0 || slices.Contains(list, "")
-}
-
-// parseLifetime parses a length of time that is not zero, see catalog.ParseSpan.
-func parseLifetime(s string) (time.Duration, error) {
-	d, err := catalog.ParseSpan(s)
-	if err == nil && d == 0 {
-		err = fmt.Errorf("%q must be a length of time such as 90d, 2w, 12h or 30m", s)
-	}
-	return d, err
-}
-
 // A placedKey is a key with the file that declares it.
 type placedKey struct {
 	catalog.Key

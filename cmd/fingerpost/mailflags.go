@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"net/netip"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -68,23 +66,4 @@ func (f *serveFlags) parseMailSink() (bad []string) {
 			"give --mail-sink=public if it is meant for them, too, or listen on 127.0.0.1", reached))
 	}
 	return bad
-}
-
-// parseNetworks parses the networks of a flag, and reports the problem of each.
-func parseNetworks(flag string, texts []string) (networks []netip.Prefix, bad []string) {
-	for _, text := range texts {
-		network, err := netip.ParsePrefix(strings.TrimSpace(text))
-		if err == nil && network == network.Masked() {
-			networks = append(networks, network)
-			continue
-		}
-		problem := "is no network in CIDR form such as 10.0.0.0/8 or fd00::/8"
-		if err == nil {
-			problem = fmt.Sprintf("has bits beyond its length: did you mean %s?", network.Masked())
-		} else if a, err := netip.ParseAddr(strings.TrimSpace(text)); err == nil && a.Zone() == "" {
-			problem = fmt.Sprintf("is an address: did you mean %s/%d?", a, a.BitLen())
-		}
-		bad = append(bad, fmt.Sprintf("%s: %q %s", flag, text, problem))
-	}
-	return networks, bad
 }

@@ -3,9 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -109,32 +106,5 @@ func newHelp() *cobra.Command {
 			}
 			return found.Help()
 		},
-	}
-}
-
-// envPrefix is the prefix of every environment variable that sets a flag.
-const envPrefix = "FINGERPOST_"
-
-// envName returns the environment variable of a flag.
-func envName(flag string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-}
-
-// warnOfVariables names the FINGERPOST_ variables that set no flag of any command: a misspelt one has no effect.
-func warnOfVariables(w io.Writer, root *cobra.Command) {
-	var known []string
-	var collect func(cmd *cobra.Command)
-	collect = func(cmd *cobra.Command) {
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })
-		for _, c := range cmd.Commands() {
-			collect(c)
-		}
-	}
-	collect(root)
-	for _, entry := range os.Environ() {
-		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, envPrefix) && !slices.Contains(known, name) {
-			fmt.Fprintf(w, "warning: %s is no variable of fingerpost%s\n", name, suggestion("%s", hclfile.Nearest(name, known)))
-		}
 	}
 }

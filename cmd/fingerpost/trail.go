@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -102,14 +101,4 @@ func (f *trailFlags) find(ctx context.Context, server *client.Client, add func(i
 // printing says what is printed.
 func (f *trailFlags) printing() tail.Options {
 	return tail.Options{Limit: f.limit, Follow: f.follow, JSON: f.json, Every: f.every}
-}
-
-// passing reports whether a retry may help: the server is unreachable, or reports that it is not ready.
-func passing(err error) bool {
-	var refused *client.Error
-	if errors.As(err, &refused) {
-		return refused.Status >= http.StatusInternalServerError || refused.Status == http.StatusTooManyRequests
-	}
-	var exit *exitError
-	return !errors.As(err, &exit)
 }

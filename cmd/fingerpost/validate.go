@@ -279,10 +279,3 @@ func colour(w io.Writer) bool {
 	_, no := os.LookupEnv("NO_COLOR")
 	return !no && isTerminal(w)
 }
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
