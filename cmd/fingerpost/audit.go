@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
@@ -11,29 +13,29 @@ import (
 
 // auditFlags are the flags of audit.
 type auditFlags struct {
-	connectFlags
+	cli.ConnectFlags
 	trailFlags
 	actor, action string
 	data          string
 }
 
-func newAudit(t terminal) *cobra.Command {
+func newAudit(t cli.Terminal) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Show who changed what",
 		Long: "Prints the newest entries of the audit trail, the latest one last. With --follow it goes on until Ctrl-C.\n\n" +
 			"With --json one array, or with --follow one object a line. --data reads the store of a server that does not run.",
-		Args: wantsCommand,
-		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
-			if !given(cmd, "data") {
+		Args: cli.WantsCommand,
+		RunE: cli.Interruptible(func(cmd *cobra.Command, _ []string) error {
+			if !cli.Given(cmd, "data") {
 				f.data = "" // the variable is that of serve, whose store is open while it runs
 			}
 			return audit(cmd.Context(), t, f)
 		}),
 	}
-	f.connectFlags.add(cmd, "read")
-	f.trailFlags.add(cmd, &f.connectFlags, "changes", "everything")
+	f.ConnectFlags.Add(cmd, "read")
+	f.trailFlags.add(cmd, &f.ConnectFlags, "changes", "everything")
 	cmd.Flags().StringVar(&f.actor, "actor", "",
 		"actor of the changes that are listed (the name or the address will do), or the name of the key")
 	cmd.Flags().StringVar(&f.action, "action", "", "action of the changes that are listed, such as domain.update")
@@ -42,14 +44,14 @@ func newAudit(t terminal) *cobra.Command {
 	return cmd
 }
 
-func audit(ctx context.Context, t terminal, f auditFlags) error {
+func audit(ctx context.Context, t cli.Terminal, f auditFlags) error {
 	if err := f.check(nil); err != nil {
 		return err
 	}
 	if f.data != "" {
 		return storedAudit(ctx, t, f)
 	}
-	o, err := f.options()
+	o, err := f.Options()
 	if err != nil {
 		return err
 	}
@@ -63,6 +65,6 @@ func audit(ctx context.Context, t terminal, f auditFlags) error {
 			return err
 		}
 	}
-	log := tail.Log[client.AuditEntry]{Newest: found.Newest, News: found.News, Line: tail.AuditLine, Passes: passing}
-	return log.Show(ctx, t.out, t.err, f.printing())
+	log := tail.Log[client.AuditEntry]{Newest: found.Newest, News: found.News, Line: tail.AuditLine, Passes: cli.Passing}
+	return log.Show(ctx, t.Out, t.Err, f.printing())
 }

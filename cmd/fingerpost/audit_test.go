@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
@@ -54,7 +56,7 @@ func TestAuditFollow(t *testing.T) {
 	out := &stopAfter{line: "#8", stop: stop}
 	var errs bytes.Buffer
 	args := []string{"audit", "--url", f.URL, "--key", "k", "--follow", "--every", "10ms", "--limit", "1"}
-	if code := runContext(ctx, args, terminal{nil, out, &errs}); code != exitOK {
+	if code := runContext(ctx, args, cli.Terminal{Out: out, Err: &errs}); code != cli.ExitOK {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
 	for id := 1; id <= 8; id++ {
@@ -127,7 +129,7 @@ func TestAuditHeadsAreLogged(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c := invoke(t, "audit", "verify", "--data", dir, "--head", hash); c.code != exitOK || !strings.Contains(c.out, "entries: 106, chains: 103") {
+	if c := invoke(t, "audit", "verify", "--data", dir, "--head", hash); c.code != cli.ExitOK || !strings.Contains(c.out, "entries: 106, chains: 103") {
 		t.Errorf("%+v", c)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/tail"
 	"fingerpost/resolver"
@@ -16,9 +18,9 @@ import (
 )
 
 // storedAudit shows the audit trail of a server that does not run.
-func storedAudit(ctx context.Context, t terminal, f auditFlags) error {
+func storedAudit(ctx context.Context, t cli.Terminal, f auditFlags) error {
 	if f.follow {
-		return usage("--data shows the trail of a server that does not run: leave out --follow")
+		return cli.Usage("--data shows the trail of a server that does not run: leave out --follow")
 	}
 	projects, err := storedProjects(f)
 	if err != nil {
@@ -36,7 +38,7 @@ func storedAudit(ctx context.Context, t terminal, f auditFlags) error {
 		}
 		return client.SortAudit(entries), nil
 	}
-	return log.Show(ctx, t.out, t.err, f.printing())
+	return log.Show(ctx, t.Out, t.Err, f.printing())
 }
 
 // storedEntries reads the newest entries of a project, as the API has them.
@@ -91,7 +93,7 @@ func storedProjects(f auditFlags) (ids []int64, err error) {
 		return nil, fmt.Errorf("look up the slugs: %w; give the ids of projects instead", noStore)
 	}
 	if unknown != nil {
-		return nil, no("no such project: %s", strings.Join(unknown, ", "))
+		return nil, cli.No("no such project: %s", strings.Join(unknown, ", "))
 	}
 	return ids, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/tail"
 )
@@ -117,7 +119,7 @@ func (w *auditReplay) replay(e *client.AuditEntry) error {
 // chainsHold checks the hashes of the trail in a data folder, once the server does not run.
 func (s *siege) chainsHold(data string) {
 	s.t.Helper()
-	if printed, code := s.run("audit", "verify", "--data", data); code != exitOK || !strings.Contains(printed, "all links hold") {
+	if printed, code := s.run("audit", "verify", "--data", data); code != cli.ExitOK || !strings.Contains(printed, "all links hold") {
 		s.t.Errorf("audit verify exits with %d: %s", code, printed)
 	}
 	s.t.Logf("%d entries in the audit trail", s.trail.replayed)

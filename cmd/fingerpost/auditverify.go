@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/resolver"
@@ -18,7 +20,7 @@ type verifyFlags struct {
 	json       bool
 }
 
-func newAuditVerify(t terminal) *cobra.Command {
+func newAuditVerify(t cli.Terminal) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify",
@@ -69,10 +71,10 @@ type broken struct {
 	Reason  string `json:"reason"`
 }
 
-func auditVerify(t terminal, f verifyFlags) error {
+func auditVerify(t cli.Terminal, f verifyFlags) error {
 	var head [32]byte
 	if b, err := hex.DecodeString(f.head); err != nil || f.head != "" && len(b) != len(head) {
-		return usage("--head must be 64 hexadecimal digits, as the log has them")
+		return cli.Usage("--head must be 64 hexadecimal digits, as the log has them")
 	} else {
 		copy(head[:], b)
 	}
@@ -94,13 +96,13 @@ func auditVerify(t terminal, f verifyFlags) error {
 		v.Broken = &broken{b.Project, b.Entry, b.Reason}
 	}
 	if f.json {
-		err = printJSON(t.out, v)
+		err = cli.PrintJSON(t.Out, v)
 	} else if v.Valid {
-		_, err = fmt.Fprintf(t.out, "all links hold (entries: %d, chains: %d)\n", v.Entries, v.Chains)
+		_, err = fmt.Fprintf(t.Out, "all links hold (entries: %d, chains: %d)\n", v.Entries, v.Chains)
 	}
 	for i := range v.Gaps {
 		if !f.json {
-			fmt.Fprintln(t.out, describeGap(&v.Gaps[i]))
+			fmt.Fprintln(t.Out, describeGap(&v.Gaps[i]))
 		}
 	}
 	return errors.Join(err, v.failure())
@@ -109,11 +111,11 @@ func auditVerify(t terminal, f verifyFlags) error {
 func (v *verdict) failure() error {
 	switch {
 	case v.Broken != nil && v.Broken.Entry == 0:
-		return no("the trail of project %d is broken: %s", v.Broken.Project, v.Broken.Reason)
+		return cli.No("the trail of project %d is broken: %s", v.Broken.Project, v.Broken.Reason)
 	case v.Broken != nil:
-		return no("the trail of project %d is broken at entry %d: %s", v.Broken.Project, v.Broken.Entry, v.Broken.Reason)
+		return cli.No("the trail of project %d is broken at entry %d: %s", v.Broken.Project, v.Broken.Entry, v.Broken.Reason)
 	case !v.Valid:
-		return no("no entry has the head's hash: the end of its chain was cut off, or its retention has ended")
+		return cli.No("no entry has the head's hash: the end of its chain was cut off, or its retention has ended")
 	}
 	return nil
 }

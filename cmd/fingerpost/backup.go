@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
@@ -28,7 +30,7 @@ type backupFlags struct {
 
 const defaultOpsURL = "http://127.0.0.1:9090"
 
-func newBackup(t terminal) *cobra.Command {
+func newBackup(t cli.Terminal) *cobra.Command {
 	var f backupFlags
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
@@ -41,8 +43,8 @@ func newBackup(t terminal) *cobra.Command {
 			"A backup is as confidential as the config folder and the mail log: the files' text is in it, with sealed values " +
 			"and\n" +
 			"key hashes, and so is a secret that stands in a file in clear text. The config folder itself is not in it.",
-		Args: wantsNamed("FILE"),
-		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
+		Args: cli.WantsNamed("FILE"),
+		RunE: cli.Interruptible(func(cmd *cobra.Command, args []string) error {
 			f.remote = cmd.Flags().Changed("ops-url") && !cmd.Flags().Changed("data")
 			return backup(cmd.Context(), t, args[0], f)
 		}),
@@ -55,14 +57,14 @@ func newBackup(t terminal) *cobra.Command {
 	return cmd
 }
 
-func backup(ctx context.Context, t terminal, file string, f backupFlags) error {
+func backup(ctx context.Context, t cli.Terminal, file string, f backupFlags) error {
 	if file == "-" {
 		if f.json {
-			return usage("--json and - both mean stdout")
+			return cli.Usage("--json and - both mean stdout")
 		}
-		m, err := backupTo(ctx, t.out, f)
+		m, err := backupTo(ctx, t.Out, f)
 		if err == nil {
-			fmt.Fprintln(t.err, summary(m))
+			fmt.Fprintln(t.Err, summary(m))
 		}
 		return err
 	}
@@ -89,9 +91,9 @@ func backup(ctx context.Context, t terminal, file string, f backupFlags) error {
 		return err
 	}
 	if f.json {
-		return printJSON(t.out, m)
+		return cli.PrintJSON(t.Out, m)
 	}
-	fmt.Fprintf(t.out, "%s: %s\n", file, summary(m))
+	fmt.Fprintf(t.Out, "%s: %s\n", file, summary(m))
 	return nil
 }
 
@@ -104,9 +106,9 @@ func free(file string, force bool) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return no("%s is there and is no regular file", file)
+		return cli.No("%s is there and is no regular file", file)
 	case !force:
-		return no("%s is there already: another name, or --force to replace it", file)
+		return cli.No("%s is there already: another name, or --force to replace it", file)
 	}
 	return nil
 }
@@ -165,7 +167,7 @@ func writeBackup(ctx context.Context, w io.Writer, f backupFlags) error {
 // fetchBackup asks a running server. pid is the process that must answer, 0 for any.
 func fetchBackup(ctx context.Context, w io.Writer, ops string, pid int) error {
 	if _, err := url.Parse(strings.TrimSuffix(ops, "/") + "/backup"); err != nil {
-		return usage("--ops-url: %v", err)
+		return cli.Usage("--ops-url: %v", err)
 	}
 	return client.Backup(ctx, w, ops, pid)
 }
@@ -173,5 +175,5 @@ func fetchBackup(ctx context.Context, w io.Writer, ops string, pid int) error {
 // summary describes a backup in one line.
 func summary(m *datadir.Manifest) string {
 	return fmt.Sprintf("generation %d of %s, %s, %s, %d kB in %s", m.Generation, m.CreatedAt.Format(time.RFC3339),
-		count(m.Projects, "project"), count(m.Domains, "domain"), (m.Bytes()+999)/1000, count(len(m.Files), "file"))
+		cli.Count(m.Projects, "project"), cli.Count(m.Domains, "domain"), (m.Bytes()+999)/1000, cli.Count(len(m.Files), "file"))
 }

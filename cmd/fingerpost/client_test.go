@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/testrig"
 )
 
@@ -34,7 +36,7 @@ func TestRetries(t *testing.T) {
 		refuse(w, status, "UNAVAILABLE", "later")
 		return true
 	}
-	if c := f.with(t, dir, "export"); c.code != exitOK || len(f.projects) != 1 {
+	if c := f.with(t, dir, "export"); c.code != cli.ExitOK || len(f.projects) != 1 {
 		t.Errorf("%+v", c)
 	}
 
@@ -50,7 +52,7 @@ func TestRetries(t *testing.T) {
 	c := f.with(t, dir, "export")
 	f.mu.Lock() // a handler that was broken off may not have returned
 	defer f.mu.Unlock()
-	if c.code != exitFailed || !strings.Contains(c.err, "POST /api/platform/projects: EOF") || broken != 2 || len(f.projects) != 1 {
+	if c.code != cli.ExitFailed || !strings.Contains(c.err, "POST /api/platform/projects: EOF") || broken != 2 || len(f.projects) != 1 {
 		t.Errorf("%d broken: %+v", broken, c)
 	}
 }
@@ -70,7 +72,7 @@ func TestListThatChanges(t *testing.T) {
 		return false
 	}
 	dir := t.TempDir()
-	if c := f.with(t, dir, "import"); c.code != exitOK || !strings.Contains(c.err, "149 files written") {
+	if c := f.with(t, dir, "import"); c.code != cli.ExitOK || !strings.Contains(c.err, "149 files written") {
 		t.Errorf("%+v", c)
 	}
 	f.mangle = func(_ http.ResponseWriter, r *http.Request) bool {
@@ -79,7 +81,7 @@ func TestListThatChanges(t *testing.T) {
 		}
 		return false
 	}
-	if c := f.with(t, dir, "plan"); c.code != exitFailed || !strings.Contains(c.err, "the list changed while it was read") {
+	if c := f.with(t, dir, "plan"); c.code != cli.ExitFailed || !strings.Contains(c.err, "the list changed while it was read") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -96,7 +98,7 @@ func TestKeyStays(t *testing.T) {
 		return true
 	}
 	c := f.with(t, t.TempDir(), "plan")
-	if c.code != exitFailed || !strings.Contains(c.err, "is "+elsewhere.URL+" the address?") {
+	if c.code != cli.ExitFailed || !strings.Contains(c.err, "is "+elsewhere.URL+" the address?") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -120,7 +122,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 			fmt.Fprint(w, body)
 			return true
 		}
-		if c := f.with(t, t.TempDir(), "plan"); c.code != exitFailed || !strings.Contains(c.err, want) {
+		if c := f.with(t, t.TempDir(), "plan"); c.code != cli.ExitFailed || !strings.Contains(c.err, want) {
 			t.Errorf("%s: %+v", body, c)
 		}
 	}
@@ -129,7 +131,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		return // the pauses before the next tries take 3 s
 	}
 	t.Setenv("FINGERPOST_TIMEOUT", "2s")
-	if c := f.with(t, t.TempDir(), "import"); c.code != exitFailed || !strings.Contains(c.err, "connection refused") {
+	if c := f.with(t, t.TempDir(), "import"); c.code != cli.ExitFailed || !strings.Contains(c.err, "connection refused") {
 		t.Errorf("nobody there: %+v", c)
 	}
 }
@@ -146,11 +148,11 @@ func TestCACert(t *testing.T) {
 	if err := os.WriteFile(ca, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if c := f.with(t, t.TempDir(), "plan", "--ca-cert", ca); c.code != exitOK {
+	if c := f.with(t, t.TempDir(), "plan", "--ca-cert", ca); c.code != cli.ExitOK {
 		t.Errorf("%+v", c)
 	}
 	t.Setenv("FINGERPOST_CA_CERT", filepath.Join(t.TempDir(), "none.pem"))
-	if c := f.with(t, t.TempDir(), "plan"); c.code != exitFailed || !strings.Contains(c.err, "none.pem") {
+	if c := f.with(t, t.TempDir(), "plan"); c.code != cli.ExitFailed || !strings.Contains(c.err, "none.pem") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -168,13 +170,13 @@ func TestMailHasItsOwnAddress(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Setenv("FINGERPOST_MAIL_KEY", "sentinel-wrong")
-	if c := f.with(t, dir, "import", "--mail-url", mail.URL+"/api/mail/"); c.code != exitFailed || !strings.Contains(c.err, "401") {
+	if c := f.with(t, dir, "import", "--mail-url", mail.URL+"/api/mail/"); c.code != cli.ExitFailed || !strings.Contains(c.err, "401") {
 		t.Errorf("%+v", c)
 	}
-	if c := f.with(t, dir, "import", "--mail-url", mail.URL, "--mail-key", foreignKey); c.code != exitOK || !strings.Contains(read(t, dir, "acme.hcl"), "own.example") {
+	if c := f.with(t, dir, "import", "--mail-url", mail.URL, "--mail-key", foreignKey); c.code != cli.ExitOK || !strings.Contains(read(t, dir, "acme.hcl"), "own.example") {
 		t.Errorf("%+v", c)
 	}
-	if c := f.with(t, t.TempDir(), "import", "--no-mail"); c.code != exitOK || !strings.Contains(c.err, "not kept: SMTP config and templates of 2 projects") {
+	if c := f.with(t, t.TempDir(), "import", "--no-mail"); c.code != cli.ExitOK || !strings.Contains(c.err, "not kept: SMTP config and templates of 2 projects") {
 		t.Errorf("%+v", c)
 	}
 }

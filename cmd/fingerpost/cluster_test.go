@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/nats-io/nkeys"
 
 	"fingerpost/cmd/testrig"
@@ -208,7 +210,7 @@ func TestClusterStory(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "fra1") || !strings.Contains(out, "ams1") {
 		t.Errorf("edges ended with %d:\n%s", code, out)
 	}
-	if out, code = c.run("edges", "--key", c.keys["all"], "--url", c.url, "--wait", "99999", "--timeout", "300ms"); code != exitNot {
+	if out, code = c.run("edges", "--key", c.keys["all"], "--url", c.url, "--wait", "99999", "--timeout", "300ms"); code != cli.ExitNot {
 		t.Errorf("edges --wait for what does not come ended with %d:\n%s", code, out)
 	}
 
@@ -260,7 +262,7 @@ func TestSecondAuthorityIsRefused(t *testing.T) {
 	c := newCluster(t)
 	second := idleRig(t, t.TempDir(), nil)
 	out, code := second.run("serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--cluster-listen", c.addr)
-	if code != exitFailed || !strings.Contains(out, "address is in use") {
+	if code != cli.ExitFailed || !strings.Contains(out, "address is in use") {
 		t.Errorf("a second authority on the same address ended with %d:\n%s", code, out)
 	}
 }
@@ -349,7 +351,7 @@ func TestClusterFlags(t *testing.T) {
 		{"--follow nats://a:1 --edge-name a --stale-after 10s --max-stale 1s --edge-key " + seed, []string{"must not be less than --stale-after"}},
 	} {
 		out, code := r.run(append([]string{"serve"}, strings.Fields(c.args)...)...)
-		if code != exitUsage {
+		if code != cli.ExitUsage {
 			t.Errorf("%s ended with %d:\n%s", c.args, code, out)
 		}
 		for _, want := range c.want {
@@ -416,13 +418,13 @@ func TestEdgesWithoutTheAuthority(t *testing.T) {
 		}
 	}
 	list := func() (string, int) { return fra.run("edges", "--key", c.keys["all"], "--url", fra.url) }
-	if out, code := list(); code != exitOK || !strings.Contains(out, "fra1") || strings.Contains(out, "no users") {
+	if out, code := list(); code != cli.ExitOK || !strings.Contains(out, "fra1") || strings.Contains(out, "no users") {
 		t.Errorf("it ended with %d:\n%s", code, out)
 	}
 	position := fra.clusterStatus().Position
 	c.halt()
 	out, code := list()
-	if code == exitOK || !strings.Contains(out, "the authority of the cluster cannot be reached") ||
+	if code == cli.ExitOK || !strings.Contains(out, "the authority of the cluster cannot be reached") ||
 		!strings.Contains(out, "edge fra1 itself has position "+position+", and the last word of the authority ") {
 		t.Errorf("it ended with %d:\n%s", code, out)
 	}
@@ -441,7 +443,7 @@ func TestEdgesWaitForCommit(t *testing.T) {
 	if out, code := wait(unknown, "1m"); code == 0 || !strings.Contains(out, "keeps no git history") {
 		t.Errorf("without git it ended with %d:\n%s", code, out)
 	}
-	if out, code := wait("0123456789abcdef", "1m"); code != exitUsage {
+	if out, code := wait("0123456789abcdef", "1m"); code != cli.ExitUsage {
 		t.Errorf("with an abbreviated commit it ended with %d:\n%s", code, out)
 	}
 	c.halt()
@@ -460,7 +462,7 @@ func TestEdgesWaitForCommit(t *testing.T) {
 	if back := fra.get("/api/platform/projects/by-slug/written"); back.status != http.StatusOK {
 		t.Errorf("the edge answers %d %s", back.status, back.body)
 	}
-	if out, code := wait(unknown, "50ms"); code != exitNot || !strings.Contains(out, "is not live") {
+	if out, code := wait(unknown, "50ms"); code != cli.ExitNot || !strings.Contains(out, "is not live") {
 		t.Errorf("for an unknown commit it ended with %d:\n%s", code, out)
 	}
 	text := "project \"pushed\" {\n  name = \"Pushed\"\n  domain \"pushed.example\" {}\n}\n"
@@ -478,7 +480,7 @@ func TestEdgesWaitForCommit(t *testing.T) {
 	must(t, os.Remove(filepath.Join(g.pats, "projects.d", "pushed.hcl")))
 	removed := g.push("note.txt", "removes most projects")
 	g.untilGit("it is pulled", func(st gitrepo.Status) bool { return st.Pulls == 2 })
-	if out, code := wait(removed, "50ms"); code != exitNot || !strings.Contains(out, "is not live") {
+	if out, code := wait(removed, "50ms"); code != cli.ExitNot || !strings.Contains(out, "is not live") {
 		t.Errorf("for a commit that the brake holds back it ended with %d:\n%s", code, out)
 	}
 	if out, code := c.run("reload", "--confirm", "--ops-url", c.ops); code != 0 {

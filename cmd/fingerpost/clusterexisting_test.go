@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"fingerpost/cmd/testrig"
@@ -59,7 +61,7 @@ func TestTakeOver(t *testing.T) {
 	}
 	second.keys = c.keys
 	out, code := second.run("serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--cluster", url)
-	if code != exitFailed || !strings.Contains(out, c.dir) || !strings.Contains(out, "--take-over") {
+	if code != cli.ExitFailed || !strings.Contains(out, c.dir) || !strings.Contains(out, "--take-over") {
 		t.Fatalf("a second authority ended with %d:\n%s", code, out)
 	}
 	second.flags = []string{"--cluster", url, "--take-over"}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc/cluster/natsd"
@@ -16,7 +18,7 @@ import (
 const clusterServer = "cluster-server"
 
 // newClusterServer is started by serve alone, and ends with it: its stdin ends.
-func newClusterServer(t terminal) *cobra.Command {
+func newClusterServer(t cli.Terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:    clusterServer,
 		Short:  "The NATS server of serve --cluster-listen, which starts it",
@@ -25,7 +27,7 @@ func newClusterServer(t terminal) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			// A terminal or a service manager sends signals to all processes. serve drains first, and needs it until then.
 			signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-			return natsd.Run(t.in, t.out, t.err)
+			return natsd.Run(t.In, t.Out, t.Err)
 		},
 	}
 }
@@ -42,7 +44,7 @@ func serverCommand() (func() *exec.Cmd, error) {
 	return func() *exec.Cmd {
 		cmd := exec.Command(program, clusterServer)
 		for _, v := range os.Environ() {
-			if !strings.HasPrefix(v, envPrefix) {
+			if !strings.HasPrefix(v, cli.EnvPrefix) {
 				cmd.Env = append(cmd.Env, v)
 			}
 		}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/configsrc/atomicfile"
 )
 
@@ -22,7 +24,7 @@ func mainThatDies() {
 		d.at = int64(n)
 	}
 	ctx := context.WithValue(context.Background(), diskKey{}, atomicfile.Disk(d))
-	os.Exit(runContext(ctx, os.Args[1:], terminal{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(runContext(ctx, os.Args[1:], cli.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
 // A deathDisk is the disk, with a kill before one of its steps.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/pflag"
 
 	"fingerpost/cmd/testrig"
@@ -26,7 +28,7 @@ var inUnit = map[string]string{"config": "/etc/fingerpost/projects.d", "data": "
 // FINGERPOST_WRITE set it is written.
 func TestEnvFile(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "/var/lib/fingerpost/.config") // the service's home
-	serve, _, err := newRoot(terminal{in: strings.NewReader(""), out: os.Stdout, err: os.Stderr}).Find([]string{"serve"})
+	serve, _, err := newRoot(cli.Terminal{In: strings.NewReader(""), Out: os.Stdout, Err: os.Stderr}).Find([]string{"serve"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,7 @@ func TestEnvFile(t *testing.T) {
 		if v, ok := inUnit[f.Name]; ok {
 			value = v
 		}
-		fmt.Fprintf(&want, "\n# %s.\n#%s=%s\n", strings.ToUpper(f.Usage[:1])+f.Usage[1:], envName(f.Name), value)
+		fmt.Fprintf(&want, "\n# %s.\n#%s=%s\n", strings.ToUpper(f.Usage[:1])+f.Usage[1:], cli.EnvName(f.Name), value)
 	}
 	for _, g := range []string{groupFiles, groupListen, groupConsole, groupMail, groupDomains, groupGit, groupCluster, groupLimits, groupLogs} {
 		group = g

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/pflag"
 
 	"fingerpost/cmd/fingerpost/node"
@@ -28,7 +30,7 @@ const portDNS = 53
 // parse parses the flags, and reports all their problems.
 func (f *dnsFlags) parse() (o node.DNS, err error) {
 	var bad []string
-	o.Allow, bad = parseNetworks("--dns-allow", f.allow)
+	o.Allow, bad = cli.ParseNetworks("--dns-allow", f.allow)
 	if f.resolver != "" {
 		bare := strings.TrimSuffix(strings.TrimPrefix(f.resolver, "["), "]")
 		if addr, err := netip.ParseAddr(bare); err == nil {
@@ -37,5 +39,5 @@ func (f *dnsFlags) parse() (o node.DNS, err error) {
 			bad = append(bad, fmt.Sprintf("--dns-resolver %q must be an address, such as 127.0.0.1 or [::1]:5353", f.resolver))
 		}
 	}
-	return o, usageAll(bad)
+	return o, cli.UsageAll(bad)
 }

@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
 
-func newDocs(t terminal) *cobra.Command {
-	return group("docs", "Write the manual of the commands", "", &cobra.Command{
+func newDocs(t cli.Terminal) *cobra.Command {
+	return cli.Group("docs", "Write the manual of the commands", "", &cobra.Command{
 		Use:   "man [DIR]",
 		Short: "Write a man page for every command into a folder",
 		Long: "Writes fingerpost.1, fingerpost-serve.1 and so on into DIR, or into the folder man, which is made where " +
@@ -27,7 +29,7 @@ func newDocs(t terminal) *cobra.Command {
 	})
 }
 
-func writeManPages(t terminal, root *cobra.Command, dir string) error {
+func writeManPages(t cli.Terminal, root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -45,6 +47,6 @@ func writeManPages(t terminal, root *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "%s in %s\n", count(len(pages), "man page"), dir)
+	fmt.Fprintf(t.Err, "%s in %s\n", cli.Count(len(pages), "man page"), dir)
 	return nil
 }

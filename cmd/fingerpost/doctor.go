@@ -8,13 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"fingerpost/cmd/fingerpost/doctor"
 )
 
-func newDoctor(t terminal) *cobra.Command {
+func newDoctor(t cli.Terminal) *cobra.Command {
 	var f serveFlags
 	asJSON, withSMTP := false, false
 	cmd := &cobra.Command{
@@ -26,9 +28,9 @@ func newDoctor(t terminal) *cobra.Command {
 			"running server at its ops listener. Run it as the service's user. Exit code 1 when there are failures; warnings\n" +
 			"alone are 0.",
 		Args: cobra.NoArgs,
-		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
-			f.Files.Config = configDir(cmd)
-			if err := usageAll(f.CheckCluster(differs(cmd))); err != nil {
+		RunE: cli.Interruptible(func(cmd *cobra.Command, _ []string) error {
+			f.Files.Config = cli.ConfigDir(cmd)
+			if err := cli.UsageAll(f.CheckCluster(differs(cmd))); err != nil {
 				return err
 			}
 			return examine(cmd.Context(), t, &f, withSMTP, asJSON)
@@ -44,11 +46,11 @@ func newDoctor(t terminal) *cobra.Command {
 	return cmd
 }
 
-func examine(ctx context.Context, t terminal, f *serveFlags, withSMTP, asJSON bool) error {
+func examine(ctx context.Context, t cli.Terminal, f *serveFlags, withSMTP, asJSON bool) error {
 	if err := f.parse(t); err != nil {
 		return err
 	}
-	if err := usageAll(f.CheckListen()); err != nil {
+	if err := cli.UsageAll(f.CheckListen()); err != nil {
 		return err
 	}
 	f.readSealKey()
@@ -63,16 +65,16 @@ func examine(ctx context.Context, t terminal, f *serveFlags, withSMTP, asJSON bo
 	}
 	var err error
 	if asJSON {
-		err = printJSON(t.out, results)
+		err = cli.PrintJSON(t.Out, results)
 	} else {
-		_, err = io.WriteString(t.out, doctorText(results))
+		_, err = io.WriteString(t.Out, doctorText(results))
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "%s, %s\n", count(n[doctor.Failure], "failure"), count(n[doctor.Warning], "warning"))
+	fmt.Fprintf(t.Err, "%s, %s\n", cli.Count(n[doctor.Failure], "failure"), cli.Count(n[doctor.Warning], "warning"))
 	if n[doctor.Failure] > 0 {
-		return errNot
+		return cli.ErrNot
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/fingerpost/doctor"
 	"fingerpost/cmd/testrig"
 )
@@ -35,7 +37,7 @@ func doctorSays(t *testing.T, cmd *exec.Cmd) (rs []doctor.Result, code int) {
 			t.Errorf("an incomplete line: %+v", r)
 		}
 	}
-	if code = cmd.ProcessState.ExitCode(); bad != (code == exitNot) || err == nil && code != 0 {
+	if code = cmd.ProcessState.ExitCode(); bad != (code == cli.ExitNot) || err == nil && code != 0 {
 		t.Errorf("exit code %d, %v, with %+v", code, err, rs)
 	}
 	return rs, code

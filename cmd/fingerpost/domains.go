@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
@@ -16,22 +18,22 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-func newDomains(t terminal) *cobra.Command {
+func newDomains(t cli.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "domains",
 		Short: "Customers' domains: the records to set, what name servers say, and which need a person",
-		Args:  wantsCommand,
+		Args:  cli.WantsCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetOut(t.err)
+			cmd.SetOut(t.Err)
 			_ = cmd.Help()
-			return usage("")
+			return cli.Usage("")
 		},
 	}
 	cmd.AddCommand(newDomainsRecords(t), newDomainsCheck(t), newDomainsList(t))
 	return cmd
 }
 
-func newDomainsRecords(t terminal) *cobra.Command {
+func newDomainsRecords(t cli.Terminal) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "records NAME",
@@ -39,19 +41,19 @@ func newDomainsRecords(t terminal) *cobra.Command {
 		Long: "Prints the records that prove that a domain of the files is the customer's, of which one is enough, and those that\n" +
 			"make it point here. Nobody is asked: the records follow from the files. Wildcards are named as in the files,\n" +
 			"*.NAME.",
-		Args:              wantsNamed("NAME"),
-		ValidArgsFunction: completeArgs(everyDomain),
+		Args:              cli.WantsNamed("NAME"),
+		ValidArgsFunction: cli.CompleteArgs(everyDomain),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := declaredDomain(configDir(cmd), args[0])
+			d, err := declaredDomain(cli.ConfigDir(cmd), args[0])
 			if err != nil {
 				return err
 			}
 			records := dcv.Records(d.subject, d.policy, dcv.Facts{})
 			if asJSON {
-				return printJSON(t.out, records)
+				return cli.PrintJSON(t.Out, records)
 			}
 			v := dcv.View{Records: records}
-			return writeRecords(t.out, &v, !dcv.NeedsProof(d.subject, d.policy))
+			return writeRecords(t.Out, &v, !dcv.NeedsProof(d.subject, d.policy))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
@@ -97,12 +99,12 @@ func declaredDomain(dir, text string) (found declared, err error) {
 			}
 		}
 	}
-	return found, no("no file in %s declares the domain %s", dir, name)
+	return found, cli.No("no file in %s declares the domain %s", dir, name)
 }
 
 func parseDomain(text string) (name string, err error) {
 	if name, err = catalog.ParseDomain(text); err != nil {
-		return "", usage("the domain %v", err)
+		return "", cli.Usage("the domain %v", err)
 	}
 	return name, nil
 }
@@ -286,5 +288,5 @@ func domainOnServer(c *cobra.Command, server *client.Client, text string) (*cata
 			return &page.Rows[i], nil
 		}
 	}
-	return nil, no("%s has no domain %s that the key covers", server.URL(), name)
+	return nil, cli.No("%s has no domain %s that the key covers", server.URL(), name)
 }

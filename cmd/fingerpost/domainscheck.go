@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
@@ -15,14 +17,14 @@ import (
 
 // domainsCheckFlags are the flags of domains check.
 type domainsCheckFlags struct {
-	connectFlags
+	cli.ConnectFlags
 	wait  string
 	every time.Duration
 	json  bool
 	dns   dnsFlags
 }
 
-func newDomainsCheck(t terminal) *cobra.Command {
+func newDomainsCheck(t cli.Terminal) *cobra.Command {
 	var f domainsCheckFlags
 	cmd := &cobra.Command{
 		Use:   "check NAME",
@@ -32,13 +34,13 @@ func newDomainsCheck(t terminal) *cobra.Command {
 			"Exit code 0 when the domain is ready, 1 when it is not. With --wait ready it is checked again until it is, or until\n" +
 			"--timeout has passed.",
 		Example:           "  fingerpost domains check shop.acme.example --wait ready --timeout 1h",
-		Args:              wantsNamed("NAME"),
-		ValidArgsFunction: completeArgs(everyDomain),
-		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
+		Args:              cli.WantsNamed("NAME"),
+		ValidArgsFunction: cli.CompleteArgs(everyDomain),
+		RunE: cli.Interruptible(func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, t, args[0])
 		}),
 	}
-	f.add(cmd, "write the domain's project")
+	f.Add(cmd, "write the domain's project")
 	fl := cmd.Flags()
 	fl.Lookup("timeout").Usage = "time that one request may take, and that --wait waits"
 	fl.StringVar(&f.wait, "wait", "", `state to wait for: "ready"`)
@@ -50,7 +52,7 @@ func newDomainsCheck(t terminal) *cobra.Command {
 	return cmd
 }
 
-func (f *domainsCheckFlags) run(cmd *cobra.Command, t terminal, name string) error {
+func (f *domainsCheckFlags) run(cmd *cobra.Command, t cli.Terminal, name string) error {
 	var bad []string
 	lookUp, err := f.dns.parse()
 	if err != nil {
@@ -62,7 +64,7 @@ func (f *domainsCheckFlags) run(cmd *cobra.Command, t terminal, name string) err
 	if f.every < 10*time.Millisecond {
 		bad = append(bad, "--every must be at least 10ms")
 	}
-	if err := usageAll(bad); err != nil {
+	if err := cli.UsageAll(bad); err != nil {
 		return err
 	}
 	o := authdns.Options{Allow: lookUp.Allow}
@@ -83,8 +85,8 @@ func (f *domainsCheckFlags) run(cmd *cobra.Command, t terminal, name string) err
 // checkOf returns the function that checks a domain once.
 func (f *domainsCheckFlags) checkOf(cmd *cobra.Command, checker *authdns.Checker, name string) (
 	func(ctx context.Context) (dcv.View, error), error) {
-	if f.url == "" {
-		d, err := declaredDomain(configDir(cmd), name)
+	if f.URL == "" {
+		d, err := declaredDomain(cli.ConfigDir(cmd), name)
 		if err != nil {
 			return nil, err
 		}
@@ -104,11 +106,11 @@ func (f *domainsCheckFlags) checkOf(cmd *cobra.Command, checker *authdns.Checker
 			return dcv.Show(d.subject, shown, d.policy), nil
 		}, nil
 	}
-	o, err := f.options()
+	o, err := f.Options()
 	if err != nil {
 		return nil, err
 	}
-	o.Timeout = max(o.Timeout, requestTimeout) // else the time of --wait would end in a question
+	o.Timeout = max(o.Timeout, cli.RequestTimeout) // else the time of --wait would end in a question
 	server := client.New(o)
 	d, err := domainOnServer(cmd, server, name)
 	if err != nil {
@@ -118,21 +120,21 @@ func (f *domainsCheckFlags) checkOf(cmd *cobra.Command, checker *authdns.Checker
 }
 
 // waitReady checks until the domain is ready, with --wait, and prints the last result.
-func (f *domainsCheckFlags) waitReady(ctx context.Context, t terminal, name string,
+func (f *domainsCheckFlags) waitReady(ctx context.Context, t cli.Terminal, name string,
 	check func(ctx context.Context) (dcv.View, error)) error {
-	for end := time.Now().Add(f.timeout); ; {
+	for end := time.Now().Add(f.Timeout); ; {
 		v, err := check(ctx)
-		if err != nil && (f.wait == "" || !passing(err) || time.Now().After(end)) {
+		if err != nil && (f.wait == "" || !cli.Passing(err) || time.Now().After(end)) {
 			return err
 		}
 		if err == nil && (v.Ready || f.wait == "" || time.Now().After(end)) {
 			if f.json {
-				err = printJSON(t.out, v)
+				err = cli.PrintJSON(t.Out, v)
 			} else {
-				err = domainLine{name, &v}.write(t.out)
+				err = domainLine{name, &v}.write(t.Out)
 			}
 			if err == nil && !v.Ready {
-				err = errNot
+				err = cli.ErrNot
 			}
 			return err
 		}

@@ -14,18 +14,21 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"fingerpost/resolver/datadir"
+
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
 	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
-	"fingerpost/resolver/datadir"
 )
 
 // domainsListFlags are the flags of domains list.
 type domainsListFlags struct {
-	connectFlags
+	cli.ConnectFlags
 	data                                    string
 	ownership, pointing, certificate, ready string
 	json                                    bool
@@ -39,7 +42,7 @@ var (
 	readyStates       = []string{"true", "false"}
 )
 
-func newDomainsList(t terminal) *cobra.Command {
+func newDomainsList(t cli.Terminal) *cobra.Command {
 	var f domainsListFlags
 	cmd := &cobra.Command{
 		Use:   "list [--url URL --key KEY | --data DIR]",
@@ -47,16 +50,16 @@ func newDomainsList(t terminal) *cobra.Command {
 		Long: "Lists the domains of a running server, or with --data those of the store of a server that does not run. Flags select\n" +
 			"by state; a domain must match all of them. An empty list is no error.",
 		Example: "  fingerpost domains list --ownership failing",
-		Args:    wantsCommand,
-		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
-			if !given(cmd, "data") {
+		Args:    cli.WantsCommand,
+		RunE: cli.Interruptible(func(cmd *cobra.Command, _ []string) error {
+			if !cli.Given(cmd, "data") {
 				f.data = "" // the variable is that of serve, whose store is open while it runs
 			}
 			return f.run(cmd.Context(), t)
 		}),
 	}
-	f.connectFlags.add(cmd, "read")
-	f.local(cmd)
+	f.ConnectFlags.Add(cmd, "read")
+	f.Local(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&f.data, "data", "", "folder of the store of a server that does not run")
 	for _, by := range f.states() {
@@ -83,20 +86,20 @@ func (f *domainsListFlags) states() []stateFlag {
 	}
 }
 
-func (f *domainsListFlags) run(ctx context.Context, t terminal) error {
+func (f *domainsListFlags) run(ctx context.Context, t cli.Terminal) error {
 	var bad []string
 	for _, by := range f.states() {
 		if *by.value != "" && !slices.Contains(by.states, *by.value) {
 			bad = append(bad, fmt.Sprintf("--%s must be one of %s", by.name, strings.Join(by.states, ", ")))
 		}
 	}
-	if err := usageAll(bad); err != nil {
+	if err := cli.UsageAll(bad); err != nil {
 		return err
 	}
 	if f.data != "" {
 		return f.listStored(t)
 	}
-	o, err := f.options()
+	o, err := f.Options()
 	if err != nil {
 		return err
 	}
@@ -104,7 +107,7 @@ func (f *domainsListFlags) run(ctx context.Context, t terminal) error {
 }
 
 // listServer lists the domains of a server.
-func (f *domainsListFlags) listServer(ctx context.Context, t terminal, server *client.Client) error {
+func (f *domainsListFlags) listServer(ctx context.Context, t cli.Terminal, server *client.Client) error {
 	filters := url.Values{"limit": {"100"}}
 	for _, by := range f.states() {
 		filters.Set(by.name, *by.value)
@@ -122,7 +125,7 @@ func (f *domainsListFlags) listServer(ctx context.Context, t terminal, server *c
 		}
 	}
 	slugs := map[int64]string{}
-	return printDomains(t.out, f.json, rows, func(id int64) string {
+	return printDomains(t.Out, f.json, rows, func(id int64) string {
 		if _, known := slugs[id]; !known {
 			p, err := server.ProjectByID(ctx, id)
 			if slugs[id] = p.Slug; err != nil {
@@ -134,7 +137,7 @@ func (f *domainsListFlags) listServer(ctx context.Context, t terminal, server *c
 }
 
 // listStored lists the domains of the store of a server that does not run, by what its ledger has of their checks.
-func (f *domainsListFlags) listStored(t terminal) error {
+func (f *domainsListFlags) listStored(t cli.Terminal) error {
 	s, err := datadir.OpenStored(f.data, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("%w (--data reads the store of a server that does not run; ask one that runs by --url)", err)
@@ -183,7 +186,7 @@ func (f *domainsListFlags) listStored(t terminal) error {
 	for _, d := range found {
 		rows = append(rows, resolver.AppendDomain(nil, d))
 	}
-	return printDomains(t.out, f.json, rows, func(id int64) string { return slugs[id] })
+	return printDomains(t.Out, f.json, rows, func(id int64) string { return slugs[id] })
 }
 
 func (f *domainsListFlags) selects(v *dcv.View) bool {
@@ -199,7 +202,7 @@ func (f *domainsListFlags) selects(v *dcv.View) bool {
 // printDomains prints rows as the API has them, or for people.
 func printDomains(out io.Writer, asJSON bool, rows []json.RawMessage, slug func(project int64) string) error {
 	if asJSON {
-		return printJSON(out, append([]json.RawMessage{}, rows...))
+		return cli.PrintJSON(out, append([]json.RawMessage{}, rows...))
 	}
 	if len(rows) == 0 {
 		_, err := io.WriteString(out, "no domain\n")

@@ -10,22 +10,25 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"fingerpost/resolver/datadir"
+
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
-	"fingerpost/resolver/datadir"
 )
 
 // edgesFlags are the flags of edges.
 type edgesFlags struct {
-	connectFlags
+	cli.ConnectFlags
 	data  string
 	wait  string
 	json  bool
 	every time.Duration
 }
 
-func newEdges(t terminal) *cobra.Command {
+func newEdges(t cli.Terminal) *cobra.Command {
 	var f edgesFlags
 	cmd := &cobra.Command{
 		Use:   "edges [--url URL --key KEY | --data DIR]",
@@ -38,17 +41,17 @@ func newEdges(t terminal) *cobra.Command {
 			"commit, by a pull or as an API write; give the full id, as git rev-parse and X-Commit have it.\n\n" +
 			"With --data it lists the edges that the store of a server declares which does not run.",
 		Example: `  fingerpost edges --wait "$(git rev-parse HEAD)" --timeout 2m   # in a deploy script, after git push`,
-		Args:    wantsCommand,
-		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
-			if !given(cmd, "data") {
+		Args:    cli.WantsCommand,
+		RunE: cli.Interruptible(func(cmd *cobra.Command, _ []string) error {
+			if !cli.Given(cmd, "data") {
 				f.data = "" // the variable is that of serve, whose store is open while it runs
 			}
 			return showEdges(cmd.Context(), t, f)
 		}),
 	}
-	f.connectFlags.add(cmd, "read every project")
+	f.ConnectFlags.Add(cmd, "read every project")
 	fl := cmd.Flags()
-	f.local(cmd)
+	f.Local(cmd)
 	fl.StringVar(&f.wait, "wait", "",
 		"wait until every ready edge has this generation, position EPOCH.GENERATION, or commit")
 	fl.StringVar(&f.data, "data", "", "folder of the store of a server that does not run")
@@ -59,7 +62,7 @@ func newEdges(t terminal) *cobra.Command {
 	return cmd
 }
 
-func showEdges(ctx context.Context, t terminal, f edgesFlags) error {
+func showEdges(ctx context.Context, t cli.Terminal, f edgesFlags) error {
 	var bad []string
 	var want client.Target
 	if f.wait != "" {
@@ -75,18 +78,18 @@ func showEdges(ctx context.Context, t terminal, f edgesFlags) error {
 	if f.data != "" && f.wait != "" {
 		bad = append(bad, "--data shows the store of a server that does not run: leave out --wait")
 	}
-	if err := usageAll(bad); err != nil {
+	if err := cli.UsageAll(bad); err != nil {
 		return err
 	}
 	if f.data != "" {
 		return storedEdges(t, f)
 	}
-	o, err := f.options()
+	o, err := f.Options()
 	if err != nil {
 		return err
 	}
 	if f.wait != "" { // else the time would end in a question, and the answer be that of a server that is away
-		o.Timeout = max(o.Timeout, requestTimeout)
+		o.Timeout = max(o.Timeout, cli.RequestTimeout)
 	}
 	server := client.New(o)
 	if f.wait != "" {
@@ -100,10 +103,10 @@ func showEdges(ctx context.Context, t terminal, f edgesFlags) error {
 }
 
 // waitEdges asks until every ready edge has what is wanted, or --timeout has passed.
-func waitEdges(ctx context.Context, t terminal, f edgesFlags, server *client.Client, want *client.Target) error {
-	for end := time.Now().Add(f.timeout); ; {
+func waitEdges(ctx context.Context, t cli.Terminal, f edgesFlags, server *client.Client, want *client.Target) error {
+	for end := time.Now().Add(f.Timeout); ; {
 		edges, err := server.Edges(ctx)
-		if err != nil && (ctx.Err() != nil || !passing(err)) {
+		if err != nil && (ctx.Err() != nil || !cli.Passing(err)) {
 			return noCluster(err)
 		}
 		var late []string
@@ -113,12 +116,12 @@ func waitEdges(ctx context.Context, t terminal, f edgesFlags, server *client.Cli
 		if err == nil && len(late) == 0 {
 			return printEdges(t, f.json, edges)
 		}
-		if err != nil && (!passing(err) || time.Now().After(end)) {
+		if err != nil && (!cli.Passing(err) || time.Now().After(end)) {
 			return err
 		}
 		if time.Now().After(end) {
 			_ = printEdges(t, f.json, edges)
-			return no("after %v %s is not on every ready edge: %s", f.timeout, f.wait, strings.Join(late, ", "))
+			return cli.No("after %v %s is not on every ready edge: %s", f.Timeout, f.wait, strings.Join(late, ", "))
 		}
 		select {
 		case <-ctx.Done():
@@ -129,7 +132,7 @@ func waitEdges(ctx context.Context, t terminal, f edgesFlags, server *client.Cli
 }
 
 // storedEdges shows the edges that the store of a server declares which does not run: nobody has heard them.
-func storedEdges(t terminal, f edgesFlags) error {
+func storedEdges(t cli.Terminal, f edgesFlags) error {
 	s, err := datadir.OpenStored(f.data, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("%w (--data reads the store of a server that does not run; ask one that runs by --url)", err)
@@ -149,20 +152,20 @@ func storedEdges(t terminal, f edgesFlags) error {
 // noCluster explains the 404 of a server that belongs to no cluster.
 func noCluster(err error) error {
 	if client.Status(err, http.StatusNotFound) {
-		return no("the server belongs to no cluster: serve --cluster-listen makes one, see configsrc/cluster/README.md")
+		return cli.No("the server belongs to no cluster: serve --cluster-listen makes one, see configsrc/cluster/README.md")
 	}
 	return err
 }
 
-func printEdges(t terminal, asJSON bool, edges []client.Edge) error {
+func printEdges(t cli.Terminal, asJSON bool, edges []client.Edge) error {
 	if asJSON {
-		return printJSON(t.out, append([]client.Edge{}, edges...))
+		return cli.PrintJSON(t.Out, append([]client.Edge{}, edges...))
 	}
 	if len(edges) == 0 {
-		_, err := io.WriteString(t.out, "no edge is declared or has been heard\n")
+		_, err := io.WriteString(t.Out, "no edge is declared or has been heard\n")
 		return err
 	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "EDGE\tREADY\tGENERATION\tLAG\tLAST HEARTBEAT\tVERSION\tPROBLEM")
 	for _, e := range edges {
 		ready, beat := "no", "never"

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
@@ -15,7 +17,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-func newEdgesKeygen(t terminal) *cobra.Command {
+func newEdgesKeygen(t cli.Terminal) *cobra.Command {
 	asJSON, out := false, ""
 	cmd := &cobra.Command{
 		Use:   "keygen NAME",
@@ -23,9 +25,9 @@ func newEdgesKeygen(t terminal) *cobra.Command {
 		Long: "The seed is what the edge proves itself with: it belongs into a file of mode 0600 on its machine, for serve " +
 			"--edge-key; --out makes one.\n" +
 			"To replace the key of an edge, remove its block first; the old key is then refused with the reload.",
-		Args: wantsNamed("NAME"),
+		Args: cli.WantsNamed("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return makeEdge(t, configDir(cmd), args[0], out, asJSON)
+			return makeEdge(t, cli.ConfigDir(cmd), args[0], out, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
@@ -33,9 +35,9 @@ func newEdgesKeygen(t terminal) *cobra.Command {
 	return cmd
 }
 
-func makeEdge(t terminal, dir, name, out string, asJSON bool) error {
+func makeEdge(t cli.Terminal, dir, name, out string, asJSON bool) error {
 	if msg := catalog.CheckEdgeName(name); msg != "" {
-		return usage("%s", msg)
+		return cli.Usage("%s", msg)
 	}
 	checked, err := checkSound(dir, "edges")
 	if err != nil {
@@ -46,7 +48,7 @@ func makeEdge(t terminal, dir, name, out string, asJSON bool) error {
 		f := &checked.Files[i]
 		for _, e := range f.Declared.Edges {
 			if path = f.Path; e.Name == name {
-				return no("there is an edge %q already, in %s: remove its block to give it another key, or choose another name",
+				return cli.No("there is an edge %q already, in %s: remove its block to give it another key, or choose another name",
 					name, f.Display)
 			}
 		}
@@ -65,18 +67,18 @@ func makeEdge(t terminal, dir, name, out string, asJSON bool) error {
 	}
 	file := filepath.Join(dir, path)
 	if out != "" {
-		fmt.Fprintf(t.err, "%s has the public key of edge %q now, and %s its seed, for serve --edge-key\n", file, name, out)
+		fmt.Fprintf(t.Err, "%s has the public key of edge %q now, and %s its seed, for serve --edge-key\n", file, name, out)
 		if asJSON {
-			return printJSON(t.out, map[string]string{"name": name, "publicKey": public, "seedFile": out, "file": file})
+			return cli.PrintJSON(t.Out, map[string]string{"name": name, "publicKey": public, "seedFile": out, "file": file})
 		}
 		return nil
 	}
 	if asJSON {
-		return printJSON(t.out, map[string]string{"name": name, "publicKey": public, "seed": seed, "file": file})
+		return cli.PrintJSON(t.Out, map[string]string{"name": name, "publicKey": public, "seed": seed, "file": file})
 	}
-	fmt.Fprintf(t.err, "%s has the public key of edge %q now. This is the seed, for serve --edge-key; it cannot be "+
+	fmt.Fprintf(t.Err, "%s has the public key of edge %q now. This is the seed, for serve --edge-key; it cannot be "+
 		"shown again:\n", file, name)
-	_, err = fmt.Fprintln(t.out, seed)
+	_, err = fmt.Fprintln(t.Out, seed)
 	return err
 }
 
@@ -84,7 +86,7 @@ func makeEdge(t terminal, dir, name, out string, asJSON bool) error {
 func writeSeed(name, seed string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return no("%s is there already, and may be the seed of another edge: remove it, or choose another file", name)
+		return cli.No("%s is there already, and may be the seed of another edge: remove it, or choose another file", name)
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/api/client"
 	"fingerpost/configsrc/offline"
 	"fingerpost/resolver"
@@ -41,7 +43,7 @@ func explainServer(ctx context.Context, c *client.Client, answer func(string) (r
 		case errors.As(err, &refused) && client.Status(err, http.StatusForbidden):
 			return r, fmt.Errorf("--explain needs a key with read: %w", err)
 		case errors.Is(err, client.ErrUnexplained):
-			return r, no("%s does not tell where values come from: without --url, --explain answers from the files", c.URL())
+			return r, cli.No("%s does not tell where values come from: without --url, --explain answers from the files", c.URL())
 		}
 		return r, err
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/transfer"
@@ -17,13 +19,13 @@ import (
 
 // exportFlags are the flags of export.
 type exportFlags struct {
-	remoteFlags
+	cli.RemoteFlags
 	sealKey, secretsDir    string
 	passwords              string
 	dryRun, remove, asJSON bool
 }
 
-func newExport(t terminal) *cobra.Command {
+func newExport(t cli.Terminal) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export --url URL --key KEY",
@@ -53,17 +55,17 @@ An action is a change as in "plan --json", with result planned, done, failed, sk
   FINGERPOST_KEY=… fingerpost export --url https://platform.example
   FINGERPOST_KEY=… fingerpost export --url https://platform.example --delete   # removes what the files do not have`,
 		Args: cobra.NoArgs,
-		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
-			if f.url == "" {
-				return usage("export needs --url (or FINGERPOST_URL)")
+		RunE: cli.Interruptible(func(cmd *cobra.Command, _ []string) error {
+			if f.URL == "" {
+				return cli.Usage("export needs --url (or FINGERPOST_URL)")
 			}
 			if !slices.Contains([]string{transfer.NeededPasswords, transfer.AllPasswords, transfer.NoPasswords}, f.passwords) {
-				return usage("--passwords must be needed, all or none")
+				return cli.Usage("--passwords must be needed, all or none")
 			}
-			return runExport(cmd.Context(), t, configDir(cmd), f)
+			return runExport(cmd.Context(), t, cli.ConfigDir(cmd), f)
 		}),
 	}
-	f.add(cmd, "read and write")
+	f.Add(cmd, "read and write")
 	fl := cmd.Flags()
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and send nothing")
 	fl.BoolVar(&f.remove, "delete", false, "remove from the server what the files do not have")
@@ -83,8 +85,8 @@ type exported struct {
 	Diagnostics hclfile.Diagnostics `json:"diagnostics"`
 }
 
-func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error {
-	out := exported{DryRun: f.dryRun, Against: f.url, Exported: transfer.NewExported(), Diagnostics: hclfile.Diagnostics{}}
+func runExport(ctx context.Context, t cli.Terminal, dir string, f exportFlags) error {
+	out := exported{DryRun: f.dryRun, Against: f.URL, Exported: transfer.NewExported(), Diagnostics: hclfile.Diagnostics{}}
 	want, err := loadTree(t, dir, f.asJSON, &out, &out.Diagnostics)
 	if err != nil {
 		return err
@@ -96,7 +98,7 @@ func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error
 	}
 	if problems := e.Problems(); len(problems) > 0 {
 		out.Problems = problems
-		return endWithProblems(t, f.asJSON, out, problems, "sent")
+		return cli.EndWithProblems(t, f.asJSON, out, problems, "sent")
 	}
 	if f.dryRun {
 		out.Exported = e.Planned()
@@ -108,19 +110,19 @@ func runExport(ctx context.Context, t terminal, dir string, f exportFlags) error
 }
 
 // planExport does everything before the first change.
-func planExport(ctx context.Context, t terminal, dir string, f exportFlags, want *transfer.Tree) (*transfer.Export,
+func planExport(ctx context.Context, t cli.Terminal, dir string, f exportFlags, want *transfer.Tree) (*transfer.Export,
 	error) {
-	c, err := f.connect()
+	c, err := f.Connect()
 	if err != nil {
 		return nil, err
 	}
 	if f.remove && len(want.Projects) == 0 {
-		return nil, no("%s declares no project, and --delete would remove all that the server has: nothing was sent", dir)
+		return nil, cli.No("%s declares no project, and --delete would remove all that the server has: nothing was sent", dir)
 	}
-	read := t.progress("projects read")
+	read := t.Progress("projects read")
 	defer read.End()
 	e, err := transfer.PlanExport(ctx, c, want, transfer.ExportOptions{Passwords: f.passwords, Remove: f.remove,
-		Parallel: f.parallel}, read.Set)
+		Parallel: f.Parallel}, read.Set)
 	if err != nil || f.dryRun {
 		return e, err
 	}
@@ -136,8 +138,8 @@ func planExport(ctx context.Context, t terminal, dir string, f exportFlags, want
 }
 
 // send makes the changes and shows each when it is done.
-func send(ctx context.Context, t terminal, f exportFlags, e *transfer.Export) (transfer.Exported, error) {
-	sent := t.progress("projects sent")
+func send(ctx context.Context, t cli.Terminal, f exportFlags, e *transfer.Export) (transfer.Exported, error) {
+	sent := t.Progress("projects sent")
 	defer sent.End()
 	return e.Send(ctx, sent.Set, func(actions []transfer.Action) {
 		if f.asJSON {
@@ -146,9 +148,9 @@ func send(ctx context.Context, t terminal, f exportFlags, e *transfer.Export) (t
 		sent.Above(func() {
 			for _, a := range actions {
 				if a.Result == transfer.Done {
-					fmt.Fprintf(t.out, "%s %s\n", a.Mark(), titleOf(&a.Change))
+					fmt.Fprintf(t.Out, "%s %s\n", a.Mark(), titleOf(&a.Change))
 				} else {
-					fmt.Fprintf(t.err, "%s: %s: %s\n", a.Result, titleOf(&a.Change), a.Error)
+					fmt.Fprintf(t.Err, "%s: %s: %s\n", a.Result, titleOf(&a.Change), a.Error)
 				}
 			}
 		})
@@ -164,9 +166,9 @@ func titleOf(c *transfer.Change) string {
 }
 
 // finish prints the result. interrupted is the error that has kept Send from its end.
-func (out *exported) finish(t terminal, f exportFlags, interrupted error) error {
+func (out *exported) finish(t cli.Terminal, f exportFlags, interrupted error) error {
 	if f.asJSON {
-		if err := printJSON(t.out, out); err != nil {
+		if err := cli.PrintJSON(t.Out, out); err != nil {
 			return err
 		}
 	} else {
@@ -182,14 +184,14 @@ func (out *exported) finish(t terminal, f exportFlags, interrupted error) error 
 	case interrupted != nil:
 		return fmt.Errorf("%w: the same command does the rest", interrupted)
 	case out.Failed > 0:
-		return fmt.Errorf("%s not done; what is done stays, and the same command tries the rest", count(out.Failed, "action"))
+		return fmt.Errorf("%s not done; what is done stays, and the same command tries the rest", cli.Count(out.Failed, "action"))
 	case ignored > 0:
-		return no("the server ignored %s", count(ignored, "action"))
+		return cli.No("the server ignored %s", cli.Count(ignored, "action"))
 	}
 	return nil
 }
 
-func (out *exported) print(t terminal) {
+func (out *exported) print(t cli.Terminal) {
 	word := "export"
 	if out.DryRun {
 		word = "export would be"
@@ -197,18 +199,18 @@ func (out *exported) print(t terminal) {
 		for _, a := range out.Actions {
 			changes = append(changes, a.Change)
 		}
-		_ = transfer.WriteChanges(t.out, changes, colour(t.out))
+		_ = transfer.WriteChanges(t.Out, changes, colour(t.Out))
 	}
 	if len(out.Actions) == 0 {
-		fmt.Fprintf(t.out, "no changes: %s has what the files say\n", out.Against)
+		fmt.Fprintf(t.Out, "no changes: %s has what the files say\n", out.Against)
 	} else {
-		fmt.Fprintf(t.out, "%s: %s\n", word, strings.NewReplacer("to add", "added", "to change", "changed", "to remove",
+		fmt.Fprintf(t.Out, "%s: %s\n", word, strings.NewReplacer("to add", "added", "to change", "changed", "to remove",
 			"removed").Replace(out.Summary.String()))
 	}
 	for _, c := range out.OnlyOnServer {
-		fmt.Fprintf(t.err, "only on the server, left alone: %s\n", titleOf(&c))
+		fmt.Fprintf(t.Err, "only on the server, left alone: %s\n", titleOf(&c))
 	}
 	for _, text := range out.NotExported {
-		fmt.Fprintf(t.err, "not exported: %s\n", text)
+		fmt.Fprintf(t.Err, "not exported: %s\n", text)
 	}
 }

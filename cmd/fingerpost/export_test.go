@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/api/transfer"
 )
 
@@ -79,35 +81,35 @@ func TestExportForeign(t *testing.T) {
 			f := newForeign(t)
 			f.postMail = postMail
 			dir := writeFiles(t, exportFiles)
-			if c := f.with(t, dir, "export", "--dry-run"); c.code != exitOK || f.changing() > 0 || !strings.Contains(c.out, "export would be: 8 added") {
+			if c := f.with(t, dir, "export", "--dry-run"); c.code != cli.ExitOK || f.changing() > 0 || !strings.Contains(c.out, "export would be: 8 added") {
 				t.Errorf("--dry-run: %+v, %d changing requests", c, f.changing())
 			}
 			c := f.with(t, dir, "export")
-			if c.code != exitOK || !strings.Contains(c.out, "export: 8 added, 0 changed, 0 removed") || !strings.Contains(c.err, "not exported: jwt_secret of 1 project") {
+			if c.code != cli.ExitOK || !strings.Contains(c.out, "export: 8 added, 0 changed, 0 removed") || !strings.Contains(c.err, "not exported: jwt_secret of 1 project") {
 				t.Errorf("%+v", c)
 			}
 			if !slices.Equal(f.passwords, []any{"sentinel-smtp-password"}) {
 				t.Errorf("%d passwords were sent, want the one", len(f.passwords))
 			}
 			before := f.changing()
-			if c := f.with(t, dir, "export"); c.code != exitOK || !strings.Contains(c.out, "no changes") || f.changing() != before {
+			if c := f.with(t, dir, "export"); c.code != cli.ExitOK || !strings.Contains(c.out, "no changes") || f.changing() != before {
 				t.Errorf("again: %+v", c)
 			}
-			if c := f.with(t, dir, "plan"); c.code != exitOK {
+			if c := f.with(t, dir, "plan"); c.code != cli.ExitOK {
 				t.Errorf("plan: %+v", c)
 			}
 			back := t.TempDir()
-			if c := f.with(t, back, "import"); c.code != exitOK {
+			if c := f.with(t, back, "import"); c.code != cli.ExitOK {
 				t.Errorf("import: %+v", c)
 			}
 			other := newForeign(t)
 			other.next = 5000
 			t.Setenv("ACME_SMTP_PASSWORD", "sentinel-smtp-password")
-			if c := other.with(t, back, "export"); c.code != exitOK {
+			if c := other.with(t, back, "export"); c.code != cli.ExitOK {
 				t.Errorf("export of the import: %+v", c)
 			}
 			again := t.TempDir()
-			if c := other.with(t, again, "import"); c.code != exitOK {
+			if c := other.with(t, again, "import"); c.code != cli.ExitOK {
 				t.Errorf("import of the export: %+v", c)
 			}
 			for _, name := range []string{"acme.hcl", "plain.hcl"} {
@@ -138,7 +140,7 @@ func TestExportPasswords(t *testing.T) {
 	run := func(want int, args ...string) {
 		t.Helper()
 		f.passwords = nil
-		if c := f.with(t, dir, append([]string{"export"}, args...)...); c.code != exitOK {
+		if c := f.with(t, dir, append([]string{"export"}, args...)...); c.code != cli.ExitOK {
 			t.Errorf("%v: %+v", args, c)
 		}
 		sent := 0
@@ -167,7 +169,7 @@ func TestExportPasswords(t *testing.T) {
 	os.Unsetenv("ACME_SMTP")
 	before := f.changing()
 	c := f.with(t, dir, "export")
-	if c.code != exitNot || !strings.Contains(c.err, "the environment variable ACME_SMTP is not set") || f.changing() != before {
+	if c.code != cli.ExitNot || !strings.Contains(c.err, "the environment variable ACME_SMTP is not set") || f.changing() != before {
 		t.Errorf("%+v", c)
 	}
 }
@@ -185,14 +187,14 @@ func TestExportHidesEchoes(t *testing.T) {
 	}
 	dir := writeFiles(t, exportFiles)
 	c := f.with(t, dir, "export")
-	if c.code != exitFailed || !strings.Contains(c.err, "bad password (secret) for (secret)") {
+	if c.code != cli.ExitFailed || !strings.Contains(c.err, "bad password (secret) for (secret)") {
 		t.Errorf("%+v", c)
 	}
 	if !strings.Contains(c.out, `+ project "plain"`) || !strings.Contains(c.out, `+ domain "shop.acme.example" of project "acme"`) {
 		t.Errorf("what did not fail was not done: %+v", c)
 	}
 	f.mangle = nil
-	if c := f.with(t, dir, "export"); c.code != exitOK || c.out != "+ smtp_config of project \"acme\"\nexport: 1 added, 0 changed, 0 removed\n" {
+	if c := f.with(t, dir, "export"); c.code != cli.ExitOK || c.out != "+ smtp_config of project \"acme\"\nexport: 1 added, 0 changed, 0 removed\n" {
 		t.Errorf("the rest: %+v", c)
 	}
 }
@@ -208,7 +210,7 @@ func TestExportIgnored(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.out), &doc); err != nil {
 		t.Fatal(err, c.out)
 	}
-	if c.code != exitNot || !strings.Contains(c.err, "the server ignored 1 action") {
+	if c.code != cli.ExitNot || !strings.Contains(c.err, "the server ignored 1 action") {
 		t.Errorf("%+v", c)
 	}
 	at := slices.IndexFunc(doc.Actions, func(a transfer.Action) bool { return a.Result == transfer.Ignored })
@@ -228,16 +230,16 @@ func TestExportDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := f.with(t, dir, "export")
-	if c.code != exitOK || !strings.Contains(c.err, `left alone: project "plain"`) || !strings.Contains(c.err, `left alone: domain "*.acme.example" of project "acme"`) || f.asked("DELETE") > 0 {
+	if c.code != cli.ExitOK || !strings.Contains(c.err, `left alone: project "plain"`) || !strings.Contains(c.err, `left alone: domain "*.acme.example" of project "acme"`) || f.asked("DELETE") > 0 {
 		t.Errorf("%+v", c)
 	}
 	f.deletes = false
 	c = f.with(t, dir, "export", "--delete")
-	if c.code != exitFailed || !strings.Contains(c.err, "no call that removes a domain") || !strings.Contains(c.out, `- project "plain"`) {
+	if c.code != cli.ExitFailed || !strings.Contains(c.err, "no call that removes a domain") || !strings.Contains(c.out, `- project "plain"`) {
 		t.Errorf("%+v", c)
 	}
 	f.deletes = true
-	if c = f.with(t, dir, "export", "--delete"); c.code != exitOK || !strings.Contains(c.out, "0 added, 0 changed, 1 removed") {
+	if c = f.with(t, dir, "export", "--delete"); c.code != cli.ExitOK || !strings.Contains(c.out, "0 added, 0 changed, 1 removed") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -248,13 +250,13 @@ func TestExportRenames(t *testing.T) {
 	f.add(object{"name": "A", "slug": "a"}, object{"domain": "a.example"})
 	f.add(object{"name": "B", "slug": "b"})
 	dir := t.TempDir()
-	if c := f.with(t, dir, "import"); c.code != exitOK {
+	if c := f.with(t, dir, "import"); c.code != cli.ExitOK {
 		t.Fatalf("%+v", c)
 	}
 	edit(t, dir, "a.hcl", `project "a"`, `project "c"`)
 	edit(t, dir, "a.hcl", `"a.example"`, `"z.example"`)
 	c := f.with(t, dir, "export")
-	if c.code != exitOK || c.out != "~ project \"c\"\n~ domain \"z.example\" of project \"c\"\nexport: 0 added, 2 changed, 0 removed\n" {
+	if c.code != cli.ExitOK || c.out != "~ project \"c\"\n~ domain \"z.example\" of project \"c\"\nexport: 0 added, 2 changed, 0 removed\n" {
 		t.Errorf("%+v", c)
 	}
 	if p := f.projects[0]; p["slug"] != "c" || len(f.projects) != 2 || len(f.domains[101]) != 1 || f.domains[101][0]["domain"] != "z.example" {
@@ -280,17 +282,17 @@ func TestExportInterrupted(t *testing.T) {
 	}
 	c := invokeIn(t, ctx, "export", "--url", f.URL, "--config", dir, "--parallel", "2")
 	f.restart(t)
-	if c.code != exitFailed || !strings.Contains(c.err, "interrupted: the same command does the rest") {
+	if c.code != cli.ExitFailed || !strings.Contains(c.err, "interrupted: the same command does the rest") {
 		t.Errorf("%+v", c)
 	}
 	if done := strings.Count(c.out, "+ domain"); done == 0 || done > 4 || len(f.projects) == 26 {
 		t.Errorf("%d domains, %d projects: %+v", done, len(f.projects), c)
 	}
 	f.mangle = nil
-	if c := f.with(t, dir, "export"); c.code != exitOK {
+	if c := f.with(t, dir, "export"); c.code != cli.ExitOK {
 		t.Errorf("the rest: %+v", c)
 	}
-	if c := f.with(t, dir, "export"); c.code != exitOK || !strings.Contains(c.out, "no changes") {
+	if c := f.with(t, dir, "export"); c.code != cli.ExitOK || !strings.Contains(c.out, "no changes") {
 		t.Errorf("once more: %+v", c)
 	}
 }
@@ -305,7 +307,7 @@ func TestExportPrimary(t *testing.T) {
   domain "z.example" {}
 }
 `})
-	if c := f.with(t, dir, "export"); c.code != exitOK {
+	if c := f.with(t, dir, "export"); c.code != cli.ExitOK {
 		t.Errorf("%+v", c)
 	}
 	var puts []string

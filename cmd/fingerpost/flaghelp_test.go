@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // TestFlagHelp: the help of every flag stands alone, and serve shows each of its flags in a group.
 func TestFlagHelp(t *testing.T) {
-	root := newRoot(terminal{in: strings.NewReader(""), out: os.Stdout, err: os.Stderr})
+	root := newRoot(cli.Terminal{In: strings.NewReader(""), Out: os.Stdout, Err: os.Stderr})
 	alone := regexp.MustCompile(`^(--)?[a-zA-Z/]`)
 	leans := regexp.MustCompile(`^(a|an|the|and|also|only|how|when|where|which|what it|with|without|so|its|it) `)
 	var visit func(c *cobra.Command)

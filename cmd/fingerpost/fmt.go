@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
@@ -14,7 +16,7 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-func newFmt(t terminal) *cobra.Command {
+func newFmt(t cli.Terminal) *cobra.Command {
 	var check, showDiff bool
 	cmd := &cobra.Command{
 		Use:   "fmt [PATH…]",
@@ -23,7 +25,7 @@ func newFmt(t terminal) *cobra.Command {
 			"With --check nothing is written and the exit code is 1 when a file is not in that form; --diff shows what differs.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				args = []string{configDir(cmd)}
+				args = []string{cli.ConfigDir(cmd)}
 			}
 			return format(t, args, check, showDiff)
 		},
@@ -33,7 +35,7 @@ func newFmt(t terminal) *cobra.Command {
 	return cmd
 }
 
-func format(t terminal, paths []string, check, showDiff bool) error {
+func format(t cli.Terminal, paths []string, check, showDiff bool) error {
 	files, err := folder.ConfigFiles(paths)
 	if err != nil {
 		return err
@@ -49,7 +51,7 @@ func format(t terminal, paths []string, check, showDiff bool) error {
 			for i := range diags {
 				diags[i].File = name
 			}
-			_ = diags.WriteText(t.err, colour(t.err))
+			_ = diags.WriteText(t.Err, colour(t.Err))
 			broken = true
 			continue
 		}
@@ -59,9 +61,9 @@ func format(t terminal, paths []string, check, showDiff bool) error {
 		differs = true
 		if showDiff {
 			// The output may end up in a CI log.
-			_, _ = t.out.Write(diff.Diff(name, hclfile.Redact(src), name+" (formatted)", hclfile.Redact(out)))
+			_, _ = t.Out.Write(diff.Diff(name, hclfile.Redact(src), name+" (formatted)", hclfile.Redact(out)))
 		} else {
-			fmt.Fprintln(t.out, name)
+			fmt.Fprintln(t.Out, name)
 		}
 		if !check && !showDiff {
 			err := atomicfile.Edit(filepath.Dir(name), filepath.Base(name), func(src []byte) ([]byte, error) {
@@ -77,7 +79,7 @@ func format(t terminal, paths []string, check, showDiff bool) error {
 		}
 	}
 	if broken || differs && check {
-		return errNot
+		return cli.ErrNot
 	}
 	return nil
 }

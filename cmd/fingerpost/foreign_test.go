@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"fingerpost/cmd/fingerpost/cli"
 )
 
 // foreignKey is the key that a foreign server requires.
@@ -324,7 +326,7 @@ func invoke(t *testing.T, args ...string) call {
 func invokeIn(t *testing.T, ctx context.Context, args ...string) call {
 	t.Helper()
 	var out, errw bytes.Buffer
-	code := runContext(ctx, args, terminal{strings.NewReader(""), &out, &errw})
+	code := runContext(ctx, args, cli.Terminal{In: strings.NewReader(""), Out: &out, Err: &errw})
 	return call{code, out.String(), errw.String()}
 }
 

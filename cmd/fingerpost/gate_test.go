@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/testrig"
 )
 
@@ -59,7 +61,7 @@ func TestGate(t *testing.T) {
 	ask(r.client, r.url+"/api/gate/check?domain=shop.acme.example", 401, "UNAUTHORIZED")
 	ask(r.client, gate+"/check?domain=new.example", 403, "NOT_FOUND")
 	r.put("new.hcl", "project \"new\" {\n  name = \"New\"\n  domain \"new.example\" {}\n}\n")
-	if out, code := r.run("reload", "--ops-url", r.ops); code != exitOK {
+	if out, code := r.run("reload", "--ops-url", r.ops); code != cli.ExitOK {
 		t.Fatalf("reload: %d %s", code, out)
 	}
 	ask(r.client, gate+"/check?domain=new.example", 200, "")
@@ -107,15 +109,15 @@ func TestGateFlags(t *testing.T) {
 		}
 	}
 	const open = "name the networks of the gateways, as in --gate-allow 10.0.0.0/8, or listen on 127.0.0.1 or unix:/path"
-	f("--gate-listen :8081: gateways need no key there, and other machines can reach it: "+open, exitUsage, "--gate-listen", ":8081")
-	f(open, exitUsage, "--gate-listen", "0.0.0.0:0")
-	f(open, exitUsage, "--gate-listen", "[::]:0")
-	f(open, exitUsage, "--gate-listen", "203.0.113.7:80")
-	f("--gate-allow needs --gate-listen ADDR", exitUsage, "--gate-allow", "10.0.0.0/8")
-	f(`did you mean 10.0.0.1/32?; --gate-allow: "nonsense"`, exitUsage, "--gate-listen", ":0", "--gate-allow", "10.0.0.1,nonsense")
-	f(`--gate-listen "nowhere": missing port`, exitUsage, "--gate-listen", "nowhere")
+	f("--gate-listen :8081: gateways need no key there, and other machines can reach it: "+open, cli.ExitUsage, "--gate-listen", ":8081")
+	f(open, cli.ExitUsage, "--gate-listen", "0.0.0.0:0")
+	f(open, cli.ExitUsage, "--gate-listen", "[::]:0")
+	f(open, cli.ExitUsage, "--gate-listen", "203.0.113.7:80")
+	f("--gate-allow needs --gate-listen ADDR", cli.ExitUsage, "--gate-allow", "10.0.0.0/8")
+	f(`did you mean 10.0.0.1/32?; --gate-allow: "nonsense"`, cli.ExitUsage, "--gate-listen", ":0", "--gate-allow", "10.0.0.1,nonsense")
+	f(`--gate-listen "nowhere": missing port`, cli.ExitUsage, "--gate-listen", "nowhere")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer ln.Close()
-	f("--gate-listen "+ln.Addr().String()+": the address is in use", exitFailed, "--gate-listen", ln.Addr().String())
+	f("--gate-listen "+ln.Addr().String()+": the address is in use", cli.ExitFailed, "--gate-listen", ln.Addr().String())
 }

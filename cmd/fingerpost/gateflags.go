@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/pflag"
 
 	"fingerpost/cmd/fingerpost/node"
@@ -20,7 +22,7 @@ func (f *serveFlags) addGate(fl *pflag.FlagSet) {
 // parseGate parses the networks. An address that other machines can reach needs some: it is the only credential.
 func (f *serveFlags) parseGate() error {
 	var bad []string
-	f.Listen.Gateway.Allow, bad = parseNetworks("--gate-allow", f.gateAllow)
+	f.Listen.Gateway.Allow, bad = cli.ParseNetworks("--gate-allow", f.gateAllow)
 	switch {
 	case f.Listen.Gate == "" && len(f.gateAllow) > 0:
 		bad = append(bad, "--gate-allow needs --gate-listen ADDR, the address where gateways ask")
@@ -29,5 +31,5 @@ func (f *serveFlags) parseGate() error {
 			"name the networks of the gateways, as in --gate-allow 10.0.0.0/8, or listen on 127.0.0.1 or unix:/path",
 			f.Listen.Gate))
 	}
-	return usageAll(bad)
+	return cli.UsageAll(bad)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/testrig"
 )
 
@@ -31,7 +33,7 @@ func TestGitSetups(t *testing.T) {
 			cmd.Env = append(cmd.Env, "PATH="+path)
 		}
 		out, err := cmd.CombinedOutput()
-		if err == nil || cmd.ProcessState.ExitCode() != exitFailed {
+		if err == nil || cmd.ProcessState.ExitCode() != cli.ExitFailed {
 			t.Errorf("%s: it ended with %v", name, err)
 		}
 		for _, w := range want {

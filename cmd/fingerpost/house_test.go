@@ -185,7 +185,11 @@ var plan = map[string][]string{
 		"fingerpost/api/console", "fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/platform", "fingerpost/api",
 		"github.com/coreos/go-systemd/v22/daemon"},
 	"fingerpost/cmd/fingerpost/progress": {},
-	"fingerpost/cmd/fingerpost/tail":     {"fingerpost/resolver/catalog", "fingerpost/api/client"},
+	// what all commands share. client: which server to ask; offline: what the shell completes; hclfile: which
+	// word a misspelt one was meant to be
+	"fingerpost/cmd/fingerpost/cli": {"fingerpost/resolver/catalog", "fingerpost/api/client", "fingerpost/configsrc/hclfile",
+		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/progress", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
+	"fingerpost/cmd/fingerpost/tail": {"fingerpost/resolver/catalog", "fingerpost/api/client"},
 	// pebblefs: who has the lock, and the modes of what is private; resolver: the formats of store and ledger
 	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/pebblefs",
 		"fingerpost/configsrc", "fingerpost/configsrc/folder", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
@@ -200,7 +204,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/mailer", "fingerpost/api/client",
 		"fingerpost/api/transfer", "fingerpost/api/transfer/table", "fingerpost/api/gateway", "fingerpost/api",
 		"fingerpost/api/console", "fingerpost/api/docs",
-		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/progress", "fingerpost/cmd/fingerpost/tail",
+		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/cli", "fingerpost/cmd/fingerpost/progress", "fingerpost/cmd/fingerpost/tail",
 		"fingerpost/cmd/fingerpost/doctor",
 		// what domains check asks and shows without a server
 		"fingerpost/configsrc/verify/dcv", "fingerpost/configsrc/verify/authdns",

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/transfer"
@@ -19,12 +21,12 @@ import (
 
 // importFlags are the flags of import.
 type importFlags struct {
-	remoteFlags
+	cli.RemoteFlags
 	csv           string
 	force, asJSON bool
 }
 
-func newImport(t terminal) *cobra.Command {
+func newImport(t cli.Terminal) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
 		Use:   "import {--url URL --key KEY | --csv FILE}",
@@ -57,14 +59,14 @@ result is written, replaced or unchanged. Where there are problems, nothing was 
   fingerpost import --csv customers.csv           # slug,name,domain,primary,plan: plan becomes a label
   fingerpost validate && fingerpost fmt --check   # both hold afterwards`,
 		Args: cobra.NoArgs,
-		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
+		RunE: cli.Interruptible(func(cmd *cobra.Command, _ []string) error {
 			if err := f.choose(cmd); err != nil {
 				return err
 			}
-			return runImport(cmd.Context(), t, configDir(cmd), f)
+			return runImport(cmd.Context(), t, cli.ConfigDir(cmd), f)
 		}),
 	}
-	f.add(cmd, "read")
+	f.Add(cmd, "read")
 	cmd.Flags().StringVar(&f.csv, "csv", "", "table (CSV) of slugs, names, domains and labels to read instead of a server")
 	_ = cmd.MarkFlagFilename("csv", "csv", "tsv", "txt") // fails for unknown flags only
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace files that exist with other content")
@@ -74,24 +76,24 @@ result is written, replaced or unchanged. Where there are problems, nothing was 
 
 // choose checks whether a server or a table is read. A flag wins over the variable of the other one.
 func (f *importFlags) choose(cmd *cobra.Command) error {
-	if given(cmd, "csv") {
+	if cli.Given(cmd, "csv") {
 		for _, name := range []string{"url", "key", "ca-cert", "timeout", "mail-url", "mail-key", "no-mail", "parallel"} {
-			if given(cmd, name) {
-				return usage("--csv reads a table, and --%s is about a server: give one of them", name)
+			if cli.Given(cmd, name) {
+				return cli.Usage("--csv reads a table, and --%s is about a server: give one of them", name)
 			}
 		}
 		return nil
 	}
-	if given(cmd, "url") {
+	if cli.Given(cmd, "url") {
 		f.csv = ""
 	}
-	if f.csv == "" && f.url == "" {
-		return usage("import needs --url (or FINGERPOST_URL), or --csv")
+	if f.csv == "" && f.URL == "" {
+		return cli.Usage("import needs --url (or FINGERPOST_URL), or --csv")
 	}
 	return nil
 }
 
-func runImport(ctx context.Context, t terminal, dir string, f importFlags) error {
+func runImport(ctx context.Context, t cli.Terminal, dir string, f importFlags) error {
 	im, err := f.read(ctx, t, dir)
 	if err != nil {
 		return err
@@ -114,11 +116,11 @@ func runImport(ctx context.Context, t terminal, dir string, f importFlags) error
 }
 
 // read makes the files of the server's or the table's projects.
-func (f *importFlags) read(ctx context.Context, t terminal, dir string) (*transfer.Import, error) {
+func (f *importFlags) read(ctx context.Context, t cli.Terminal, dir string) (*transfer.Import, error) {
 	if f.csv != "" {
 		return readTable(t, dir, f)
 	}
-	c, err := f.connect()
+	c, err := f.Connect()
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +128,9 @@ func (f *importFlags) read(ctx context.Context, t terminal, dir string) (*transf
 	if err != nil {
 		return nil, err
 	}
-	read := t.progress("projects read")
+	read := t.Progress("projects read")
 	defer read.End()
-	im, err := transfer.ReadServer(ctx, c, defaultsOf(checked), folder.MaxFileBytes, f.parallel, read.Set)
+	im, err := transfer.ReadServer(ctx, c, defaultsOf(checked), folder.MaxFileBytes, f.Parallel, read.Set)
 	if err != nil {
 		return nil, fmt.Errorf("%w (nothing was written)", err)
 	}
@@ -136,8 +138,8 @@ func (f *importFlags) read(ctx context.Context, t terminal, dir string) (*transf
 }
 
 // checkTarget checks the folder that receives an import. One that does not exist is empty.
-func checkTarget(t terminal, dir string) (*offline.Checked, error) {
-	checked, err := t.check(dir, nil)
+func checkTarget(t cli.Terminal, dir string) (*offline.Checked, error) {
+	checked, err := checkFiles(t, dir, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &offline.Checked{}, nil
 	}
@@ -149,20 +151,20 @@ func defaultsOf(checked *offline.Checked) *catalog.Defaults {
 	return transfer.NewTree(checked.Declarations()).Defaults
 }
 
-func writeImport(ctx context.Context, t terminal, dir string, f importFlags, im *transfer.Import) (*transfer.Imported,
+func writeImport(ctx context.Context, t cli.Terminal, dir string, f importFlags, im *transfer.Import) (*transfer.Imported,
 	error) {
 	ds, err := im.Place(dir, configFolder(dir), f.force)
 	if err != nil {
 		return nil, err
 	}
-	if err := ds.WriteText(t.err, colour(t.err)); err != nil {
+	if err := ds.WriteText(t.Err, colour(t.Err)); err != nil {
 		return nil, err
 	}
 	if len(im.Problems) > 0 {
 		return nil, refuseImport(t, f.asJSON, im.Problems)
 	}
 	// Up to here nothing has been written.
-	written := t.progress("files written")
+	written := t.Progress("files written")
 	defer written.End()
 	return im.Write(ctx, configFolder(dir), written.Set)
 }
@@ -187,29 +189,29 @@ func (f configFolder) Edit(name string, edit func(src []byte) ([]byte, error)) e
 }
 
 // refuseImport ends an import that has written nothing.
-func refuseImport(t terminal, asJSON bool, problems []string) error {
+func refuseImport(t cli.Terminal, asJSON bool, problems []string) error {
 	none := transfer.Imported{Files: []transfer.ImportedFile{}, Secrets: []string{}, NotKept: []string{},
 		Problems: problems}
-	return endWithProblems(t, asJSON, none, problems, "written")
+	return cli.EndWithProblems(t, asJSON, none, problems, "written")
 }
 
-func printImport(t terminal, out *transfer.Imported, asJSON bool) error {
+func printImport(t cli.Terminal, out *transfer.Imported, asJSON bool) error {
 	if asJSON {
-		return printJSON(t.out, out)
+		return cli.PrintJSON(t.Out, out)
 	}
 	changed := 0
 	for _, f := range out.Files {
 		if f.Result != transfer.Unchanged {
 			changed++
-			fmt.Fprintf(t.out, "%s %s\n", f.Result, f.File)
+			fmt.Fprintf(t.Out, "%s %s\n", f.Result, f.File)
 		}
 	}
-	fmt.Fprintf(t.err, "%s written, %d unchanged\n", count(changed, "file"), len(out.Files)-changed)
+	fmt.Fprintf(t.Err, "%s written, %d unchanged\n", cli.Count(changed, "file"), len(out.Files)-changed)
 	for _, text := range out.NotKept {
-		fmt.Fprintf(t.err, "not kept: %s\n", text)
+		fmt.Fprintf(t.Err, "not kept: %s\n", text)
 	}
 	for _, text := range out.Secrets {
-		fmt.Fprintf(t.err, "to be filled in: %s\n", text)
+		fmt.Fprintf(t.Err, "to be filled in: %s\n", text)
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/api/client"
 	"fingerpost/api/transfer"
 	"fingerpost/configsrc/folder"
@@ -113,7 +115,7 @@ func TestImportForeign(t *testing.T) {
 			tune(f)
 			dir := filepath.Join(t.TempDir(), "projects.d")
 			c := f.with(t, dir, "import")
-			if c.code != exitOK {
+			if c.code != cli.ExitOK {
 				t.Fatalf("%+v", c)
 			}
 			if got := read(t, dir, "acme.hcl"); got != wantAcme {
@@ -129,11 +131,11 @@ func TestImportForeign(t *testing.T) {
 				}
 			}
 			for _, args := range [][]string{{"validate", "--config", dir}, {"fmt", "--check", dir}} {
-				if c := invoke(t, args...); c.code != exitOK {
+				if c := invoke(t, args...); c.code != cli.ExitOK {
 					t.Errorf("%v: %+v", args, c)
 				}
 			}
-			if c := f.with(t, dir, "plan"); c.code != exitOK {
+			if c := f.with(t, dir, "plan"); c.code != cli.ExitOK {
 				t.Errorf("plan: %+v", c)
 			}
 		})
@@ -149,7 +151,7 @@ func TestImportMailless(t *testing.T) {
 	}
 	dir := t.TempDir()
 	c := f.with(t, dir, "import")
-	if c.code != exitOK || !strings.Contains(c.err, "not kept: SMTP config and templates of 200 projects") {
+	if c.code != cli.ExitOK || !strings.Contains(c.err, "not kept: SMTP config and templates of 200 projects") {
 		t.Errorf("%+v", c)
 	}
 	const enoughMisses = 16 // after so many projects, the client takes the mail API for absent
@@ -168,7 +170,7 @@ func TestImportBodiless(t *testing.T) {
 	f.bodies = false
 	dir := t.TempDir()
 	c := f.with(t, dir, "import")
-	if c.code != exitOK || !strings.Contains(c.err, "no call that tells their bodies") || strings.Contains(read(t, dir, "acme.hcl"), "template") {
+	if c.code != cli.ExitOK || !strings.Contains(c.err, "no call that tells their bodies") || strings.Contains(read(t, dir, "acme.hcl"), "template") {
 		t.Errorf("%+v\n%s", c, read(t, dir, "acme.hcl"))
 	}
 }
@@ -184,7 +186,7 @@ func TestImportProblems(t *testing.T) {
 	f.add(object{"name": "\x1b[31mred", "slug": "odd", "status": "ARCHIVED"})
 	dir := filepath.Join(t.TempDir(), "new")
 	c := f.with(t, dir, "import")
-	if c.code != exitNot {
+	if c.code != cli.ExitNot {
 		t.Errorf("exit code %d", c.code)
 	}
 	for _, want := range []string{
@@ -227,7 +229,7 @@ func TestImportInterrupted(t *testing.T) {
 	t.Setenv("FINGERPOST_KEY", foreignKey)
 	dir := t.TempDir()
 	c := invokeIn(t, ctx, "import", "--url", f.URL, "--config", dir)
-	if c.code != exitFailed || !strings.Contains(c.err, "nothing was written") {
+	if c.code != cli.ExitFailed || !strings.Contains(c.err, "nothing was written") {
 		t.Errorf("%+v", c)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -243,7 +245,7 @@ func TestImportFlat(t *testing.T) {
 		"authSettings":    object{"jwtEnabled": true, "jwtSecret": "sentinel-jwt-secret", "jwtExpiresIn": "5m", "sessionTimeout": 60},
 		"serviceSettings": object{"smsProvider": "twilio", "auditRetentionDays": 7}}
 	dir := t.TempDir()
-	if c := f.with(t, dir, "import"); c.code != exitOK || !strings.Contains(c.err, "acme.hcl: auth_settings jwt_secret") {
+	if c := f.with(t, dir, "import"); c.code != cli.ExitOK || !strings.Contains(c.err, "acme.hcl: auth_settings jwt_secret") {
 		t.Errorf("%+v", c)
 	}
 	got := read(t, dir, "acme.hcl")
@@ -267,13 +269,13 @@ func TestImportDefaults(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "defaults.hcl"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if c := f.with(t, dir, "import"); c.code != exitOK {
+	if c := f.with(t, dir, "import"); c.code != cli.ExitOK {
 		t.Fatalf("%+v", c)
 	}
 	if got := read(t, dir, "acme.hcl"); !strings.Contains(got, "mail_enabled = false") || !strings.Contains(got, "two_factor_required = false") {
 		t.Errorf("the defaults would change what the project has:\n%s", got)
 	}
-	if c := f.with(t, dir, "plan"); c.code != exitOK {
+	if c := f.with(t, dir, "plan"); c.code != cli.ExitOK {
 		t.Errorf("plan: %+v", c)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/api/transfer"
 	"fingerpost/api/transfer/table"
 	"fingerpost/configsrc/folder"
@@ -12,7 +14,7 @@ import (
 
 // readTable makes the files of a table's projects. Names that other files of the folder have are problems of the table,
 // with its lines.
-func readTable(t terminal, dir string, f *importFlags) (*transfer.Import, error) {
+func readTable(t cli.Terminal, dir string, f *importFlags) (*transfer.Import, error) {
 	in, err := os.Open(f.csv)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func readTable(t terminal, dir string, f *importFlags) (*transfer.Import, error)
 		}
 	}
 	im := transfer.NewImport(defaultsOf(checked), folder.MaxFileBytes)
-	made := t.progress("projects made")
+	made := t.Progress("projects made")
 	defer made.End()
 	for i, p := range rows.Projects {
 		if !p.Bad {
@@ -50,7 +52,7 @@ func readTable(t terminal, dir string, f *importFlags) (*transfer.Import, error)
 	}
 	im.Problems = append(problems, im.Problems...)
 	if len(rows.Labels) > 0 { // people see a misspelt column here
-		fmt.Fprintf(t.err, "labels: %s\n", strings.Join(rows.Labels, ", "))
+		fmt.Fprintf(t.Err, "labels: %s\n", strings.Join(rows.Labels, ", "))
 	}
 	return im, nil
 }

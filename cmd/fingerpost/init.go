@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
@@ -22,7 +24,7 @@ import (
 //go:embed example
 var example embed.FS
 
-func newInit(t terminal) *cobra.Command {
+func newInit(t cli.Terminal) *cobra.Command {
 	var ci []string
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
@@ -39,7 +41,7 @@ func newInit(t terminal) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir := configDir(cmd)
+			dir := cli.ConfigDir(cmd)
 			if len(args) == 1 {
 				dir = args[0]
 			}
@@ -54,7 +56,7 @@ func newInit(t terminal) *cobra.Command {
 	cmd.Flags().StringSliceVar(&ci, "ci", nil, "write what checks the files in git, too, all of it or some of: "+
 		strings.Join(ciWords(), ", "))
 	cmd.Flags().Lookup("ci").NoOptDefVal = allCI
-	completeFlag(cmd, "ci", fixed(ciWords()...))
+	cli.CompleteFlag(cmd, "ci", cli.Fixed(ciWords()...))
 	return cmd
 }
 
@@ -72,9 +74,9 @@ func hasConfig(dir string) bool {
 	return err == nil && len(files) > 0
 }
 
-func initDir(t terminal, dir string) error {
+func initDir(t cli.Terminal, dir string) error {
 	if hasConfig(dir) {
-		return no("%s has config files already: nothing was written", dir)
+		return cli.No("%s has config files already: nothing was written", dir)
 	}
 	err := fs.WalkDir(example, "example", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -97,14 +99,14 @@ func initDir(t terminal, dir string) error {
 	if err := writeFirstKey(t, dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "next: fingerpost serve --config %s; a service gets a key of its own: fingerpost keys create "+
+	fmt.Fprintf(t.Err, "next: fingerpost serve --config %s; a service gets a key of its own: fingerpost keys create "+
 		"my-service --allow resolve --config %[1]s\n", shellWord(dir))
 	return nil
 }
 
 // writeFirstKey makes a key with which a person signs in to the console. It is printed on stderr, because stdout lists
 // files for those who go on with them.
-func writeFirstKey(t terminal, dir string) error {
+func writeFirstKey(t cli.Terminal, dir string) error {
 	k := catalog.Key{Name: "admin", Allow: catalog.MayAll}
 	text, err := newKey(&k)
 	if err != nil {
@@ -115,16 +117,16 @@ func writeFirstKey(t terminal, dir string) error {
 	if err := writeNew(t, dir, configsrc.KeysFile, []byte(content)); err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "the key %q is for people, in the console and as FINGERPOST_KEY; it cannot be shown again:\n%s\n",
+	fmt.Fprintf(t.Err, "the key %q is for people, in the console and as FINGERPOST_KEY; it cannot be shown again:\n%s\n",
 		k.Name, text)
 	return nil
 }
 
 // writeNew writes a file that does not exist yet, with its folder, and prints its name.
-func writeNew(t terminal, dir, name string, content []byte) error {
+func writeNew(t cli.Terminal, dir, name string, content []byte) error {
 	path := filepath.Join(dir, name)
 	if _, err := os.Lstat(path); err == nil {
-		fmt.Fprintf(t.err, "%s exists and was left alone\n", path)
+		fmt.Fprintf(t.Err, "%s exists and was left alone\n", path)
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -133,6 +135,6 @@ func writeNew(t terminal, dir, name string, content []byte) error {
 	if err := atomicfile.Create(dir, name, content); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(t.out, path)
+	_, err := fmt.Fprintln(t.Out, path)
 	return err
 }

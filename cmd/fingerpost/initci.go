@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/configsrc/folder"
 )
 
@@ -65,12 +67,12 @@ func ciArgs(ci, args []string) (words, rest []string, err error) {
 	}
 	if wrong == "" && alone && ci == nil && len(args) == 1 && !strings.ContainsRune(args[0], filepath.Separator) {
 		if info, err := os.Stat(args[0]); err != nil || !info.IsDir() { // more likely a wrong word
-			return nil, nil, usage("--ci %q: it takes %s; for a new folder of that name write ./%s", args[0],
+			return nil, nil, cli.Usage("--ci %q: it takes %s; for a new folder of that name write ./%s", args[0],
 				strings.Join(ciWords(), ", "), args[0])
 		}
 	}
 	if wrong != "" {
-		return nil, nil, usage("--ci %q: it takes %s", wrong, strings.Join(ciWords(), ", "))
+		return nil, nil, cli.Usage("--ci %q: it takes %s", wrong, strings.Join(ciWords(), ", "))
 	}
 	if alone && ci == nil {
 		ci = ciWords()
@@ -89,7 +91,7 @@ func wrongWord(list []string) string {
 }
 
 // initCI writes what the words name.
-func initCI(t terminal, dir string, words []string) error {
+func initCI(t cli.Terminal, dir string, words []string) error {
 	top, below, err := repositoryOf(dir)
 	if err != nil {
 		return err
@@ -125,7 +127,7 @@ func initCI(t terminal, dir string, words []string) error {
 				return err
 			}
 		}
-		fmt.Fprintf(t.err, "next: %s\n", f.next)
+		fmt.Fprintf(t.Err, "next: %s\n", f.next)
 	}
 	return nil
 }

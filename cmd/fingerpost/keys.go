@@ -12,6 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
@@ -22,38 +24,38 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-func newKeys(t terminal) *cobra.Command {
-	return group("keys", "Create, list, rotate and revoke API keys in the files",
+func newKeys(t cli.Terminal) *cobra.Command {
+	return cli.Group("keys", "Create, list, rotate and revoke API keys in the files",
 		"Keys stand in the files as hashes. A running server takes changes up at once; so does every node that gets the "+
 			"files.",
 		newKeysCreate(t), newKeysList(t), newKeysRevoke(t), newKeysRotate(t))
 }
 
-func newKeysCreate(t terminal) *cobra.Command {
+func newKeysCreate(t cli.Terminal) *cobra.Command {
 	var allow, projects []string
 	var expires string
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "create NAME --allow resolve,read,…",
 		Short: "Write a new key's hash to the files and print the key, once",
-		Args:  wantsNamed("NAME"),
+		Args:  cli.WantsNamed("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			perm, unknown := catalog.ParsePermissions(allow)
 			if len(unknown) > 0 || perm == 0 {
-				return usage("--allow takes one or more of %s", strings.Join(catalog.Permissions, ", "))
+				return cli.Usage("--allow takes one or more of %s", strings.Join(catalog.Permissions, ", "))
 			}
-			if namesNothing(projects) {
-				return usage("--projects must name projects; without it, the key is for every project")
+			if cli.NamesNothing(projects) {
+				return cli.Usage("--projects must name projects; without it, the key is for every project")
 			}
 			k := catalog.Key{Name: args[0], Allow: perm, Projects: projects}
 			if expires != "" {
-				d, err := parseLifetime(expires)
+				d, err := cli.ParseLifetime(expires)
 				if err != nil {
-					return usage("--expires: %v", err)
+					return cli.Usage("--expires: %v", err)
 				}
 				k.ExpiresAt = time.Now().Add(d).Truncate(time.Second)
 			}
-			return createKey(t, configDir(cmd), k, asJSON)
+			return createKey(t, cli.ConfigDir(cmd), k, asJSON)
 		},
 	}
 	cmd.Flags().StringSliceVar(&allow, "allow", nil, "permissions of the key: "+strings.Join(catalog.Permissions, ", "))
@@ -61,8 +63,8 @@ func newKeysCreate(t terminal) *cobra.Command {
 		"slugs of the projects that the key is for (default every project)")
 	cmd.Flags().StringVar(&expires, "expires", "", "time after which the key ends, such as 90d or 12h (default never)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
-	completeFlag(cmd, "allow", fixed(catalog.Permissions...))
-	completeFlag(cmd, "projects", (*offline.Checked).Slugs)
+	cli.CompleteFlag(cmd, "allow", cli.Fixed(catalog.Permissions...))
+	cli.CompleteFlag(cmd, "projects", (*offline.Checked).Slugs)
 	return cmd
 }
 
@@ -99,7 +101,7 @@ func findKey(dir, name string) (k placedKey, old []placedKey, err error) {
 	keys := keysOf(checked)
 	i := slices.IndexFunc(keys, func(k placedKey) bool { return k.Name == name })
 	if i < 0 {
-		return k, nil, no("there is no key %q in %s%s", name, dir, unseen(checked, name))
+		return k, nil, cli.No("there is no key %q in %s%s", name, dir, unseen(checked, name))
 	}
 	for _, k := range keys {
 		if k.ReplacedBy(name) && !k.Expired(time.Now()) {
@@ -124,19 +126,19 @@ func unseen(checked *offline.Checked, name string) string {
 	return "; not searched, because they have errors: " + strings.Join(files, ", ")
 }
 
-func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
+func createKey(t cli.Terminal, dir string, k catalog.Key, asJSON bool) error {
 	checked, err := offline.Check(dir)
 	if err != nil {
 		return err
 	}
 	for _, f := range checked.Broken {
 		if f.Mentions("key", k.Name) || f.Display == filepath.Join(dir, configsrc.KeysFile) {
-			return no("%s has errors, and a key %q may be in it: mend it first (fingerpost validate)", f.Display, k.Name)
+			return cli.No("%s has errors, and a key %q may be in it: mend it first (fingerpost validate)", f.Display, k.Name)
 		}
 	}
 	keys := keysOf(checked)
 	if at := slices.Index(keyNames(checked), k.Name); at >= 0 {
-		return no("there is a key %q already, in %s: revoke or rotate it, or choose another name", k.Name,
+		return cli.No("there is a key %q already, in %s: revoke or rotate it, or choose another name", k.Name,
 			keys[at].file.Display)
 	}
 	text, err := newKey(&k)
@@ -155,13 +157,13 @@ func createKey(t terminal, dir string, k catalog.Key, asJSON bool) error {
 }
 
 // warnUnknown warns of slugs that no project has. A key may be made before its project.
-func warnUnknown(t terminal, checked *offline.Checked, slugs []string) {
+func warnUnknown(t cli.Terminal, checked *offline.Checked, slugs []string) {
 	for _, slug := range slugs {
 		broken := func(f offline.BrokenFile) bool { return f.Mentions("project", slug) }
 		if _, project := checked.Project(slug); project == nil && !slices.ContainsFunc(checked.Broken, broken) {
-			hint := cmp.Or(suggestion("`%s`", hclfile.Nearest(slug, checked.Slugs())),
+			hint := cmp.Or(cli.Suggestion("`%s`", hclfile.Nearest(slug, checked.Slugs())),
 				": the key is for whichever project takes it")
-			fmt.Fprintf(t.err, "warning: no project has the slug %q%s\n", slug, hint)
+			fmt.Fprintf(t.Err, "warning: no project has the slug %q%s\n", slug, hint)
 		}
 	}
 }
@@ -171,7 +173,7 @@ func newKey(k *catalog.Key) (text string, err error) {
 	text = k.Renew()
 	for _, p := range k.Validate() {
 		if !p.Warning {
-			return "", usage("%s: %s", p.Path, p.Message)
+			return "", cli.Usage("%s: %s", p.Path, p.Message)
 		}
 	}
 	return text, nil
@@ -185,23 +187,23 @@ func addBlock(dir, path, block string) error {
 	return atomicfile.Edit(dir, path, func(src []byte) ([]byte, error) { return hcledit.AppendBlock(src, block) })
 }
 
-func printKey(t terminal, k catalog.Key, text, file string, asJSON bool) error {
+func printKey(t cli.Terminal, k catalog.Key, text, file string, asJSON bool) error {
 	if asJSON {
-		return printJSON(t.out, map[string]string{"id": k.ID, "key": text, "name": k.Name, "file": file})
+		return cli.PrintJSON(t.Out, map[string]string{"id": k.ID, "key": text, "name": k.Name, "file": file})
 	}
-	fmt.Fprintf(t.err, "%s has the hash of key %q now. This is the key; it cannot be shown again:\n", file, k.Name)
-	_, err := fmt.Fprintln(t.out, text)
+	fmt.Fprintf(t.Err, "%s has the hash of key %q now. This is the key; it cannot be shown again:\n", file, k.Name)
+	_, err := fmt.Fprintln(t.Out, text)
 	return err
 }
 
-func newKeysList(t terminal) *cobra.Command {
+func newKeysList(t cli.Terminal) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the keys",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return listKeys(t, configDir(cmd), asJSON)
+			return listKeys(t, cli.ConfigDir(cmd), asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
@@ -220,7 +222,7 @@ type listedKey struct {
 	Line      int      `json:"line"`
 }
 
-func listKeys(t terminal, dir string, asJSON bool) error {
+func listKeys(t cli.Terminal, dir string, asJSON bool) error {
 	checked, err := checkSound(dir, "keys")
 	if err != nil {
 		return err
@@ -236,9 +238,9 @@ func listKeys(t terminal, dir string, asJSON bool) error {
 		list = append(list, l)
 	}
 	if asJSON {
-		return printJSON(t.out, list)
+		return cli.PrintJSON(t.Out, list)
 	}
-	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tID\tALLOW\tPROJECTS\tEXPIRES\tWHERE")
 	for _, l := range list {
 		projects, expires := "all", "never"
@@ -256,22 +258,22 @@ func listKeys(t terminal, dir string, asJSON bool) error {
 	return w.Flush()
 }
 
-func newKeysRevoke(t terminal) *cobra.Command {
+func newKeysRevoke(t cli.Terminal) *cobra.Command {
 	all := false
 	cmd := &cobra.Command{
 		Use:               "revoke NAME",
 		Short:             "Remove a key from the files",
-		Args:              wantsNamed("NAME"),
-		ValidArgsFunction: completeArgs(keyNames),
+		Args:              cli.WantsNamed("NAME"),
+		ValidArgsFunction: cli.CompleteArgs(keyNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return revokeKey(t, configDir(cmd), args[0], all)
+			return revokeKey(t, cli.ConfigDir(cmd), args[0], all)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "remove the old keys of the key's rotations, too")
 	return cmd
 }
 
-func revokeKey(t terminal, dir, name string, all bool) error {
+func revokeKey(t cli.Terminal, dir, name string, all bool) error {
 	k, good, err := findKey(dir, name)
 	if err != nil {
 		return err
@@ -285,20 +287,20 @@ func revokeKey(t terminal, dir, name string, all bool) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(t.err, "key %q is no longer in %s\n", k.Name, k.file.Display)
+		fmt.Fprintf(t.Err, "key %q is no longer in %s\n", k.Name, k.file.Display)
 	}
 	printStillGood(t, good, "; --all would have ended it, too")
 	return nil
 }
 
-func printStillGood(t terminal, keys []placedKey, more string) {
+func printStillGood(t cli.Terminal, keys []placedKey, more string) {
 	for _, k := range keys {
-		fmt.Fprintf(t.err, "an old key of it, %q, is good until %s UTC%s\n", k.Name,
+		fmt.Fprintf(t.Err, "an old key of it, %q, is good until %s UTC%s\n", k.Name,
 			k.ExpiresAt.UTC().Format("2006-01-02 15:04:05"), more)
 	}
 }
 
-func newKeysRotate(t terminal) *cobra.Command {
+func newKeysRotate(t cli.Terminal) *cobra.Command {
 	var overlap string
 	asJSON := false
 	cmd := &cobra.Command{
@@ -306,14 +308,14 @@ func newKeysRotate(t terminal) *cobra.Command {
 		Short: "Replace a key by a new one, both good for a while",
 		Long: "The new key takes the name and the rights; the old one is kept under NAME-<id> and expires " +
 			"after the overlap.",
-		Args:              wantsNamed("NAME"),
-		ValidArgsFunction: completeArgs(keyNames),
+		Args:              cli.WantsNamed("NAME"),
+		ValidArgsFunction: cli.CompleteArgs(keyNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := parseLifetime(overlap)
+			d, err := cli.ParseLifetime(overlap)
 			if err != nil {
-				return usage("--overlap: %v", err)
+				return cli.Usage("--overlap: %v", err)
 			}
-			return rotateKey(t, configDir(cmd), args[0], d, asJSON)
+			return rotateKey(t, cli.ConfigDir(cmd), args[0], d, asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&overlap, "overlap", "24h", "time that the old key stays good")
@@ -321,20 +323,20 @@ func newKeysRotate(t terminal) *cobra.Command {
 	return cmd
 }
 
-func rotateKey(t terminal, dir, name string, overlap time.Duration, asJSON bool) error {
+func rotateKey(t cli.Terminal, dir, name string, overlap time.Duration, asJSON bool) error {
 	old, good, err := findKey(dir, name)
 	if err != nil {
 		return err
 	}
 	r, err := old.Rotate(time.Now(), overlap)
 	if err != nil {
-		return no("%v", err)
+		return cli.No("%v", err)
 	}
 	err = atomicfile.Edit(dir, old.file.Path, func(src []byte) ([]byte, error) { return hcledit.RotateKey(src, name, &r) })
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "the old key is %q now and good until %s UTC\n", r.Old.Name,
+	fmt.Fprintf(t.Err, "the old key is %q now and good until %s UTC\n", r.Old.Name,
 		r.Old.ExpiresAt.UTC().Format("2006-01-02 15:04:05"))
 	printStillGood(t, good, "")
 	return printKey(t, r.New, r.Text, old.file.Display, asJSON)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
@@ -16,12 +18,12 @@ import (
 
 // logsFlags are the flags of logs.
 type logsFlags struct {
-	remoteFlags
+	cli.RemoteFlags
 	trailFlags
 	status, template, to string
 }
 
-func newLogs(t terminal) *cobra.Command {
+func newLogs(t cli.Terminal) *cobra.Command {
 	var f logsFlags
 	cmd := &cobra.Command{
 		Use:   "logs",
@@ -31,13 +33,13 @@ func newLogs(t terminal) *cobra.Command {
 			"step that a mail takes (an attempt, its end), until Ctrl-C.\n\n" +
 			"With --json one array, or with --follow one object a line.",
 		Args: cobra.NoArgs,
-		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
+		RunE: cli.Interruptible(func(cmd *cobra.Command, _ []string) error {
 			return logs(cmd.Context(), t, f)
 		}),
 	}
-	f.connectFlags.add(cmd, "read")
-	f.addMail(cmd)
-	f.trailFlags.add(cmd, &f.connectFlags, "mail", "every project")
+	f.ConnectFlags.Add(cmd, "read")
+	f.AddMail(cmd)
+	f.trailFlags.add(cmd, &f.ConnectFlags, "mail", "every project")
 	fl := cmd.Flags()
 	fl.StringVar(&f.status, "status", "", "state of the mails that are listed: "+strings.Join(mailStates, ", "))
 	fl.StringVar(&f.template, "template", "", "code of the template that the listed mails were made from")
@@ -58,12 +60,12 @@ func (f *logsFlags) check() error {
 	return f.trailFlags.check(bad)
 }
 
-func logs(ctx context.Context, t terminal, f logsFlags) error {
+func logs(ctx context.Context, t cli.Terminal, f logsFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	f.parallel = client.MailTailParallel
-	server, err := f.connect()
+	f.Parallel = client.MailTailParallel
+	server, err := f.Connect()
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func logs(ctx context.Context, t terminal, f logsFlags) error {
 		return err
 	}
 	found := time.Now()
-	log := tail.Log[client.LoggedMail]{Line: tail.MailLine, Passes: passing}
+	log := tail.Log[client.LoggedMail]{Line: tail.MailLine, Passes: cli.Passing}
 	log.Newest = func(ctx context.Context, n int) ([]client.LoggedMail, error) {
 		if f.projects == nil && !f.follow { // --follow has to know each project's newest entry
 			if all, err := mails.NewestAcross(ctx, n); !client.Absent(err) {
@@ -92,7 +94,7 @@ func logs(ctx context.Context, t terminal, f logsFlags) error {
 		}
 		return news, err
 	}
-	return log.Show(ctx, t.out, t.err, f.printing())
+	return log.Show(ctx, t.Out, t.Err, f.printing())
 }
 
 // findEvery is how often --follow looks for new projects.
@@ -113,7 +115,7 @@ func (f *logsFlags) findLogs(ctx context.Context, mails *client.MailTail) error 
 // only returns the entries that have the state of --status. A project without a mail log is a wrong request.
 func (f *logsFlags) only(entries []client.LoggedMail, err error) ([]client.LoggedMail, error) {
 	if client.Status(err, http.StatusNotFound) {
-		err = no("%v", err)
+		err = cli.No("%v", err)
 	}
 	other := func(e client.LoggedMail) bool { return f.status != "" && e.Status != f.status }
 	return slices.DeleteFunc(entries, other), err

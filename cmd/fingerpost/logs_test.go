@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/api/client"
 	"fingerpost/cmd/testrig"
 )
@@ -110,7 +112,7 @@ func TestLogsAcross(t *testing.T) {
 	l.rows[149]["projectId"] = 987 // of a deleted project
 	c := f.with(t, t.TempDir(), "logs")
 	lines := strings.Split(strings.TrimSuffix(c.out, "\n"), "\n")
-	if c.code != exitOK || l.asked != 1 || len(lines) != 50 || !strings.Contains(lines[48], "  acme  to user149@") ||
+	if c.code != cli.ExitOK || l.asked != 1 || len(lines) != 50 || !strings.Contains(lines[48], "  acme  to user149@") ||
 		!strings.Contains(lines[49], "  987  to user150@") {
 		t.Errorf("%d questions, %d: %s%s", l.asked, c.code, c.out, c.err)
 	}
@@ -130,42 +132,42 @@ func TestLogs(t *testing.T) {
 		}
 		return c
 	}
-	c := check(exitOK, "user250@example.com", "--project", "acme")
+	c := check(cli.ExitOK, "user250@example.com", "--project", "acme")
 	lines := strings.Split(strings.TrimSuffix(c.out, "\n"), "\n")
 	if len(lines) != 50 || !strings.Contains(lines[0], "#201") || !strings.Contains(lines[49], `#250`) || strings.Contains(c.out, "\x1b") {
 		t.Errorf("%d lines: %s", len(lines), c.out)
 	}
-	if c := check(exitOK, "#1", "--limit", "1000"); strings.Count(c.out, "\n") != 250 {
+	if c := check(cli.ExitOK, "#1", "--limit", "1000"); strings.Count(c.out, "\n") != 250 {
 		t.Errorf("%d lines", strings.Count(c.out, "\n"))
 	}
-	if c := check(exitOK, "", "--status", "FAILED", "--limit", "120"); strings.Count(c.out, "FAILED") != 120 || strings.Contains(c.out, "SENT") {
+	if c := check(cli.ExitOK, "", "--status", "FAILED", "--limit", "120"); strings.Count(c.out, "FAILED") != 120 || strings.Contains(c.out, "SENT") {
 		t.Errorf("%s", c.out)
 	}
-	c = check(exitOK, "", "--json", "--limit", "3")
+	c = check(cli.ExitOK, "", "--json", "--limit", "3")
 	var all []client.LoggedMail
 	if err := json.Unmarshal([]byte(c.out), &all); err != nil || len(all) != 3 || all[2].ID != 250 || all[2].Project != "acme" || all[2].MessageID != "<m@example.com>" {
 		t.Errorf("%v: %s", err, c.out)
 	}
-	if c := check(exitOK, "[]", "--json", "--status", "EXPIRED"); strings.TrimSpace(c.out) != "[]" {
+	if c := check(cli.ExitOK, "[]", "--json", "--status", "EXPIRED"); strings.TrimSpace(c.out) != "[]" {
 		t.Errorf("%q", c.out)
 	}
-	check(exitNot, `no such project: "none", "nil"`, "--project", "none,acme,nil")
-	check(exitOK, "#250", "--project", "101") // a deleted project still has its log, by id
-	check(exitNot, `project "102" has no mail log`, "--project", "102")
-	check(exitUsage, "--status must be one of", "--status", "sent")
-	check(exitUsage, "--every must be at least 10ms", "--since", "yesterday", "--every", "1ms", "--limit", "-1")
-	check(exitUsage, "unknown command", "all")
+	check(cli.ExitNot, `no such project: "none", "nil"`, "--project", "none,acme,nil")
+	check(cli.ExitOK, "#250", "--project", "101") // a deleted project still has its log, by id
+	check(cli.ExitNot, `project "102" has no mail log`, "--project", "102")
+	check(cli.ExitUsage, "--status must be one of", "--status", "sent")
+	check(cli.ExitUsage, "--every must be at least 10ms", "--since", "yesterday", "--every", "1ms", "--limit", "-1")
+	check(cli.ExitUsage, "unknown command", "all")
 	l.fail(1)
-	check(exitFailed, "the server answers 500 INTERNAL_ERROR: broken", "--project", "acme")
+	check(cli.ExitFailed, "the server answers 500 INTERNAL_ERROR: broken", "--project", "acme")
 	f.Close()
-	check(exitFailed, "connection refused")
+	check(cli.ExitFailed, "connection refused")
 	t.Setenv("FINGERPOST_KEY", "")
 	for _, none := range []string{"", ",", "acme,"} { // as an unset variable makes it
-		if c := invoke(t, "logs", "--url", f.URL, "--key", "k", "--project", none); c.code != exitUsage || !strings.Contains(c.err, "--project must name a project") {
+		if c := invoke(t, "logs", "--url", f.URL, "--key", "k", "--project", none); c.code != cli.ExitUsage || !strings.Contains(c.err, "--project must name a project") {
 			t.Errorf("--project %q: %+v", none, c)
 		}
 	}
-	if c := invoke(t, "logs", "--url", f.URL); c.code != exitUsage || !strings.Contains(c.err, "FINGERPOST_KEY") {
+	if c := invoke(t, "logs", "--url", f.URL); c.code != cli.ExitUsage || !strings.Contains(c.err, "FINGERPOST_KEY") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -199,7 +201,8 @@ func TestLogsFollow(t *testing.T) {
 	var out, errs output
 	ended := make(chan int, 1)
 	go func() {
-		ended <- runContext(ctx, []string{"logs", "--url", f.URL, "--limit", "2", "--follow", "--every", "10ms", "--json"}, terminal{nil, &out, &errs})
+		ended <- runContext(ctx, []string{"logs", "--url", f.URL, "--limit", "2", "--follow", "--every", "10ms", "--json"},
+			cli.Terminal{Out: &out, Err: &errs})
 	}()
 	var want []string
 	expect := func(id int64, status string, attempts int) {
@@ -253,7 +256,7 @@ func TestLogsFollow(t *testing.T) {
 	l.put(300, "09:47:00.000000", "SENT", 1)
 	expect(300, "SENT", 1)
 	stop()
-	if code := <-ended; code != exitOK {
+	if code := <-ended; code != cli.ExitOK {
 		t.Errorf("it ended with %d: %s", code, errs.String())
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/testrig"
 )
 
@@ -24,9 +26,9 @@ func TestMailDrain(t *testing.T) {
 		exit     int
 		most     time.Duration // that the end may take, on a machine that is not busy
 	}{
-		"in order":      {1, "2s", true, exitOK, 8 * time.Second},
-		"without grace": {1, "0s", false, exitOK, 6 * time.Second},
-		"second signal": {2, "60s", false, exitFailed, 2 * time.Second},
+		"in order":      {1, "2s", true, cli.ExitOK, 8 * time.Second},
+		"without grace": {1, "0s", false, cli.ExitOK, 6 * time.Second},
+		"second signal": {2, "60s", false, cli.ExitFailed, 2 * time.Second},
 		"killed":        {0, "60s", false, -1, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/pflag"
 
 	"fingerpost/mailer"
@@ -31,7 +33,7 @@ const maxBudget = 5 * time.Minute
 // parse parses the flags that are not plain, and reports all their problems.
 func (f *serveFlags) parseMail() error {
 	var bad []string
-	f.Mail.Allow, bad = parseNetworks("--smtp-allow", f.smtpAllow)
+	f.Mail.Allow, bad = cli.ParseNetworks("--smtp-allow", f.smtpAllow)
 	if f.Mail.Budget <= 0 || f.Mail.Budget > maxBudget {
 		bad = append(bad, fmt.Sprintf("--mail-budget must be more than 0 and at most %s", maxBudget))
 	}
@@ -42,13 +44,13 @@ func (f *serveFlags) parseMail() error {
 		bad = append(bad, "--mail-queue-per-project must be 1 or more")
 	}
 	var err error
-	switch f.Mail.Retention, err = parseLifetime(f.mailRetention); {
+	switch f.Mail.Retention, err = cli.ParseLifetime(f.mailRetention); {
 	case err != nil:
 		bad = append(bad, fmt.Sprintf("--mail-retention: %v", err))
 	case f.Mail.Retention < 24*time.Hour:
 		bad = append(bad, "--mail-retention must be a day or more: idempotency keys and retries live as long")
 	}
-	return usageAll(append(bad, f.parseMailSink()...))
+	return cli.UsageAll(append(bad, f.parseMailSink()...))
 }
 
 // parseMailSink parses --mail-sink. Other machines that reach the service may be in use by people who wait for their

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -207,7 +209,7 @@ func (r *rig) looksAtAll(found *seen) {
 		}
 	}
 	printed, code := r.run("logs", "--url", r.url, "--key", r.keys["all"], "--json")
-	if code != exitOK || !strings.Contains(printed, "later@example.com") {
+	if code != cli.ExitOK || !strings.Contains(printed, "later@example.com") {
 		r.t.Errorf("logs: %d %s", code, printed)
 	}
 	found.add("fingerpost logs", printed)

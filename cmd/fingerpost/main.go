@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"os"
+
+	"fingerpost/cmd/fingerpost/cli"
 )
 
 func main() {
-	os.Exit(runContext(context.Background(), os.Args[1:], terminal{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(runContext(context.Background(), os.Args[1:], cli.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
 )
@@ -136,7 +138,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s: %d, want %d", target, res.StatusCode, status)
 		}
 	}
-	if out, code := c.run("backup", "--ops-url", c.ops, c.path("../backup")); code != exitOK {
+	if out, code := c.run("backup", "--ops-url", c.ops, c.path("../backup")); code != cli.ExitOK {
 		t.Fatalf("backup: %d %s", code, out)
 	}
 	testrig.Eventually(t, "the edge is heard", func() bool {

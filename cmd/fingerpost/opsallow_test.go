@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/testrig"
 )
 
@@ -37,15 +39,15 @@ func TestOpsListener(t *testing.T) {
 		}
 	}
 	for _, url := range urls {
-		if printed, code := r.run("reload", "--ops-url", url); code != exitOK {
+		if printed, code := r.run("reload", "--ops-url", url); code != cli.ExitOK {
 			t.Errorf("reload --ops-url %s ends with %d: %s", url, code, printed)
 		}
 	}
-	if printed, code := r.run("backup", "b.tgz", "--ops-url", urls[len(urls)-1]); code != exitOK {
+	if printed, code := r.run("backup", "b.tgz", "--ops-url", urls[len(urls)-1]); code != cli.ExitOK {
 		t.Errorf("backup ends with %d: %s", code, printed)
 	}
 	printed, code := r.run("serve", "--ops-allow", "10.0.0.1,nonsense")
-	if code != exitUsage || !strings.Contains(printed, "did you mean 10.0.0.1/32?") || !strings.Contains(printed, `"nonsense"`) {
+	if code != cli.ExitUsage || !strings.Contains(printed, "did you mean 10.0.0.1/32?") || !strings.Contains(printed, `"nonsense"`) {
 		t.Errorf("wrong networks: %d %s", code, printed)
 	}
 }

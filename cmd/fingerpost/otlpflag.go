@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/pflag"
 
 	"fingerpost/resolver/trace"
@@ -45,14 +47,14 @@ func (f *serveFlags) openTraces(version string) error {
 	u, err := url.Parse(endpoint)
 	switch {
 	case err != nil: // no message quotes the address, which may have a password
-		return usage("%s must be a URL such as http://127.0.0.1:4318", from)
+		return cli.Usage("%s must be a URL such as http://127.0.0.1:4318", from)
 	case u.User != nil:
-		return usage("%s must have no user or password in it: give them to the collector as a header, in %s", from,
+		return cli.Usage("%s must have no user or password in it: give them to the collector as a header, in %s", from,
 			otelHeaders)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return usage("%s must be a URL such as http://127.0.0.1:4318", from)
+		return cli.Usage("%s must be a URL such as http://127.0.0.1:4318", from)
 	case u.RawQuery != "" || u.Fragment != "":
-		return usage("%s must have no query and no fragment", from)
+		return cli.Usage("%s must have no query and no fragment", from)
 	}
 	switch {
 	case from == otelBase:
@@ -64,7 +66,7 @@ func (f *serveFlags) openTraces(version string) error {
 	for _, name := range []string{otelHeaders, otelTracesHeaders} {
 		more, problem := parseHeaders(os.Getenv(name))
 		if problem != "" {
-			return usage("%s: %s", name, problem)
+			return cli.Usage("%s: %s", name, problem)
 		}
 		maps.Copy(headers, more)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/transfer"
@@ -13,12 +15,12 @@ import (
 
 // planFlags are the flags of plan.
 type planFlags struct {
-	remoteFlags
+	cli.RemoteFlags
 	data, base  string
 	ids, asJSON bool
 }
 
-func newPlan(t terminal) *cobra.Command {
+func newPlan(t cli.Terminal) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
 		Use:   "plan [--url URL --key KEY | --data DIR | --base REV]",
@@ -49,23 +51,23 @@ whose uuid or id differ but were not compared; "diagnostics" are those of "valid
   fingerpost plan --data .fingerpost          # the server must not run
   fingerpost plan --url https://config.example --json | jq '.changes[] | select(.action == "remove")'`,
 		Args: cobra.NoArgs,
-		RunE: interruptible(func(cmd *cobra.Command, _ []string) error {
-			if given(cmd, "base") {
-				if given(cmd, "data") || given(cmd, "url") || given(cmd, "ids") {
-					return usage("--base compares with a revision in git: leave out --url, --data and --ids")
+		RunE: cli.Interruptible(func(cmd *cobra.Command, _ []string) error {
+			if cli.Given(cmd, "base") {
+				if cli.Given(cmd, "data") || cli.Given(cmd, "url") || cli.Given(cmd, "ids") {
+					return cli.Usage("--base compares with a revision in git: leave out --url, --data and --ids")
 				}
-				return planBase(cmd.Context(), t, configDir(cmd), f)
+				return planBase(cmd.Context(), t, cli.ConfigDir(cmd), f)
 			}
-			if given(cmd, "data") {
-				if given(cmd, "url") {
-					return usage("give --url or --data, not both")
+			if cli.Given(cmd, "data") {
+				if cli.Given(cmd, "url") {
+					return cli.Usage("give --url or --data, not both")
 				}
-				f.url = ""
+				f.URL = ""
 			}
-			return runPlan(cmd.Context(), t, configDir(cmd), f)
+			return runPlan(cmd.Context(), t, cli.ConfigDir(cmd), f)
 		}),
 	}
-	f.add(cmd, "read")
+	f.Add(cmd, "read")
 	cmd.Flags().StringVar(&f.data, "data", ".fingerpost",
 		"folder of the store of a server that does not run; used without --url")
 	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit whose files are compared, such as origin/main")
@@ -77,16 +79,16 @@ whose uuid or id differ but were not compared; "diagnostics" are those of "valid
 // planned is what plan prints.
 type planned struct{ transfer.Document }
 
-func runPlan(ctx context.Context, t terminal, dir string, f planFlags) error {
+func runPlan(ctx context.Context, t cli.Terminal, dir string, f planFlags) error {
 	p := planned{transfer.NewDocument(f.data)}
-	if f.url != "" {
-		p.Against = f.url
+	if f.URL != "" {
+		p.Against = f.URL
 	}
 	want, err := loadTree(t, dir, f.asJSON, &p, &p.Diagnostics)
 	if err != nil {
 		return err
 	}
-	if f.url != "" {
+	if f.URL != "" {
 		p.Plan, err = planServer(ctx, t, f, want)
 	} else {
 		p.Plan, err = planStore(ctx, f.data, want)
@@ -98,14 +100,14 @@ func runPlan(ctx context.Context, t terminal, dir string, f planFlags) error {
 	return p.print(t, f)
 }
 
-func planServer(ctx context.Context, t terminal, f planFlags, want *transfer.Tree) (transfer.Plan, error) {
-	c, err := f.connect()
+func planServer(ctx context.Context, t cli.Terminal, f planFlags, want *transfer.Tree) (transfer.Plan, error) {
+	c, err := f.Connect()
 	if err != nil {
 		return transfer.Plan{}, err
 	}
-	read := t.progress("projects read")
+	read := t.Progress("projects read")
 	defer read.End()
-	return transfer.PlanServer(ctx, c, want, f.ids, f.parallel, read.Set)
+	return transfer.PlanServer(ctx, c, want, f.ids, f.Parallel, read.Set)
 }
 
 func planStore(ctx context.Context, dir string, want *transfer.Tree) (transfer.Plan, error) {
@@ -118,30 +120,30 @@ func planStore(ctx context.Context, dir string, want *transfer.Tree) (transfer.P
 	return transfer.PlanStore(ctx, s, want)
 }
 
-func (p *planned) print(t terminal, f planFlags) error {
+func (p *planned) print(t cli.Terminal, f planFlags) error {
 	if f.asJSON {
-		if err := printJSON(t.out, p); err != nil {
+		if err := cli.PrintJSON(t.Out, p); err != nil {
 			return err
 		}
 	} else {
-		if err := transfer.WriteChanges(t.out, p.Changes, colour(t.out)); err != nil {
+		if err := transfer.WriteChanges(t.Out, p.Changes, colour(t.Out)); err != nil {
 			return err
 		}
 		if p.Changed {
-			fmt.Fprintf(t.out, "plan: %s\n", p.Summary)
+			fmt.Fprintf(t.Out, "plan: %s\n", p.Summary)
 		} else {
-			fmt.Fprintf(t.out, "no changes: the files say what %s has\n", p.Against)
+			fmt.Fprintf(t.Out, "no changes: the files say what %s has\n", p.Against)
 		}
 		for _, text := range p.NotCompared {
-			fmt.Fprintf(t.err, "not compared: %s\n", text)
+			fmt.Fprintf(t.Err, "not compared: %s\n", text)
 		}
 		if p.Renumbered > 0 {
-			fmt.Fprintf(t.err, "%s on the server have another uuid or id than these files give them (--ids shows which)\n",
-				count(p.Renumbered, "object"))
+			fmt.Fprintf(t.Err, "%s on the server have another uuid or id than these files give them (--ids shows which)\n",
+				cli.Count(p.Renumbered, "object"))
 		}
 	}
 	if p.Changed {
-		return errNot
+		return cli.ErrNot
 	}
 	return nil
 }

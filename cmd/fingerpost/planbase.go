@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/api/transfer"
 	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/configsrc/hclfile"
@@ -14,7 +16,7 @@ import (
 )
 
 // planBase compares the files with a revision of them, and checks them as a server would that runs on that revision.
-func planBase(ctx context.Context, t terminal, dir string, f planFlags) error {
+func planBase(ctx context.Context, t cli.Terminal, dir string, f planFlags) error {
 	if _, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("open config folder %s: %w", dir, errors.Unwrap(err))
 	}
@@ -25,7 +27,7 @@ func planBase(ctx context.Context, t terminal, dir string, f planFlags) error {
 	defer os.RemoveAll(tmp)
 	commit, err := plumbing.Extract(ctx, dir, f.base, tmp)
 	if errors.Is(err, plumbing.ErrRevision) {
-		return usage("--base: %v", err)
+		return cli.Usage("--base: %v", err)
 	} else if err != nil {
 		return err
 	}

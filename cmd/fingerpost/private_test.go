@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/testrig"
 )
 
@@ -56,7 +58,7 @@ func TestStoreIsPrivate(t *testing.T) {
 			r.start()
 			run := func(args ...string) {
 				t.Helper()
-				if printed, code := r.run(args...); code != exitOK {
+				if printed, code := r.run(args...); code != cli.ExitOK {
 					t.Errorf("%v ends with %d: %s", args, code, printed)
 				}
 			}

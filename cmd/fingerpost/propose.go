@@ -8,30 +8,32 @@ import (
 	"strings"
 	"unicode"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
 	"fingerpost/api/transfer"
 )
 
-func newPropose(t terminal) *cobra.Command {
+func newPropose(t cli.Terminal) *cobra.Command {
 	var subs []*cobra.Command
 	seen := "" // the commit that the caller has decided about
 	sub := func(use, short, keyMay string, args cobra.PositionalArgs, run func(ctx context.Context, c *client.Client,
 		args []string, asJSON bool) error) {
-		var f connectFlags
+		var f cli.ConnectFlags
 		asJSON := false
-		one := &cobra.Command{Use: use, Short: short, Args: args, RunE: interruptible(func(cmd *cobra.Command,
+		one := &cobra.Command{Use: use, Short: short, Args: args, RunE: cli.Interruptible(func(cmd *cobra.Command,
 			args []string) error {
-			o, err := f.options()
+			o, err := f.Options()
 			if err != nil {
 				return err
 			}
 			o.NoMail = true
 			return run(cmd.Context(), client.New(o), args, asJSON)
 		})}
-		f.add(one, keyMay)
-		f.local(one)
+		f.Add(one, keyMay)
+		f.Local(one)
 		one.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 		subs = append(subs, one)
 	}
@@ -42,48 +44,48 @@ func newPropose(t terminal) *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return printJSON(t.out, append([]client.Proposal{}, list...))
+			return cli.PrintJSON(t.Out, append([]client.Proposal{}, list...))
 		}
 		for _, p := range list {
 			state := "can be applied"
 			if !p.Mergeable {
 				state = "in conflict"
 			}
-			fmt.Fprintf(t.out, "%s  %.12s  %s  %s  %s  %s\n", p.Name, p.Commit, p.CreatedAt, printable(p.Author), state,
+			fmt.Fprintf(t.Out, "%s  %.12s  %s  %s  %s  %s\n", p.Name, p.Commit, p.CreatedAt, printable(p.Author), state,
 				printable(p.Title))
 		}
 		return nil
 	})
-	sub("show NAME", "Show what a proposal would change", "read", wantsNamed("NAME"), func(ctx context.Context,
+	sub("show NAME", "Show what a proposal would change", "read", cli.WantsNamed("NAME"), func(ctx context.Context,
 		c *client.Client, args []string, asJSON bool) error {
 		p, err := c.Proposal(ctx, args[0])
 		switch {
 		case client.Status(err, http.StatusNotFound):
-			return no("there is no proposal %q", args[0])
+			return cli.No("there is no proposal %q", args[0])
 		case err != nil:
 			return err
 		case asJSON:
-			return printJSON(t.out, p)
+			return cli.PrintJSON(t.Out, p)
 		}
-		return t.showProposal(&p)
+		return showProposal(t, &p)
 	})
-	sub("apply NAME", "Make a proposal live", "write", wantsNamed("NAME"), func(ctx context.Context, c *client.Client,
+	sub("apply NAME", "Make a proposal live", "write", cli.WantsNamed("NAME"), func(ctx context.Context, c *client.Client,
 		args []string, asJSON bool) error {
 		commit, err := c.ApplyProposal(ctx, args[0], seen)
 		switch {
 		case err != nil:
 			return err
 		case asJSON:
-			return printJSON(t.out, map[string]string{"name": args[0], "commit": commit})
+			return cli.PrintJSON(t.Out, map[string]string{"name": args[0], "commit": commit})
 		}
-		fmt.Fprintln(t.out, commit)
+		fmt.Fprintln(t.Out, commit)
 		return nil
 	})
-	sub("drop NAME", "Remove a proposal", "write, or has made it", wantsNamed("NAME"), func(ctx context.Context,
+	sub("drop NAME", "Remove a proposal", "write, or has made it", cli.WantsNamed("NAME"), func(ctx context.Context,
 		c *client.Client, args []string, asJSON bool) error {
 		err := c.DropProposal(ctx, args[0], seen)
 		if err == nil && asJSON {
-			return printJSON(t.out, map[string]string{"dropped": args[0]})
+			return cli.PrintJSON(t.Out, map[string]string{"dropped": args[0]})
 		}
 		return err
 	})
@@ -91,32 +93,32 @@ func newPropose(t terminal) *cobra.Command {
 		one.Flags().StringVar(&seen, "commit", "",
 			"commit that must be the proposal's last one, as show prints it; else nothing is done (default any)")
 	}
-	return group("propose", "List, show, apply and drop the proposals of a running server",
+	return cli.Group("propose", "List, show, apply and drop the proposals of a running server",
 		"A write of the API with the header X-Propose: NAME changes nothing that is live: it is committed to the "+
 			"branch propose/NAME\n"+
 			"of the server's git repository. These commands deal with what was proposed.", subs...)
 }
 
 // showProposal prints a proposal: its commits, the plan, and why it cannot be applied.
-func (t terminal) showProposal(p *client.ProposalLook) error {
+func showProposal(t cli.Terminal, p *client.ProposalLook) error {
 	var plan struct{ Changes []transfer.Change }
 	if err := json.Unmarshal(p.Plan, &plan); err != nil {
 		return err
 	}
 	if p.CompareURL != nil {
-		fmt.Fprintln(t.err, *p.CompareURL)
+		fmt.Fprintln(t.Err, *p.CompareURL)
 	}
 	for _, c := range p.Commits {
 		first, _, _ := strings.Cut(c.Message, "\n")
-		fmt.Fprintf(t.err, "%s  %s  %s  %s\n", c.Commit, c.CreatedAt, printable(c.Author), printable(first))
+		fmt.Fprintf(t.Err, "%s  %s  %s  %s\n", c.Commit, c.CreatedAt, printable(c.Author), printable(first))
 	}
 	if p.Refusal != nil {
-		fmt.Fprintf(t.err, "It cannot be applied: %s\n", printable(p.Refusal.Message))
+		fmt.Fprintf(t.Err, "It cannot be applied: %s\n", printable(p.Refusal.Message))
 	}
 	for _, problem := range p.Problems {
-		fmt.Fprintf(t.err, "It would bring a warning: %s\n", printable(problem.Summary))
+		fmt.Fprintf(t.Err, "It would bring a warning: %s\n", printable(problem.Summary))
 	}
-	return transfer.WriteChanges(t.out, plan.Changes, colour(t.out))
+	return transfer.WriteChanges(t.Out, plan.Changes, colour(t.Out))
 }
 
 // printable leaves out the characters that steer a terminal: people write what they like into commits.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -59,7 +61,7 @@ func TestReadmeFlags(t *testing.T) {
 			walk(c)
 		}
 	}
-	walk(newRoot(terminal{}))
+	walk(newRoot(cli.Terminal{}))
 	for _, m := range regexp.MustCompile(`--([a-z][a-z-]*[a-z])`).FindAllStringSubmatch(text, -1) {
 		if !flags[m[1]] {
 			t.Errorf("cmd/fingerpost/README.md names --%s, which no command has", m[1])

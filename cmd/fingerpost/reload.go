@@ -8,10 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 )
 
-func newReload(t terminal) *cobra.Command {
+func newReload(t cli.Terminal) *cobra.Command {
 	var ops string
 	confirm := false
 	cmd := &cobra.Command{
@@ -28,7 +30,7 @@ func newReload(t terminal) *cobra.Command {
 			}
 			req, err := http.NewRequestWithContext(cmd.Context(), http.MethodPost, strings.TrimSuffix(ops, "/")+path, nil)
 			if err != nil {
-				return usage("--ops-url: %v", err)
+				return cli.Usage("--ops-url: %v", err)
 			}
 			res, err := (&http.Client{Timeout: 2 * time.Minute}).Do(req)
 			if err != nil {
@@ -40,10 +42,10 @@ func newReload(t terminal) *cobra.Command {
 				return err
 			}
 			if json.Valid(body) {
-				fmt.Fprintln(t.out, strings.TrimSpace(string(body)))
+				fmt.Fprintln(t.Out, strings.TrimSpace(string(body)))
 			}
 			if res.StatusCode != http.StatusOK {
-				return no("%s answers %s", ops, res.Status)
+				return cli.No("%s answers %s", ops, res.Status)
 			}
 			return nil
 		},

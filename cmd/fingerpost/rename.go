@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/cmd/fingerpost/node"
@@ -18,7 +20,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-func newRename(t terminal) *cobra.Command {
+func newRename(t cli.Terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rename OLD NEW",
 		Short: "Give a project another slug in the files",
@@ -26,35 +28,35 @@ func newRename(t terminal) *cobra.Command {
 uuid line, so the project keeps its ids; comments and formatting stay. A running server takes it up as the same project.
 
 Prints the files that it has changed. Exit code 1 where there is no project OLD, NEW is taken or the files have errors.`,
-		Args:              wantsNamed("OLD", "NEW"),
-		ValidArgsFunction: completeArgs((*offline.Checked).Slugs, fixed()),
-		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
+		Args:              cli.WantsNamed("OLD", "NEW"),
+		ValidArgsFunction: cli.CompleteArgs((*offline.Checked).Slugs, cli.Fixed()),
+		RunE: cli.Interruptible(func(cmd *cobra.Command, args []string) error {
 			from, to := args[0], args[1]
 			if msg := catalog.CheckSlug(to); msg != "" {
-				return usage("%q is no slug: it %s", to, msg)
+				return cli.Usage("%q is no slug: it %s", to, msg)
 			}
 			if from == to {
-				return usage("rename needs two different slugs")
+				return cli.Usage("rename needs two different slugs")
 			}
-			return renameProject(cmd.Context(), t, configDir(cmd), from, to)
+			return renameProject(cmd.Context(), t, cli.ConfigDir(cmd), from, to)
 		}),
 	}
 }
 
-func renameProject(ctx context.Context, t terminal, dir, from, to string) error {
+func renameProject(ctx context.Context, t cli.Terminal, dir, from, to string) error {
 	checked, err := checkSound(dir, "keys")
 	if err != nil {
 		return err
 	}
 	file, project := checked.Project(from)
 	if project == nil {
-		return no("no project has the slug %q%s", from, suggestion("`%s`", hclfile.Nearest(from, checked.Slugs())))
+		return cli.No("no project has the slug %q%s", from, cli.Suggestion("`%s`", hclfile.Nearest(from, checked.Slugs())))
 	}
 	if there, taken := checked.Project(to); taken != nil {
-		return no("the slug %q is taken by the project in %s:%d", to, there.Display,
+		return cli.No("the slug %q is taken by the project in %s:%d", to, there.Display,
 			there.Line(catalog.Ref{Kind: catalog.KindProject, Name: to}))
 	}
-	shown := t.progress("files read")
+	shown := t.Progress("files read")
 	uuid, changed, err := node.RenameProject(ctx, dir, from, to, shown.Set)
 	shown.End()
 	if err != nil {
@@ -74,8 +76,8 @@ func renameProject(ctx context.Context, t terminal, dir, from, to string) error 
 		}
 	}
 	for _, name := range changed {
-		fmt.Fprintln(t.out, filepath.Join(dir, filepath.FromSlash(name)))
+		fmt.Fprintln(t.Out, filepath.Join(dir, filepath.FromSlash(name)))
 	}
-	fmt.Fprintf(t.err, "%sproject %q is %q now, with the uuid %s that it had\n", note, from, to, uuid)
+	fmt.Fprintf(t.Err, "%sproject %q is %q now, with the uuid %s that it had\n", note, from, to, uuid)
 	return nil
 }

@@ -3,13 +3,15 @@ package main
 import (
 	"fmt"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/seal"
 )
 
 // reseal opens every sealed value first, so that it writes nothing if one cannot be opened.
-func reseal(t terminal, dir, keyFile string) error {
+func reseal(t cli.Terminal, dir, keyFile string) error {
 	checked, err := checkSound(dir, "sealed values")
 	if err != nil {
 		return err
@@ -54,6 +56,6 @@ func reseal(t terminal, dir, keyFile string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.err, "%s sealed anew for %s\n", count(n, "value"), count(len(recipients), "recipient"))
+	fmt.Fprintf(t.Err, "%s sealed anew for %s\n", cli.Count(n, "value"), cli.Count(len(recipients), "recipient"))
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
@@ -15,8 +17,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-func newResolve(t terminal) *cobra.Command {
-	var f connectFlags
+func newResolve(t cli.Terminal) *cobra.Command {
+	var f cli.ConnectFlags
 	asJSON, explain := false, false
 	cmd := &cobra.Command{
 		Use:   "resolve DOMAIN…",
@@ -27,11 +29,11 @@ func newResolve(t terminal) *cobra.Command {
 			"line, the\n" +
 			"defaults block, or built-in. With --url, that needs a key with read.\n" +
 			"Exit code 1 when a domain does not resolve.",
-		Args:              wantsSome("DOMAIN"),
-		ValidArgsFunction: completeArgs(domainNames),
+		Args:              cli.WantsSome("DOMAIN"),
+		ValidArgsFunction: cli.CompleteArgs(domainNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.url == "" {
-				checked, err := offline.Check(configDir(cmd))
+			if f.URL == "" {
+				checked, err := offline.Check(cli.ConfigDir(cmd))
 				if err != nil {
 					return err
 				}
@@ -41,7 +43,7 @@ func newResolve(t terminal) *cobra.Command {
 				}
 				return resolve(t, args, answer, asJSON)
 			}
-			o, err := f.options()
+			o, err := f.Options()
 			if err != nil {
 				return err
 			}
@@ -53,7 +55,7 @@ func newResolve(t terminal) *cobra.Command {
 			return resolve(t, args, answer, asJSON)
 		},
 	}
-	f.add(cmd, "resolve")
+	f.Add(cmd, "resolve")
 	cmd.Flags().BoolVar(&explain, "explain", false, "show each value of the project, and where it comes from")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	return cmd
@@ -87,7 +89,7 @@ type resolution struct {
 	id int64 // of the project, from a server
 }
 
-func resolve(t terminal, domains []string, answer func(string) (resolution, error), asJSON bool) error {
+func resolve(t cli.Terminal, domains []string, answer func(string) (resolution, error), asJSON bool) error {
 	results := make([]resolution, 0, len(domains))
 	all := true
 	for _, d := range domains {
@@ -99,7 +101,7 @@ func resolve(t terminal, domains []string, answer func(string) (resolution, erro
 		results = append(results, r)
 	}
 	if asJSON {
-		if err := printJSON(t.out, results); err != nil {
+		if err := cli.PrintJSON(t.Out, results); err != nil {
 			return err
 		}
 	} else {
@@ -111,17 +113,17 @@ func resolve(t terminal, domains []string, answer func(string) (resolution, erro
 			if r.File != "" {
 				where = fmt.Sprintf("%s:%d: ", r.File, r.Line)
 			}
-			fmt.Fprintf(t.out, "%s → %s\n  %s%s\n", r.Domain, result, where, r.Why)
+			fmt.Fprintf(t.Out, "%s → %s\n  %s%s\n", r.Domain, result, where, r.Why)
 			if r.Explain == nil {
 				continue
 			}
-			if err := writeExplained(t.out, r.Explain, r.Matched); err != nil {
+			if err := writeExplained(t.Out, r.Explain, r.Matched); err != nil {
 				return err
 			}
 		}
 	}
 	if !all {
-		return errNot
+		return cli.ErrNot
 	}
 	return nil
 }

@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"fingerpost/resolver/datadir"
+
+	"fingerpost/cmd/fingerpost/cli"
+
+	"github.com/spf13/cobra"
 )
 
 // restoreFlags are the flags of restore.
@@ -18,7 +20,7 @@ type restoreFlags struct {
 	force, check, json bool
 }
 
-func newRestore(t terminal) *cobra.Command {
+func newRestore(t cli.Terminal) *cobra.Command {
 	var f restoreFlags
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
@@ -30,8 +32,8 @@ func newRestore(t terminal) *cobra.Command {
 			"store that is there is moved aside, never deleted. Config files are not touched: the server takes up those that\n" +
 			"differ from what the backup knows when it starts. Mail that waited in the backup's queue is sent then, marked as\n" +
 			"uncertain: it may have been sent since.",
-		Args: wantsNamed("FILE"),
-		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
+		Args: cli.WantsNamed("FILE"),
+		RunE: cli.Interruptible(func(cmd *cobra.Command, args []string) error {
 			return restore(cmd.Context(), t, args[0], f)
 		}),
 	}
@@ -42,8 +44,8 @@ func newRestore(t terminal) *cobra.Command {
 	return cmd
 }
 
-func restore(ctx context.Context, t terminal, file string, f restoreFlags) error {
-	in := t.in
+func restore(ctx context.Context, t cli.Terminal, file string, f restoreFlags) error {
+	in := t.In
 	if file != "-" {
 		opened, err := os.Open(file)
 		if err != nil {
@@ -58,22 +60,22 @@ func restore(ctx context.Context, t terminal, file string, f restoreFlags) error
 	case held:
 		return fmt.Errorf("%w: stop the server (process %d) first; nothing was changed", err, pid)
 	case errors.Is(err, datadir.ErrInTheWay) && !f.force:
-		return no("%v; nothing was changed. --force moves a store that is there aside", err)
+		return cli.No("%v; nothing was changed. --force moves a store that is there aside", err)
 	case errors.Is(err, datadir.ErrInTheWay), errors.Is(err, datadir.ErrArchive):
-		return no("%v; nothing was changed", err)
+		return cli.No("%v; nothing was changed", err)
 	case err != nil:
 		return err
 	}
 	if f.json {
-		return printJSON(t.out, map[string]any{"backup": done.Manifest, "aside": done.Aside})
+		return cli.PrintJSON(t.Out, map[string]any{"backup": done.Manifest, "aside": done.Aside})
 	}
 	if f.check {
-		fmt.Fprintf(t.out, "%s can be restored: %s\n", file, summary(done.Manifest))
+		fmt.Fprintf(t.Out, "%s can be restored: %s\n", file, summary(done.Manifest))
 		return nil
 	}
-	fmt.Fprintf(t.out, "%s restored: %s\n", f.data, summary(done.Manifest))
+	fmt.Fprintf(t.Out, "%s restored: %s\n", f.data, summary(done.Manifest))
 	if done.Aside != "" {
-		fmt.Fprintf(t.out, "the former store is in %s\n", done.Aside)
+		fmt.Fprintf(t.Out, "the former store is in %s\n", done.Aside)
 	}
 	return nil
 }

@@ -5,42 +5,44 @@ import (
 	"errors"
 	"fmt"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 )
 
 // runContext is main without the process: it parses, runs and returns the exit code.
-func runContext(ctx context.Context, args []string, t terminal) int {
+func runContext(ctx context.Context, args []string, t cli.Terminal) int {
 	root := newRoot(t)
 	root.SetArgs(args)
-	root.SetIn(t.in)
-	root.SetOut(t.out)
-	root.SetErr(t.err)
-	code := exitUsage // for what cobra refuses before it calls a command
+	root.SetIn(t.In)
+	root.SetOut(t.Out)
+	root.SetErr(t.Err)
+	code := cli.ExitUsage // for what cobra refuses before it calls a command
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		code = exitFailed
+		code = cli.ExitFailed
 		if cmd.Name() != cobra.ShellCompRequestCmd {
-			warnOfVariables(t.err, root)
+			cli.WarnOfVariables(t.Err, root)
 		}
-		return flagsFromEnv(cmd.Flags())
+		return cli.FlagsFromEnv(cmd.Flags())
 	}
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return exitOK
+		return cli.ExitOK
 	}
-	var exit *exitError
+	var exit *cli.ExitError
 	if errors.As(err, &exit) {
-		code = exit.code
+		code = exit.Code
 	}
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintf(t.err, "fingerpost: %s\n", msg)
-		if code == exitUsage {
-			fmt.Fprintln(t.err, `Run "fingerpost help" for usage.`)
+		fmt.Fprintf(t.Err, "fingerpost: %s\n", msg)
+		if code == cli.ExitUsage {
+			fmt.Fprintln(t.Err, `Run "fingerpost help" for usage.`)
 		}
 	}
 	return code
 }
 
-func newRoot(t terminal) *cobra.Command {
+func newRoot(t cli.Terminal) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "fingerpost",
 		Short: "Which project does this domain belong to, and how is it configured",
@@ -50,16 +52,16 @@ func newRoot(t terminal) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       versionLine(),
-		Args:          wantsCommand,
+		Args:          cli.WantsCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetOut(t.err)
+			cmd.SetOut(t.Err)
 			_ = cmd.Help()
-			return usage("")
+			return cli.Usage("")
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
-	root.SetHelpCommand(newHelp())
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetHelpCommand(cli.NewHelp())
 	root.PersistentFlags().String("config", "projects.d", "folder of the HCL files")
 	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newRename(t), newSecrets(t),
 		newInit(t),

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/testrig"
 )
 
@@ -51,7 +53,7 @@ func TestUnreadableSealKey(t *testing.T) {
 			}
 			r.halt()
 			printed, code := r.run("serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--seal-key", path)
-			if code != exitFailed || !strings.Contains(printed, c.says) || strings.Contains(printed, secret) {
+			if code != cli.ExitFailed || !strings.Contains(printed, c.says) || strings.Contains(printed, secret) {
 				t.Errorf("with --seal-key: %d %s", code, printed)
 			}
 		})

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -22,7 +24,7 @@ import (
 // sealingFile is the file of a new sealing block.
 const sealingFile = "sealing.hcl"
 
-func newSecrets(t terminal) *cobra.Command {
+func newSecrets(t cli.Terminal) *cobra.Command {
 	var keyFile string
 	ofDefaults := false
 	sealing := &cobra.Command{
@@ -35,32 +37,32 @@ func newSecrets(t terminal) *cobra.Command {
 		Example: "  fingerpost secrets seal acme jwt_secret\n  fingerpost secrets seal --defaults password",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if ofDefaults {
-				return wantsNamed("FIELD")(cmd, args)
+				return cli.WantsNamed("FIELD")(cmd, args)
 			}
-			return wantsNamed("PROJECT", "FIELD")(cmd, args)
+			return cli.WantsNamed("PROJECT", "FIELD")(cmd, args)
 		},
-		ValidArgsFunction: completeArgs((*offline.Checked).Slugs, fixed("jwt_secret", "password"), fixed()),
+		ValidArgsFunction: cli.CompleteArgs((*offline.Checked).Slugs, cli.Fixed("jwt_secret", "password"), cli.Fixed()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if ofDefaults {
-				return sealRelay(t, configDir(cmd), args[0])
+				return sealRelay(t, cli.ConfigDir(cmd), args[0])
 			}
-			return sealValue(t, configDir(cmd), args[0], args[1])
+			return sealValue(t, cli.ConfigDir(cmd), args[0], args[1])
 		},
 	}
 	sealing.Flags().BoolVar(&ofDefaults, "defaults", false, "seal the password of the smtp_config in the defaults block")
-	cmd := group("secrets", "Seal secrets, so that they can stand in the files", "",
+	cmd := cli.Group("secrets", "Seal secrets, so that they can stand in the files", "",
 		&cobra.Command{
 			Use:   "keygen",
 			Short: "Make an identity that opens sealed values, and add its recipient to the files",
 			Args:  cobra.NoArgs,
-			RunE:  func(cmd *cobra.Command, _ []string) error { return sealKeygen(t, configDir(cmd), keyFile) },
+			RunE:  func(cmd *cobra.Command, _ []string) error { return sealKeygen(t, cli.ConfigDir(cmd), keyFile) },
 		},
 		sealing,
 		&cobra.Command{
 			Use:   "reseal",
 			Short: "Encrypt all sealed values anew, for the recipients that the files name now",
 			Args:  cobra.NoArgs,
-			RunE:  func(cmd *cobra.Command, _ []string) error { return reseal(t, configDir(cmd), keyFile) },
+			RunE:  func(cmd *cobra.Command, _ []string) error { return reseal(t, cli.ConfigDir(cmd), keyFile) },
 		})
 	cmd.PersistentFlags().StringVar(&keyFile, "seal-key", defaultSealKey(), "file with the age identity")
 	return cmd
@@ -75,26 +77,26 @@ func defaultSealKey() string {
 	return filepath.Join(dir, "fingerpost", "seal.key")
 }
 
-func sealKeygen(t terminal, dir, keyFile string) error {
+func sealKeygen(t cli.Terminal, dir, keyFile string) error {
 	checked, err := offline.Check(dir)
 	if err != nil {
 		return err
 	}
 	recipient, err := seal.Keygen(keyFile)
 	if errors.Is(err, fs.ErrExist) {
-		return no("%s exists and is not overwritten: what it sealed could not be opened any more; name another file with "+
+		return cli.No("%s exists and is not overwritten: what it sealed could not be opened any more; name another file with "+
 			"--seal-key", keyFile)
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "%s holds the identity: keep a copy in a safe place, and never in git\n", keyFile)
+	fmt.Fprintf(t.Err, "%s holds the identity: keep a copy in a safe place, and never in git\n", keyFile)
 	where, err := addRecipient(dir, checked, recipient)
 	if err != nil {
 		return fmt.Errorf("add the recipient %s to sealing in the files: %w", recipient, err)
 	}
-	fmt.Fprintf(t.err, "%s names its recipient:\n", where)
-	_, err = fmt.Fprintln(t.out, recipient)
+	fmt.Fprintf(t.Err, "%s names its recipient:\n", where)
+	_, err = fmt.Fprintln(t.Out, recipient)
 	return err
 }
 
@@ -114,10 +116,10 @@ func addRecipient(dir string, checked *offline.Checked, recipient string) (where
 	return filepath.Join(dir, sealingFile), addBlock(dir, sealingFile, block)
 }
 
-func sealValue(t terminal, dir, slug, field string) error {
+func sealValue(t cli.Terminal, dir, slug, field string) error {
 	i := slices.IndexFunc(seal.Fields, func(f seal.Field) bool { return field == f.Attr || field == f.Block+"."+f.Attr })
 	if i < 0 {
-		return usage("FIELD must be jwt_secret or password")
+		return cli.Usage("FIELD must be jwt_secret or password")
 	}
 	at := seal.Fields[i]
 	checked, err := offline.Check(dir)
@@ -130,16 +132,16 @@ func sealValue(t terminal, dir, slug, field string) error {
 	}
 	_, p := checked.Project(slug)
 	if p == nil {
-		return no("there is no project %q in the good files of %s", slug, dir)
+		return cli.No("there is no project %q in the good files of %s", slug, dir)
 	}
 	return printSealed(t, recipients, at.Attr, slug, seal.Context(p.Project.UUID, at.Attr),
 		fmt.Sprintf("the %s block of project %q", at.Block, slug))
 }
 
 // sealRelay seals the password of the relay. The defaults block need not have it yet.
-func sealRelay(t terminal, dir, field string) error {
+func sealRelay(t cli.Terminal, dir, field string) error {
 	if field != "password" && field != "smtp_config.password" {
-		return usage("FIELD must be password: with --defaults there is no other")
+		return cli.Usage("FIELD must be password: with --defaults there is no other")
 	}
 	checked, err := offline.Check(dir)
 	if err != nil {
@@ -154,20 +156,20 @@ func sealRelay(t terminal, dir, field string) error {
 }
 
 // printSealed reads a value, seals it for a context and prints the attribute.
-func printSealed(t terminal, recipients []string, attr, owner, context, place string) error {
+func printSealed(t cli.Terminal, recipients []string, attr, owner, context, place string) error {
 	value, err := readSecret(t, fmt.Sprintf("%s of %s: ", attr, owner))
 	if err != nil {
 		return err
 	}
 	if value == "" {
-		return no("nothing was given on stdin to seal")
+		return cli.No("nothing was given on stdin to seal")
 	}
 	sealed, err := seal.Seal(recipients, context, value)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.err, "put this into %s:\n", place)
-	_, err = fmt.Fprintf(t.out, "%s = sealed(%s)\n", attr, hcledit.Quote(sealed))
+	fmt.Fprintf(t.Err, "put this into %s:\n", place)
+	_, err = fmt.Fprintf(t.Out, "%s = sealed(%s)\n", attr, hcledit.Quote(sealed))
 	return err
 }
 
@@ -177,17 +179,17 @@ func recipientsOf(checked *offline.Checked) ([]string, error) {
 			return s.Recipients, nil
 		}
 	}
-	return nil, no(`no good file has a sealing block with recipients: run "fingerpost secrets keygen" first`)
+	return nil, cli.No(`no good file has a sealing block with recipients: run "fingerpost secrets keygen" first`)
 }
 
 // readSecret reads stdin to its end, without the final newline; from a terminal, one line that is not echoed.
-func readSecret(t terminal, prompt string) (string, error) {
-	if f, ok := t.in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprint(t.err, prompt)
+func readSecret(t cli.Terminal, prompt string) (string, error) {
+	if f, ok := t.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		fmt.Fprint(t.Err, prompt)
 		b, err := term.ReadPassword(int(f.Fd()))
-		fmt.Fprintln(t.err)
+		fmt.Fprintln(t.Err)
 		return string(b), err
 	}
-	b, err := io.ReadAll(io.LimitReader(t.in, 64<<10))
+	b, err := io.ReadAll(io.LimitReader(t.In, 64<<10))
 	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), err
 }

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"os"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc/atomicfile"
 )
 
-func newServe(t terminal) *cobra.Command {
+func newServe(t cli.Terminal) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -20,11 +22,11 @@ func newServe(t terminal) *cobra.Command {
 		Long:  "With no flags, serves ./projects.d on 127.0.0.1:8080 and prints a curl line to try.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.Files.Config = configDir(cmd)
-			if err := usageAll(f.CheckCluster(differs(cmd))); err != nil {
+			f.Files.Config = cli.ConfigDir(cmd)
+			if err := cli.UsageAll(f.CheckCluster(differs(cmd))); err != nil {
 				return err
 			}
-			if err := usageAll(f.CheckConnection()); err != nil {
+			if err := cli.UsageAll(f.CheckConnection()); err != nil {
 				return err
 			}
 			return serve(cmd.Context(), t, &f)
@@ -37,7 +39,7 @@ func newServe(t terminal) *cobra.Command {
 // diskKey is the context key of an atomicfile.Disk, with which a test replaces the real one.
 type diskKey struct{}
 
-func serve(ctx context.Context, t terminal, f *serveFlags) error {
+func serve(ctx context.Context, t cli.Terminal, f *serveFlags) error {
 	if err := f.parse(t); err != nil {
 		return err
 	}
@@ -45,8 +47,8 @@ func serve(ctx context.Context, t terminal, f *serveFlags) error {
 	if err := f.openTraces(built.version); err != nil {
 		return err
 	}
-	if f.Terminal = isTerminal(t.out); f.Console.Link && !f.Terminal {
-		return usage("--console-link prints a link with which its first reader may do everything: it needs a terminal as " +
+	if f.Terminal = cli.IsTerminal(t.Out); f.Console.Link && !f.Terminal {
+		return cli.Usage("--console-link prints a link with which its first reader may do everything: it needs a terminal as " +
 			"stdout")
 	}
 	if _, err := os.Stat(f.Files.Config); err != nil && !f.Cluster.IsEdge() {
@@ -63,11 +65,11 @@ func serve(ctx context.Context, t terminal, f *serveFlags) error {
 		}
 	}
 	f.Build, f.Out = node.Build{Version: built.version, Commit: built.commit,
-		Docs: newDocuments(built.version, f.Logger)}, t.out
+		Docs: newDocuments(built.version, f.Logger)}, t.Out
 	f.Disk, _ = ctx.Value(diskKey{}).(atomicfile.Disk)
 	err := node.Run(ctx, f.Options)
 	if malformed := (node.AddressError{}); errors.As(err, &malformed) {
-		return usage("%v", err)
+		return cli.Usage("%v", err)
 	}
 	return err
 }

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -105,30 +107,30 @@ func (f *serveFlags) addConsole(fl *pflag.FlagSet) {
 func differs(cmd *cobra.Command) func(flag string) bool {
 	return func(flag string) bool {
 		f := cmd.Flags().Lookup(flag)
-		return given(cmd, flag) || f.Changed && f.Value.String() != f.DefValue
+		return cli.Given(cmd, flag) || f.Changed && f.Value.String() != f.DefValue
 	}
 }
 
 // parse parses the flags that are not plain.
-func (f *serveFlags) parse(t terminal) (err error) {
+func (f *serveFlags) parse(t cli.Terminal) (err error) {
 	if f.Files.MaxDelete, err = parseShare(f.maxDelete); err != nil {
-		return usage("--max-delete: %v", err)
+		return cli.Usage("--max-delete: %v", err)
 	}
 	if f.Limits.CacheBytes, err = parseBytes(f.cacheSize); err != nil {
-		return usage("--cache-size: %v", err)
+		return cli.Usage("--cache-size: %v", err)
 	}
 	if f.Limits.StoreCacheBytes, err = parseBytes(f.storeCache); err != nil {
-		return usage("--store-cache-size: %v", err)
+		return cli.Usage("--store-cache-size: %v", err)
 	}
 	if (f.Listen.TLSCert == "") != (f.Listen.TLSKey == "") {
-		return usage("--tls-cert and --tls-key go together")
+		return cli.Usage("--tls-cert and --tls-key go together")
 	}
 	if f.Listen.Gateway.Issuer == "" {
-		return usage("--auth-issuer must not be empty")
+		return cli.Usage("--auth-issuer must not be empty")
 	}
 	var bad []string
-	if f.Listen.OpsAllow, bad = parseNetworks("--ops-allow", f.opsAllow); bad != nil {
-		return usageAll(bad)
+	if f.Listen.OpsAllow, bad = cli.ParseNetworks("--ops-allow", f.opsAllow); bad != nil {
+		return cli.UsageAll(bad)
 	}
 	if err := f.parseGate(); err != nil {
 		return err
@@ -139,38 +141,38 @@ func (f *serveFlags) parse(t terminal) (err error) {
 	if f.DNS, err = f.dns.parse(); err != nil {
 		return err
 	}
-	if err := usageAll(f.CheckGit()); err != nil {
+	if err := cli.UsageAll(f.CheckGit()); err != nil {
 		return err
 	}
 	if !f.Console.On && f.Listen.Console != "" {
-		return usage("--console-listen and --console=false contradict each other: leave one of them out")
+		return cli.Usage("--console-listen and --console=false contradict each other: leave one of them out")
 	}
 	if !f.Console.On && f.Console.Link {
-		return usage("--console-link and --console=false contradict each other: leave one of them out")
+		return cli.Usage("--console-link and --console=false contradict each other: leave one of them out")
 	}
 	if f.Limits.Grace < 0 || f.Limits.ResolveMaxAge < 0 || f.Limits.DrainDelay < 0 {
-		return usage("--shutdown-grace, --drain-delay and --resolve-max-age must not be negative")
+		return cli.Usage("--shutdown-grace, --drain-delay and --resolve-max-age must not be negative")
 	}
 	return f.openLog(t)
 }
 
 // openLog makes the logger, and the display of the first load, above which log lines are written.
-func (f *serveFlags) openLog(t terminal) error {
+func (f *serveFlags) openLog(t cli.Terminal) error {
 	var loading atomic.Pointer[progress.Line]
 	f.Loading = func() (end func()) {
-		p := t.progress("files loaded")
+		p := t.Progress("files loaded")
 		loading.Store(p)
 		return p.End
 	}
 	f.OnProgress = func(done, total int) { loading.Load().Set(done, total) }
-	out := logWriter{t.err, &loading}
+	out := logWriter{t.Err, &loading}
 	switch {
-	case f.logFormat == "text", f.logFormat == "" && colour(t.err):
+	case f.logFormat == "text", f.logFormat == "" && colour(t.Err):
 		f.Logger = slog.New(slog.NewTextHandler(out, nil))
 	case f.logFormat == "json", f.logFormat == "":
 		f.Logger = slog.New(slog.NewJSONHandler(out, nil))
 	default:
-		return usage("--log-format must be text or json")
+		return cli.Usage("--log-format must be text or json")
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
@@ -28,9 +30,9 @@ type trailFlags struct {
 
 // add adds the flags, and makes the address of a local server the default of c. what is what --since selects; all is
 // what the command reads without --project.
-func (f *trailFlags) add(cmd *cobra.Command, c *connectFlags, what, all string) {
+func (f *trailFlags) add(cmd *cobra.Command, c *cli.ConnectFlags, what, all string) {
 	fl := cmd.Flags()
-	c.local(cmd)
+	c.Local(cmd)
 	fl.StringSliceVar(&f.projects, "project", nil,
 		"slugs of the projects, or the ids of deleted ones (default "+all+" that the key reaches)")
 	fl.StringVar(&f.since, "since", "", "time up to now of which "+what+" is listed: 90d, 12h, 30m")
@@ -38,7 +40,7 @@ func (f *trailFlags) add(cmd *cobra.Command, c *connectFlags, what, all string) 
 	fl.BoolVar(&f.follow, "follow", false, "print what comes after that, until the command is ended")
 	fl.DurationVar(&f.every, "every", time.Second, "interval between two questions of --follow")
 	fl.BoolVar(&f.json, "json", false, "print JSON on stdout")
-	completeFlag(cmd, "project", (*offline.Checked).Slugs)
+	cli.CompleteFlag(cmd, "project", (*offline.Checked).Slugs)
 }
 
 // maxTrailRows bounds --limit.
@@ -55,14 +57,14 @@ func (f *trailFlags) check(bad []string) error {
 	}
 	if f.since != "" {
 		var err error
-		if f.ago, err = parseLifetime(f.since); err != nil {
+		if f.ago, err = cli.ParseLifetime(f.since); err != nil {
 			bad = append(bad, fmt.Sprintf("--since: %v", err))
 		}
 	}
-	if namesNothing(f.projects) {
+	if cli.NamesNothing(f.projects) {
 		bad = append(bad, "--project must name a project")
 	}
-	return usageAll(bad)
+	return cli.UsageAll(bad)
 }
 
 // from returns the time of --since, zero without it.
@@ -93,7 +95,7 @@ func (f *trailFlags) find(ctx context.Context, server *client.Client, add func(i
 		}
 	}
 	if unknown != nil {
-		return no("no such project: %s", strings.Join(unknown, ", "))
+		return cli.No("no such project: %s", strings.Join(unknown, ", "))
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/api/transfer"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
@@ -11,7 +13,7 @@ import (
 
 // loadTree reads the config folder. If the files have errors it prints them, and the exit code is 1. With asJSON it
 // prints document, after it has put them into diagnostics, which is a part of document.
-func loadTree(t terminal, dir string, asJSON bool, document any, diagnostics *hclfile.Diagnostics) (*transfer.Tree,
+func loadTree(t cli.Terminal, dir string, asJSON bool, document any, diagnostics *hclfile.Diagnostics) (*transfer.Tree,
 	error) {
 	checked, err := checkTree(t, dir, nil, asJSON, document, diagnostics)
 	if err != nil {
@@ -21,9 +23,9 @@ func loadTree(t terminal, dir string, asJSON bool, document any, diagnostics *hc
 }
 
 // checkTree is loadTree for the files one by one, checked as by a server that knows others; nil: none.
-func checkTree(t terminal, dir string, known configsrc.Known, asJSON bool, document any,
+func checkTree(t cli.Terminal, dir string, known configsrc.Known, asJSON bool, document any,
 	diagnostics *hclfile.Diagnostics) (*offline.Checked, error) {
-	checked, err := t.check(dir, known)
+	checked, err := checkFiles(t, dir, known)
 	switch {
 	case err != nil:
 		return nil, err
@@ -31,12 +33,12 @@ func checkTree(t terminal, dir string, known configsrc.Known, asJSON bool, docum
 		return checked, nil
 	case asJSON:
 		*diagnostics = checked.Problems
-		err = printJSON(t.out, document)
+		err = cli.PrintJSON(t.Out, document)
 	default:
-		err = checked.Problems.WriteText(t.err, colour(t.err))
+		err = checked.Problems.WriteText(t.Err, colour(t.Err))
 	}
 	return nil, cmp.Or(err,
-		no(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`))
+		cli.No(`the files have errors, so nothing was compared or sent: put them right, see "fingerpost validate"`))
 }
 
 // checkSound loads the files for a command that has to see all of what it looks for.
@@ -46,7 +48,7 @@ func checkSound(dir, what string) (*offline.Checked, error) {
 		return nil, err
 	}
 	if checked.Problems.HasErrors() {
-		return nil, no(`%s has errors, and %s might be missed: run "fingerpost validate" first`, dir, what)
+		return nil, cli.No(`%s has errors, and %s might be missed: run "fingerpost validate" first`, dir, what)
 	}
 	return checked, nil
 }

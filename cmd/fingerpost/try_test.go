@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"fingerpost/cmd/testrig"
 )
 
@@ -32,8 +34,9 @@ func TestTryLine(t *testing.T) {
 	defer stop()
 	out := &announced{stop: stop}
 	code := runContext(ctx, []string{"serve", "--config", "../../projects.d", "--data", filepath.Join(t.TempDir(), "store"), "--read-only",
-		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--shutdown-grace", time.Second.String()}, terminal{strings.NewReader(""), out, &bytes.Buffer{}})
-	if code != exitOK {
+		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--shutdown-grace", time.Second.String()},
+		cli.Terminal{In: strings.NewReader(""), Out: out, Err: &bytes.Buffer{}})
+	if code != cli.ExitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	domain := regexp.MustCompile(`(?m)^try: .*domain=([^']+)'$`).FindSubmatch(out.Bytes())

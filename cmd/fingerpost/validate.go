@@ -10,16 +10,19 @@ import (
 	"path/filepath"
 	"slices"
 
+	"fingerpost/resolver/datadir"
+
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/offline"
-	"fingerpost/resolver/datadir"
 )
 
-func newValidate(t terminal) *cobra.Command {
+func newValidate(t cli.Terminal) *cobra.Command {
 	asJSON, data, format, stdinName := false, "", "", ""
 	cmd := &cobra.Command{
 		Use:   "validate [PATH… | -]",
@@ -38,22 +41,22 @@ func newValidate(t terminal) *cobra.Command {
 			switch format {
 			case "text", "json", "github", "sarif":
 			default:
-				return usage("--format must be text, json, github or sarif")
+				return cli.Usage("--format must be text, json, github or sarif")
 			}
 			if asJSON {
 				if cmd.Flags().Changed("format") && format != "json" {
-					return usage("--json and --format %s: give one of them", format)
+					return cli.Usage("--json and --format %s: give one of them", format)
 				}
 				format = "json"
 			}
 			if slices.Contains(args, "-") {
-				if len(args) > 1 || given(cmd, "data") {
-					return usage("- stands alone: it is one file, from standard input, and is compared with no store")
+				if len(args) > 1 || cli.Given(cmd, "data") {
+					return cli.Usage("- stands alone: it is one file, from standard input, and is compared with no store")
 				}
-				return validateInput(t, configDir(cmd), stdinName, format)
+				return validateInput(t, cli.ConfigDir(cmd), stdinName, format)
 			}
-			if given(cmd, "stdin-name") {
-				return usage("--stdin-name is for a file from standard input: give - as the path")
+			if cli.Given(cmd, "stdin-name") {
+				return cli.Usage("--stdin-name is for a file from standard input: give - as the path")
 			}
 			known, note, err := knownFiles(cmd, data)
 			if err != nil {
@@ -63,9 +66,9 @@ func newValidate(t terminal) *cobra.Command {
 				defer known.Close()
 			}
 			if note != "" {
-				defer fmt.Fprintln(t.err, note) // the last line: it is about what was left out
+				defer fmt.Fprintln(t.Err, note) // the last line: it is about what was left out
 			}
-			return validate(t, configDir(cmd), known, args, format)
+			return validate(t, cli.ConfigDir(cmd), known, args, format)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout, as --format json does")
@@ -82,8 +85,8 @@ func newValidate(t terminal) *cobra.Command {
 // belongs to the folder of the variables or the default one, and to no other. That there is none is no error, since the
 // variables may be those of a service that has not started yet; one that cannot be opened is worth a note.
 func knownFiles(cmd *cobra.Command, data string) (known *datadir.Stored, note string, err error) {
-	named, changed := given(cmd, "data"), cmd.Flags().Changed
-	if !named && (given(cmd, "config") || changed("config") && !changed("data")) {
+	named, changed := cli.Given(cmd, "data"), cmd.Flags().Changed
+	if !named && (cli.Given(cmd, "config") || changed("config") && !changed("data")) {
 		return nil, "", nil
 	}
 	known, err = datadir.OpenStored(data, slog.New(slog.DiscardHandler))
@@ -106,7 +109,7 @@ type validation struct {
 	Diagnostics hclfile.Diagnostics `json:"diagnostics"`
 }
 
-func validate(t terminal, dir string, known *datadir.Stored, paths []string, format string) error {
+func validate(t cli.Terminal, dir string, known *datadir.Stored, paths []string, format string) error {
 	v := validation{Diagnostics: hclfile.Diagnostics{}}
 	roots, err := configRoots(dir, paths)
 	if err != nil {
@@ -117,7 +120,7 @@ func validate(t terminal, dir string, known *datadir.Stored, paths []string, for
 		if known != nil && r.dir == dir {
 			against = known
 		}
-		checked, err := t.check(r.dir, against)
+		checked, err := checkFiles(t, r.dir, against)
 		if err != nil {
 			return err
 		}
@@ -132,17 +135,17 @@ func validate(t terminal, dir string, known *datadir.Stored, paths []string, for
 }
 
 // validateInput checks one file from standard input, in the place of the named one.
-func validateInput(t terminal, dir, name, format string) error {
+func validateInput(t cli.Terminal, dir, name, format string) error {
 	display := name
 	if !below(dir, name) { // relative to the config folder
 		display = filepath.Join(dir, name)
 	}
 	path, err := filepath.Rel(dir, display)
 	if err != nil || !below(dir, display) || filepath.Ext(path) != ".hcl" {
-		return usage("--stdin-name %q must be a .hcl file below %s", name, dir)
+		return cli.Usage("--stdin-name %q must be a .hcl file below %s", name, dir)
 	}
 	// one byte too many is a problem of the file
-	content, err := io.ReadAll(io.LimitReader(t.in, folder.MaxFileBytes+1))
+	content, err := io.ReadAll(io.LimitReader(t.In, folder.MaxFileBytes+1))
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
@@ -169,7 +172,7 @@ func validateInput(t terminal, dir, name, format string) error {
 }
 
 // print counts and prints the problems.
-func (v *validation) print(t terminal, format string) (err error) {
+func (v *validation) print(t cli.Terminal, format string) (err error) {
 	for _, d := range v.Diagnostics {
 		if d.Severity == hclfile.Error {
 			v.Errors++
@@ -180,23 +183,23 @@ func (v *validation) print(t terminal, format string) (err error) {
 	v.Valid = v.Errors == 0
 	switch format {
 	case "json":
-		err = printJSON(t.out, v)
+		err = cli.PrintJSON(t.Out, v)
 	case "sarif":
-		err = printJSON(t.out, inRepository(v.Diagnostics).SARIF(builtAs().version))
+		err = cli.PrintJSON(t.Out, inRepository(v.Diagnostics).SARIF(builtAs().version))
 	case "github":
-		err = inRepository(v.Diagnostics).WriteGitHub(t.out)
+		err = inRepository(v.Diagnostics).WriteGitHub(t.Out)
 	default:
-		err = v.Diagnostics.WriteText(t.out, colour(t.out))
+		err = v.Diagnostics.WriteText(t.Out, colour(t.Out))
 	}
 	if err != nil {
 		return err
 	}
 	if format == "text" || format == "github" {
-		fmt.Fprintf(t.err, "%s good, %s, %s\n", count(v.Files, "file"), count(v.Errors, "error"), count(v.Warnings,
+		fmt.Fprintf(t.Err, "%s good, %s, %s\n", cli.Count(v.Files, "file"), cli.Count(v.Errors, "error"), cli.Count(v.Warnings,
 			"warning"))
 	}
 	if !v.Valid {
-		return errNot
+		return cli.ErrNot
 	}
 	return nil
 }
@@ -219,9 +222,9 @@ func inRepository(ds hclfile.Diagnostics) hclfile.Diagnostics {
 	return ds
 }
 
-// check is offline.CheckAgainst with a progress display.
-func (t terminal) check(dir string, known configsrc.Known) (*offline.Checked, error) {
-	p := t.progress("files read")
+// checkFiles is offline.CheckAgainst with a progress display.
+func checkFiles(t cli.Terminal, dir string, known configsrc.Known) (*offline.Checked, error) {
+	p := t.Progress("files read")
 	defer p.End()
 	return offline.CheckAgainst(dir, known, p.Set)
 }
@@ -277,5 +280,5 @@ func below(dir, p string) bool {
 // colour reports whether w is a terminal that shows colours.
 func colour(w io.Writer) bool {
 	_, no := os.LookupEnv("NO_COLOR")
-	return !no && isTerminal(w)
+	return !no && cli.IsTerminal(w)
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"fingerpost/cmd/fingerpost/cli"
 )
 
 const verifiedFile = `project "acme" {
@@ -48,7 +50,7 @@ func TestVerified(t *testing.T) {
 		if why == "" {
 			granted(t, domain, got)
 			gate("/check?domain="+domain, 200, "")
-			if code != exitOK || onlineCode != exitOK || sent.status != http.StatusConflict { // there is no SMTP server
+			if code != cli.ExitOK || onlineCode != cli.ExitOK || sent.status != http.StatusConflict { // there is no SMTP server
 				t.Errorf("%s: %d %s, %d %s, mail %d %s", domain, code, printed, onlineCode, online, sent.status, sent.body)
 			}
 			return
@@ -60,10 +62,10 @@ func TestVerified(t *testing.T) {
 		if quoted := strings.ReplaceAll(why, `"`, `\"`); !strings.Contains(got.body, quoted) || sent.status != 403 || !strings.Contains(sent.body, "DOMAIN_NOT_VERIFIED") || !strings.Contains(sent.body, quoted) {
 			t.Errorf("%s: %s, mail %d %s", domain, got.body, sent.status, sent.body)
 		}
-		if code != exitNot || !strings.Contains(printed, place+": ") || !strings.Contains(printed, why) {
+		if code != cli.ExitNot || !strings.Contains(printed, place+": ") || !strings.Contains(printed, why) {
 			t.Errorf("%s from the files: %d %s", domain, code, printed)
 		}
-		if onlineCode != exitNot || !strings.Contains(online, "DOMAIN_NOT_VERIFIED") || !strings.Contains(online, why) {
+		if onlineCode != cli.ExitNot || !strings.Contains(online, "DOMAIN_NOT_VERIFIED") || !strings.Contains(online, why) {
 			t.Errorf("%s from the server: %d %s", domain, onlineCode, online)
 		}
 	}
@@ -77,7 +79,7 @@ func TestVerified(t *testing.T) {
 			t.Errorf("a batch: %s", got.body)
 		}
 	}
-	if out, code := r.run("resolve", "new.acme.example", "--config", "projects.d", "--explain"); code != exitNot || !strings.Contains(out, `"pending"`) || !strings.Contains(out, "domain.verified") || !strings.Contains(out, "acme.hcl:6") {
+	if out, code := r.run("resolve", "new.acme.example", "--config", "projects.d", "--explain"); code != cli.ExitNot || !strings.Contains(out, `"pending"`) || !strings.Contains(out, "domain.verified") || !strings.Contains(out, "acme.hcl:6") {
 		t.Errorf("explain: %d %s", code, out)
 	}
 

@@ -5,12 +5,14 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"fingerpost/cmd/fingerpost/cli"
+
 	"github.com/spf13/cobra"
 
 	"fingerpost/resolver"
 )
 
-func newVersion(t terminal) *cobra.Command {
+func newVersion(t cli.Terminal) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "version",
@@ -19,12 +21,12 @@ func newVersion(t terminal) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				b := builtAs()
-				return printJSON(t.out, map[string]any{"version": b.version, "commit": b.commit, "date": b.date,
+				return cli.PrintJSON(t.Out, map[string]any{"version": b.version, "commit": b.commit, "date": b.date,
 					"go":       runtime.Version(),
 					"platform": runtime.GOOS + "/" + runtime.GOARCH,
 					"formats":  map[string]int{"store": resolver.StoreFormat, "ledger": resolver.LedgerFormat}})
 			}
-			_, err := fmt.Fprintln(t.out, versionLine())
+			_, err := fmt.Fprintln(t.Out, versionLine())
 			return err
 		},
 	}

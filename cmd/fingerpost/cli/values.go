@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -10,14 +10,14 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// namesNothing reports whether the list of a flag is empty or contains an empty name, as an unset variable makes it. A
+// NamesNothing reports whether the list of a flag is empty or contains an empty name, as an unset variable makes it. A
 // flag that was left out is nil.
-func namesNothing(list []string) bool {
+func NamesNothing(list []string) bool {
 	return list != nil && len(list) == 0 || slices.Contains(list, "")
 }
 
-// parseLifetime parses a length of time that is not zero, see catalog.ParseSpan.
-func parseLifetime(s string) (time.Duration, error) {
+// ParseLifetime parses a length of time that is not zero, see catalog.ParseSpan.
+func ParseLifetime(s string) (time.Duration, error) {
 	d, err := catalog.ParseSpan(s)
 	if err == nil && d == 0 {
 		err = fmt.Errorf("%q must be a length of time such as 90d, 2w, 12h or 30m", s)
@@ -25,8 +25,8 @@ func parseLifetime(s string) (time.Duration, error) {
 	return d, err
 }
 
-// parseNetworks parses the networks of a flag, and reports the problem of each.
-func parseNetworks(flag string, texts []string) (networks []netip.Prefix, bad []string) {
+// ParseNetworks parses the networks of a flag, and reports the problem of each.
+func ParseNetworks(flag string, texts []string) (networks []netip.Prefix, bad []string) {
 	for _, text := range texts {
 		network, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err == nil && network == network.Masked() {

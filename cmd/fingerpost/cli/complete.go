@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"slices"
@@ -9,23 +9,23 @@ import (
 	"fingerpost/configsrc/offline"
 )
 
-// A nameList lists what the shell may offer, from the files of --config.
-type nameList func(*offline.Checked) []string
+// A NameList lists what the shell may offer, from the files of --config.
+type NameList func(*offline.Checked) []string
 
-// fixed lists names that are in no file.
-func fixed(names ...string) nameList {
+// Fixed lists names that are in no file.
+func Fixed(names ...string) NameList {
 	return func(*offline.Checked) []string { return names }
 }
 
-// completeArgs completes each argument with a list of its own; the last one is also for all arguments that follow.
-func completeArgs(lists ...nameList) cobra.CompletionFunc {
+// CompleteArgs completes each argument with a list of its own; the last one is also for all arguments that follow.
+func CompleteArgs(lists ...NameList) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return complete(cmd, typed, lists[min(len(args), len(lists)-1)])
 	}
 }
 
-// completeFlag completes the last name in the comma-separated value of a flag, without those that it has already.
-func completeFlag(cmd *cobra.Command, flag string, list nameList) {
+// CompleteFlag completes the last name in the comma-separated value of a flag, without those that it has already.
+func CompleteFlag(cmd *cobra.Command, flag string, list NameList) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, typed string) ([]string,
 		cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndexByte(typed, ',')+1]
@@ -39,11 +39,11 @@ func completeFlag(cmd *cobra.Command, flag string, list nameList) {
 }
 
 // complete returns the names that begin with what was typed. The config folder may be set by its variable.
-func complete(cmd *cobra.Command, typed string, list nameList) ([]string, cobra.ShellCompDirective) {
-	if err := flagsFromEnv(cmd.Flags()); err != nil {
+func complete(cmd *cobra.Command, typed string, list NameList) ([]string, cobra.ShellCompDirective) {
+	if err := FlagsFromEnv(cmd.Flags()); err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	checked, err := offline.Check(configDir(cmd))
+	checked, err := offline.Check(ConfigDir(cmd))
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
