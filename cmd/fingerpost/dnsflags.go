@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"fingerpost/cmd/fingerpost/node"
 )
 
 // dnsFlags say how customers' domains are looked up.
@@ -27,17 +26,16 @@ func (f *dnsFlags) add(fl *pflag.FlagSet) {
 
 const portDNS = 53
 
-// parse parses the flags, and reports all their problems.
-func (f *dnsFlags) parse() (o node.DNS, err error) {
-	var bad []string
-	o.Allow, bad = cli.ParseNetworks("--dns-allow", f.allow)
+// parse returns the resolver, zero for the system's, and the private networks that may be asked. The error has all problems.
+func (f *dnsFlags) parse() (resolver netip.AddrPort, allow []netip.Prefix, err error) {
+	allow, bad := cli.ParseNetworks("--dns-allow", f.allow)
 	if f.resolver != "" {
 		bare := strings.TrimSuffix(strings.TrimPrefix(f.resolver, "["), "]")
 		if addr, err := netip.ParseAddr(bare); err == nil {
-			o.Resolver = netip.AddrPortFrom(addr, portDNS)
-		} else if o.Resolver, err = netip.ParseAddrPort(f.resolver); err != nil || o.Resolver.Port() == 0 {
+			resolver = netip.AddrPortFrom(addr, portDNS)
+		} else if resolver, err = netip.ParseAddrPort(f.resolver); err != nil || resolver.Port() == 0 {
 			bad = append(bad, fmt.Sprintf("--dns-resolver %q must be an address, such as 127.0.0.1 or [::1]:5353", f.resolver))
 		}
 	}
-	return o, cli.UsageAll(bad)
+	return resolver, allow, cli.UsageAll(bad)
 }

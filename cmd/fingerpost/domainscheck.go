@@ -54,7 +54,7 @@ func newDomainsCheck(t cli.Terminal) *cobra.Command {
 
 func (f *domainsCheckFlags) run(cmd *cobra.Command, t cli.Terminal, name string) error {
 	var bad []string
-	lookUp, err := f.dns.parse()
+	lookUp, allow, err := f.dns.parse()
 	if err != nil {
 		bad = append(bad, err.Error())
 	}
@@ -67,9 +67,9 @@ func (f *domainsCheckFlags) run(cmd *cobra.Command, t cli.Terminal, name string)
 	if err := cli.UsageAll(bad); err != nil {
 		return err
 	}
-	o := authdns.Options{Allow: lookUp.Allow}
-	if lookUp.Resolver.IsValid() {
-		o.Resolver = lookUp.Resolver.String()
+	o := authdns.Options{Allow: allow}
+	if lookUp.IsValid() {
+		o.Resolver = lookUp.String()
 	}
 	checker, err := authdns.New(o)
 	if err != nil {

@@ -138,7 +138,7 @@ func (f *serveFlags) parse(t cli.Terminal) (err error) {
 	if err := f.parseMail(); err != nil {
 		return err
 	}
-	if f.DNS, err = f.dns.parse(); err != nil {
+	if f.DNS.Resolver, f.DNS.Allow, err = f.dns.parse(); err != nil {
 		return err
 	}
 	if err := cli.UsageAll(f.CheckGit()); err != nil {
