@@ -190,6 +190,13 @@ var plan = map[string][]string{
 	"fingerpost/cmd/fingerpost/cli": {"fingerpost/resolver/catalog", "fingerpost/api/client", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/progress", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	"fingerpost/cmd/fingerpost/tail": {"fingerpost/resolver/catalog", "fingerpost/api/client"},
+	// a command's group: datadir reads the store of a server that does not run; dcv and authdns: what check asks and shows
+	// without a server
+	"fingerpost/cmd/fingerpost/domains": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
+		"fingerpost/configsrc/offline", "fingerpost/configsrc/verify/dcv", "fingerpost/configsrc/verify/authdns",
+		"fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
+	"fingerpost/cmd/fingerpost/logs": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
+		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "fingerpost/cmd/fingerpost/tail", "github.com/spf13/cobra"},
 	// pebblefs: who has the lock, and the modes of what is private; resolver: the formats of store and ledger
 	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/pebblefs",
 		"fingerpost/configsrc", "fingerpost/configsrc/folder", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
@@ -205,9 +212,7 @@ var plan = map[string][]string{
 		"fingerpost/api/transfer", "fingerpost/api/transfer/table", "fingerpost/api/gateway", "fingerpost/api",
 		"fingerpost/api/console", "fingerpost/api/docs",
 		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/cli", "fingerpost/cmd/fingerpost/progress", "fingerpost/cmd/fingerpost/tail",
-		"fingerpost/cmd/fingerpost/doctor",
-		// what domains check asks and shows without a server
-		"fingerpost/configsrc/verify/dcv", "fingerpost/configsrc/verify/authdns",
+		"fingerpost/cmd/fingerpost/doctor", "fingerpost/cmd/fingerpost/domains", "fingerpost/cmd/fingerpost/logs",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests
 	"fingerpost/cmd/testrig":         {"github.com/emersion/go-sasl", "github.com/emersion/go-smtp"},

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"fingerpost/cmd/fingerpost/domains"
+	"fingerpost/cmd/fingerpost/logs"
+
 	"fingerpost/cmd/fingerpost/cli"
 
 	"github.com/spf13/cobra"
@@ -65,7 +68,7 @@ func newRoot(t cli.Terminal) *cobra.Command {
 	root.PersistentFlags().String("config", "projects.d", "folder of the HCL files")
 	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newRename(t), newSecrets(t),
 		newInit(t),
-		newReload(t), newLogs(t), newAudit(t), newPlan(t), newPropose(t), newImport(t), newExport(t), newBackup(t),
-		newRestore(t), newDomains(t), newEdges(t), newDoctor(t), newClusterServer(t), newDocs(t), newVersion(t))
+		newReload(t), logs.NewMail(t), logs.NewAudit(t), newPlan(t), newPropose(t), newImport(t), newExport(t), newBackup(t),
+		newRestore(t), domains.New(t), newEdges(t), newDoctor(t), newClusterServer(t), newDocs(t), newVersion(t))
 	return root
 }

@@ -30,7 +30,7 @@ type serveFlags struct {
 	cacheSize, storeCache, maxDelete string
 	mailRetention, mailSink          string
 	sealKey, logFormat, otlp         string
-	dns                              dnsFlags
+	dns                              cli.DNSFlags
 }
 
 // add adds all flags, in groups after the given ones.
@@ -40,7 +40,7 @@ func (f *serveFlags) add(cmd *cobra.Command, before ...string) {
 	inGroup(fl, groupListen, f.addListen)
 	inGroup(fl, groupConsole, f.addConsole)
 	inGroup(fl, groupMail, f.addMail)
-	inGroup(fl, groupDomains, f.dns.add)
+	inGroup(fl, groupDomains, f.dns.Add)
 	inGroup(fl, groupGit, f.addGit)
 	inGroup(fl, groupCluster, f.addCluster)
 	inGroup(fl, groupLimits, f.addLimits)
@@ -138,7 +138,7 @@ func (f *serveFlags) parse(t cli.Terminal) (err error) {
 	if err := f.parseMail(); err != nil {
 		return err
 	}
-	if f.DNS.Resolver, f.DNS.Allow, err = f.dns.parse(); err != nil {
+	if f.DNS.Resolver, f.DNS.Allow, err = f.dns.Parse(); err != nil {
 		return err
 	}
 	if err := cli.UsageAll(f.CheckGit()); err != nil {

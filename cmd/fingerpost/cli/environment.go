@@ -23,8 +23,8 @@ func Given(cmd *cobra.Command, name string) bool {
 	return f.Changed && !env
 }
 
-// FlagsFromEnv sets every flag that is not on the command line from its FINGERPOST_ variable. The error names all that do not
-// parse.
+// FlagsFromEnv sets every flag that is not on the command line from its FINGERPOST_ variable. The error names all that
+// do not parse.
 func FlagsFromEnv(flags *pflag.FlagSet) error {
 	var bad []string
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -1,23 +1,21 @@
-package main
+package cli
 
 import (
 	"fmt"
 	"net/netip"
 	"strings"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/pflag"
-
 )
 
-// dnsFlags say how customers' domains are looked up.
-type dnsFlags struct {
+// DNSFlags say how customers' domains are looked up.
+type DNSFlags struct {
 	resolver string
 	allow    []string
 }
 
-func (f *dnsFlags) add(fl *pflag.FlagSet) {
+// Add adds the flags.
+func (f *DNSFlags) Add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.resolver, "dns-resolver", "",
 		"address (ADDR or ADDR:PORT) of the resolver for checks of customers' domains (default the system's)")
 	fl.StringSliceVar(&f.allow, "dns-allow", nil,
@@ -26,9 +24,10 @@ func (f *dnsFlags) add(fl *pflag.FlagSet) {
 
 const portDNS = 53
 
-// parse returns the resolver, zero for the system's, and the private networks that may be asked. The error has all problems.
-func (f *dnsFlags) parse() (resolver netip.AddrPort, allow []netip.Prefix, err error) {
-	allow, bad := cli.ParseNetworks("--dns-allow", f.allow)
+// Parse returns the resolver, zero for the system's, and the private networks that may be asked. The error has all
+// problems.
+func (f *DNSFlags) Parse() (resolver netip.AddrPort, allow []netip.Prefix, err error) {
+	allow, bad := ParseNetworks("--dns-allow", f.allow)
 	if f.resolver != "" {
 		bare := strings.TrimSuffix(strings.TrimPrefix(f.resolver, "["), "]")
 		if addr, err := netip.ParseAddr(bare); err == nil {
@@ -37,5 +36,5 @@ func (f *dnsFlags) parse() (resolver netip.AddrPort, allow []netip.Prefix, err e
 			bad = append(bad, fmt.Sprintf("--dns-resolver %q must be an address, such as 127.0.0.1 or [::1]:5353", f.resolver))
 		}
 	}
-	return resolver, allow, cli.UsageAll(bad)
+	return resolver, allow, UsageAll(bad)
 }

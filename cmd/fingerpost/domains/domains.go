@@ -1,4 +1,4 @@
-package main
+package domains
 
 import (
 	"fmt"
@@ -18,7 +18,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-func newDomains(t cli.Terminal) *cobra.Command {
+// New returns the command.
+func New(t cli.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "domains",
 		Short: "Customers' domains: the records to set, what name servers say, and which need a person",
@@ -29,11 +30,11 @@ func newDomains(t cli.Terminal) *cobra.Command {
 			return cli.Usage("")
 		},
 	}
-	cmd.AddCommand(newDomainsRecords(t), newDomainsCheck(t), newDomainsList(t))
+	cmd.AddCommand(newRecords(t), newCheck(t), newList(t))
 	return cmd
 }
 
-func newDomainsRecords(t cli.Terminal) *cobra.Command {
+func newRecords(t cli.Terminal) *cobra.Command {
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "records NAME",

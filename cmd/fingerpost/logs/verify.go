@@ -1,4 +1,4 @@
-package main
+package logs
 
 import (
 	"encoding/hex"
@@ -20,7 +20,7 @@ type verifyFlags struct {
 	json       bool
 }
 
-func newAuditVerify(t cli.Terminal) *cobra.Command {
+func newVerify(t cli.Terminal) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify",

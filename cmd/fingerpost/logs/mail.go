@@ -1,4 +1,4 @@
-package main
+package logs
 
 import (
 	"context"
@@ -16,15 +16,16 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// logsFlags are the flags of logs.
-type logsFlags struct {
+// mailFlags are the flags of logs.
+type mailFlags struct {
 	cli.RemoteFlags
 	trailFlags
 	status, template, to string
 }
 
-func newLogs(t cli.Terminal) *cobra.Command {
-	var f logsFlags
+// NewMail returns the command logs.
+func NewMail(t cli.Terminal) *cobra.Command {
+	var f mailFlags
 	cmd := &cobra.Command{
 		Use:   "logs",
 		Short: "Show the mail log of a running server",
@@ -52,7 +53,7 @@ var mailStates = []string{string(catalog.MailPending), string(catalog.MailSendin
 	string(catalog.MailRetrying), string(catalog.MailFailed), string(catalog.MailExpired)}
 
 // check parses the flags that are not plain, and returns all problems at once.
-func (f *logsFlags) check() error {
+func (f *mailFlags) check() error {
 	var bad []string
 	if f.status != "" && !slices.Contains(mailStates, f.status) {
 		bad = append(bad, "--status must be one of "+strings.Join(mailStates, ", "))
@@ -60,7 +61,7 @@ func (f *logsFlags) check() error {
 	return f.trailFlags.check(bad)
 }
 
-func logs(ctx context.Context, t cli.Terminal, f logsFlags) error {
+func logs(ctx context.Context, t cli.Terminal, f mailFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func logs(ctx context.Context, t cli.Terminal, f logsFlags) error {
 const findEvery = 30 * time.Second
 
 // findLogs adds the requested projects.
-func (f *logsFlags) findLogs(ctx context.Context, mails *client.MailTail) error {
+func (f *mailFlags) findLogs(ctx context.Context, mails *client.MailTail) error {
 	if f.projects != nil {
 		return f.find(ctx, mails.Client, mails.Add)
 	}
@@ -113,7 +114,7 @@ func (f *logsFlags) findLogs(ctx context.Context, mails *client.MailTail) error 
 }
 
 // only returns the entries that have the state of --status. A project without a mail log is a wrong request.
-func (f *logsFlags) only(entries []client.LoggedMail, err error) ([]client.LoggedMail, error) {
+func (f *mailFlags) only(entries []client.LoggedMail, err error) ([]client.LoggedMail, error) {
 	if client.Status(err, http.StatusNotFound) {
 		err = cli.No("%v", err)
 	}

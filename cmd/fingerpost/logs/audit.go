@@ -1,4 +1,4 @@
-package main
+package logs
 
 import (
 	"context"
@@ -19,7 +19,8 @@ type auditFlags struct {
 	data          string
 }
 
-func newAudit(t cli.Terminal) *cobra.Command {
+// NewAudit returns the command audit.
+func NewAudit(t cli.Terminal) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:   "audit",
@@ -40,7 +41,7 @@ func newAudit(t cli.Terminal) *cobra.Command {
 		"actor of the changes that are listed (the name or the address will do), or the name of the key")
 	cmd.Flags().StringVar(&f.action, "action", "", "action of the changes that are listed, such as domain.update")
 	cmd.Flags().StringVar(&f.data, "data", "", "folder of the store of a server that does not run")
-	cmd.AddCommand(newAuditVerify(t))
+	cmd.AddCommand(newVerify(t))
 	return cmd
 }
 

@@ -1,4 +1,4 @@
-package main
+package domains
 
 import (
 	"cmp"
@@ -26,8 +26,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// domainsListFlags are the flags of domains list.
-type domainsListFlags struct {
+// listFlags are the flags of domains list.
+type listFlags struct {
 	cli.ConnectFlags
 	data                                    string
 	ownership, pointing, certificate, ready string
@@ -42,8 +42,8 @@ var (
 	readyStates       = []string{"true", "false"}
 )
 
-func newDomainsList(t cli.Terminal) *cobra.Command {
-	var f domainsListFlags
+func newList(t cli.Terminal) *cobra.Command {
+	var f listFlags
 	cmd := &cobra.Command{
 		Use:   "list [--url URL --key KEY | --data DIR]",
 		Short: "The domains in a state, such as --ownership failing",
@@ -77,7 +77,7 @@ type stateFlag struct {
 	states     []string
 }
 
-func (f *domainsListFlags) states() []stateFlag {
+func (f *listFlags) states() []stateFlag {
 	return []stateFlag{
 		{"ownership", "state of the proof", &f.ownership, ownershipStates},
 		{"pointing", "place where the domain leads", &f.pointing, pointingStates},
@@ -86,7 +86,7 @@ func (f *domainsListFlags) states() []stateFlag {
 	}
 }
 
-func (f *domainsListFlags) run(ctx context.Context, t cli.Terminal) error {
+func (f *listFlags) run(ctx context.Context, t cli.Terminal) error {
 	var bad []string
 	for _, by := range f.states() {
 		if *by.value != "" && !slices.Contains(by.states, *by.value) {
@@ -107,7 +107,7 @@ func (f *domainsListFlags) run(ctx context.Context, t cli.Terminal) error {
 }
 
 // listServer lists the domains of a server.
-func (f *domainsListFlags) listServer(ctx context.Context, t cli.Terminal, server *client.Client) error {
+func (f *listFlags) listServer(ctx context.Context, t cli.Terminal, server *client.Client) error {
 	filters := url.Values{"limit": {"100"}}
 	for _, by := range f.states() {
 		filters.Set(by.name, *by.value)
@@ -137,7 +137,7 @@ func (f *domainsListFlags) listServer(ctx context.Context, t cli.Terminal, serve
 }
 
 // listStored lists the domains of the store of a server that does not run, by what its ledger has of their checks.
-func (f *domainsListFlags) listStored(t cli.Terminal) error {
+func (f *listFlags) listStored(t cli.Terminal) error {
 	s, err := datadir.OpenStored(f.data, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("%w (--data reads the store of a server that does not run; ask one that runs by --url)", err)
@@ -189,7 +189,7 @@ func (f *domainsListFlags) listStored(t cli.Terminal) error {
 	return printDomains(t.Out, f.json, rows, func(id int64) string { return slugs[id] })
 }
 
-func (f *domainsListFlags) selects(v *dcv.View) bool {
+func (f *listFlags) selects(v *dcv.View) bool {
 	for want, is := range map[*string]string{&f.ownership: v.Ownership.State, &f.pointing: v.Pointing.State,
 		&f.certificate: v.Certificate.State, &f.ready: strconv.FormatBool(v.Ready)} {
 		if *want != "" && *want != is {

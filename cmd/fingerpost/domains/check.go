@@ -1,4 +1,4 @@
-package main
+package domains
 
 import (
 	"context"
@@ -15,17 +15,17 @@ import (
 	"fingerpost/configsrc/verify/dcv"
 )
 
-// domainsCheckFlags are the flags of domains check.
-type domainsCheckFlags struct {
+// checkFlags are the flags of domains check.
+type checkFlags struct {
 	cli.ConnectFlags
 	wait  string
 	every time.Duration
 	json  bool
-	dns   dnsFlags
+	dns   cli.DNSFlags
 }
 
-func newDomainsCheck(t cli.Terminal) *cobra.Command {
-	var f domainsCheckFlags
+func newCheck(t cli.Terminal) *cobra.Command {
+	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check NAME",
 		Short: "Check a domain now: whose it is, where it points, and its certificate",
@@ -45,16 +45,16 @@ func newDomainsCheck(t cli.Terminal) *cobra.Command {
 	fl.Lookup("timeout").Usage = "time that one request may take, and that --wait waits"
 	fl.StringVar(&f.wait, "wait", "", `state to wait for: "ready"`)
 	fl.DurationVar(&f.every, "every", 15*time.Second, "interval between two checks of --wait")
-	f.dns.add(fl)
+	f.dns.Add(fl)
 	fl.BoolVar(&f.json, "json", false, "print one JSON document on stdout")
 	_ = cmd.RegisterFlagCompletionFunc("wait",
 		cobra.FixedCompletions([]string{"ready"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (f *domainsCheckFlags) run(cmd *cobra.Command, t cli.Terminal, name string) error {
+func (f *checkFlags) run(cmd *cobra.Command, t cli.Terminal, name string) error {
 	var bad []string
-	lookUp, allow, err := f.dns.parse()
+	lookUp, allow, err := f.dns.Parse()
 	if err != nil {
 		bad = append(bad, err.Error())
 	}
@@ -83,7 +83,7 @@ func (f *domainsCheckFlags) run(cmd *cobra.Command, t cli.Terminal, name string)
 }
 
 // checkOf returns the function that checks a domain once.
-func (f *domainsCheckFlags) checkOf(cmd *cobra.Command, checker *authdns.Checker, name string) (
+func (f *checkFlags) checkOf(cmd *cobra.Command, checker *authdns.Checker, name string) (
 	func(ctx context.Context) (dcv.View, error), error) {
 	if f.URL == "" {
 		d, err := declaredDomain(cli.ConfigDir(cmd), name)
@@ -120,7 +120,7 @@ func (f *domainsCheckFlags) checkOf(cmd *cobra.Command, checker *authdns.Checker
 }
 
 // waitReady checks until the domain is ready, with --wait, and prints the last result.
-func (f *domainsCheckFlags) waitReady(ctx context.Context, t cli.Terminal, name string,
+func (f *checkFlags) waitReady(ctx context.Context, t cli.Terminal, name string,
 	check func(ctx context.Context) (dcv.View, error)) error {
 	for end := time.Now().Add(f.Timeout); ; {
 		v, err := check(ctx)
