@@ -36,7 +36,7 @@ type Cache struct {
 	changing sync.Mutex // held during OnChange
 
 	mu      sync.Mutex // guards what follows
-	entries entries
+	entries *entries
 	asking  map[string]*question // on the wire, by host
 	// era counts the times at which everything was marked. An entry of an earlier era is confirmed before its next use.
 	era  uint64

@@ -24,8 +24,8 @@ type entries struct {
 	negative list
 }
 
-func newEntries(maxPositive, maxNegative int) entries {
-	e := entries{byHost: map[string]*entry{}, positive: list{max: maxPositive}, negative: list{max: maxNegative}}
+func newEntries(maxPositive, maxNegative int) *entries {
+	e := &entries{byHost: map[string]*entry{}, positive: list{max: maxPositive}, negative: list{max: maxNegative}}
 	e.positive.begin()
 	e.negative.begin()
 	return e
