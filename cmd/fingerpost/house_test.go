@@ -124,6 +124,7 @@ var plan = map[string][]string{
 	"fingerpost/api/client/tenant":         {"fingerpost/resolver/catalog", "fingerpost/api/client/internal/clock"},
 	"fingerpost/api/client/internal/clock": {}, // a time that tests can move
 	// for the conformance runner alone
+	"fingerpost/api/client/conformance":          {}, // the table; its tests start programs
 	"fingerpost/api/client/conformance/godriver": {"fingerpost/api/client/tenant", "fingerpost/api/client/internal/clock"},
 	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files;
 	// x/net/html: takes out of a mail's preview what a browser follows in spite of every policy
