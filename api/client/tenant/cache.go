@@ -131,22 +131,30 @@ func (c *Cache) Lookup(ctx context.Context, host string) (*Tenant, error) {
 }
 
 func (c *Cache) lookup(ctx context.Context, host string) (*Tenant, Kind, error) {
-	c.mu.Lock()
-	if e := c.entries.byHost[host]; e != nil && e.era == c.era && c.feed.connected {
-		c.entries.used(e)
-		t, err := e.tenant, e.err
-		c.mu.Unlock()
-		if err != nil {
-			return nil, Negative, err
-		}
-		return t, Hit, nil
+	if t, kind, err := c.hit(host); kind != "" {
+		return t, kind, err
 	}
-	c.mu.Unlock()
 	name, err := canonical(host)
 	if err != nil {
 		return nil, Negative, err
 	}
+	if name != host {
+		if t, kind, err := c.hit(name); kind != "" {
+			return t, kind, err
+		}
+	}
 	return c.answer(ctx, name)
+}
+
+// hit answers a name to which nothing has happened while the change feed is open; without a kind it has no answer.
+func (c *Cache) hit(name string) (*Tenant, Kind, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries.byHost[name]
+	if e == nil || e.era != c.era || !c.feed.connected {
+		return nil, "", nil
+	}
+	return c.give(e, good)
 }
 
 // answer answers a canonical name by memory, by the server, or by memory if the server is away.
@@ -267,10 +275,10 @@ func (c *Cache) give(e *entry, v verdict) (*Tenant, Kind, error) {
 	if e.tenant == nil {
 		return nil, Negative, e.err
 	}
-	asOf := c.asOf(e)
-	if v == good || c.clock.Now().Sub(asOf) < c.o.Fresh {
+	if v == good {
 		return e.tenant, Hit, nil
 	}
+	asOf := c.asOf(e)
 	if e.stale == nil || !e.stale.AsOf.Equal(asOf) {
 		stale := *e.tenant
 		stale.Stale, stale.AsOf = true, asOf

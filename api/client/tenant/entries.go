@@ -1,9 +1,6 @@
 package tenant
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // An entry is the last answer about a name.
 type entry struct {
@@ -25,10 +22,10 @@ type entries struct {
 }
 
 func newEntries(maxPositive, maxNegative int) *entries {
-	e := &entries{byHost: map[string]*entry{}, positive: list{max: maxPositive}, negative: list{max: maxNegative}}
-	e.positive.begin()
-	e.negative.begin()
-	return e
+	s := &entries{byHost: map[string]*entry{}}
+	s.positive.begin(maxPositive)
+	s.negative.begin(maxNegative)
+	return s
 }
 
 func (s *entries) list(e *entry) *list {
@@ -71,7 +68,7 @@ type list struct {
 	len, max int
 }
 
-func (l *list) begin() { l.root.newer, l.root.older = &l.root, &l.root }
+func (l *list) begin(most int) { l.root.newer, l.root.older, l.max = &l.root, &l.root, most }
 
 func (l *list) push(e *entry) {
 	e.newer, e.older = &l.root, l.root.older
@@ -79,12 +76,3 @@ func (l *list) push(e *entry) {
 }
 
 func unlink(e *entry) { e.newer.older, e.older.newer = e.older, e.newer }
-
-// covers reports whether an event's name stands for a host: the host itself, or *. and a name above it.
-func covers(name, host string) bool {
-	base, wildcard := strings.CutPrefix(name, "*")
-	if !wildcard {
-		return name == host
-	}
-	return len(host) > len(base) && strings.HasSuffix(host, base)
-}

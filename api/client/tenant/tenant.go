@@ -21,8 +21,8 @@ type Tenant struct {
 
 	ETag string    `json:"etag"` // of the answer, quoted
 	AsOf time.Time `json:"asOf"` // when the server last gave or confirmed the answer
-	// Stale reports that the answer is older than Options.Fresh and that the server has not confirmed it, because the
-	// change feed is down or the server is away.
+	// Stale reports that the answer may be old: the server is away or has not confirmed it yet, and without the change
+	// feed it is older than Options.Fresh.
 	Stale bool `json:"-"`
 }
 

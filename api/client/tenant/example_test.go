@@ -1,0 +1,153 @@
+package tenant_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"fingerpost/api/client/tenant"
+)
+
+// fingerpost stands for the address of a server, which knows shop.acme.example.
+var fingerpost = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/api/platform/events":
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "retry: 2000\n\nid: 4be0643f1d98573b.42\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	case r.URL.Query().Get("domain") != "shop.acme.example":
+		refuse(w, 404, "NOT_FOUND")
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"success":true,"data":{"project":{"id":231049438316092,"slug":"acme","name":"Acme Shop","labels":{"plan":"gold"}},
+			"matchedDomain":{"domain":"shop.acme.example"}}}`)
+	}
+}))
+
+func ExampleOpen() {
+	tenants, err := tenant.Open(tenant.Options{
+		URL:      fingerpost.URL,
+		Key:      "fpk_…", // better left out and in FINGERPOST_KEY
+		MaxStale: 24 * time.Hour,
+	})
+	fmt.Println(tenants == nil, err) // not because the server is away
+	// Output: true tenant options: Key holds a blank or another character that no key has
+}
+
+// exampleTenants opens what the examples below ask.
+func exampleTenants() *tenant.Cache {
+	tenants, err := tenant.Open(tenant.Options{URL: fingerpost.URL, Key: "fpk_example", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return tenants
+}
+
+func ExampleCache_Lookup() {
+	tenants := exampleTenants()
+	defer tenants.Close()
+	t, err := tenants.Lookup(context.Background(), "Shop.Acme.Example:8443")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(t.Slug, t.Labels["plan"], t.Domain)
+
+	switch _, err = tenants.Lookup(context.Background(), "nobody.example"); {
+	case errors.Is(err, tenant.ErrUnknown):
+		fmt.Println("not ours:", err)
+	case errors.Is(err, tenant.ErrUnavailable):
+		fmt.Println("try again:", err)
+	}
+	// Output:
+	// acme gold shop.acme.example
+	// not ours: nobody.example: no project has this host name
+}
+
+func ExampleCache_Middleware() {
+	tenants := exampleTenants()
+	defer tenants.Close()
+	site := tenants.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "Welcome to %s", tenant.FromContext(r.Context()).Name)
+	}))
+	for _, host := range []string{"shop.acme.example", "nobody.example"} {
+		w := httptest.NewRecorder()
+		site.ServeHTTP(w, httptest.NewRequest("GET", "http://"+host+"/", nil))
+		fmt.Println(w.Code, w.Body)
+	}
+	// Output:
+	// 200 Welcome to Acme Shop
+	// 404 unknown host
+}
+
+func ExampleFromContext() {
+	tenants := exampleTenants()
+	defer tenants.Close()
+	plan := func(r *http.Request) string { return tenant.FromContext(r.Context()).Labels["plan"] }
+	site := tenants.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, plan(r)) }))
+	w := httptest.NewRecorder()
+	site.ServeHTTP(w, httptest.NewRequest("GET", "http://shop.acme.example/", nil))
+	fmt.Println(w.Body)
+	// Output: gold
+}
+
+func ExampleCache_Ready() {
+	tenants := exampleTenants()
+	defer tenants.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := tenants.Ready(ctx); err != nil {
+		fmt.Println("fingerpost is away, and there is no file: beginning without")
+	}
+	fmt.Println("serving")
+	// Output: serving
+}
+
+func ExampleCache_Status() {
+	tenants := exampleTenants()
+	defer tenants.Close()
+	if err := tenants.Ready(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	// For a health page. A service is well also without the feed, as long as it has answers.
+	s := tenants.Status()
+	fmt.Println(s.Connected, s.Position, s.Entries, s.LastError)
+	// Output: true 4be0643f1d98573b.42 0 <nil>
+}
+
+func ExampleCache_Close() {
+	tenants := exampleTenants()
+	tenants.Lookup(context.Background(), "shop.acme.example")
+	if err := tenants.Close(); err != nil { // after the HTTP server has ended
+		log.Print("the answers are not in the file: ", err)
+	}
+	t, err := tenants.Lookup(context.Background(), "shop.acme.example")
+	fmt.Println(t.Slug, err)
+	// Output: acme <nil>
+}
+
+// Observe takes the end of each lookup to metrics: here counters, as expvar or Prometheus has them.
+func ExampleOptions_observe() {
+	lookups := map[tenant.Kind]int{} // a CounterVec with the label kind
+	tenants, err := tenant.Open(tenant.Options{URL: fingerpost.URL, Key: "fpk_example", Logger: slog.New(slog.DiscardHandler),
+		Observe: func(e tenant.Event) {
+			lookups[e.Kind]++ // and a Histogram of e.Duration.Seconds()
+		}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer tenants.Close()
+	if err := tenants.Ready(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	for _, host := range []string{"shop.acme.example", "shop.acme.example", "nobody.example"} {
+		tenants.Lookup(context.Background(), host)
+	}
+	fmt.Println(lookups)
+	// Output: map[hit:1 miss:1 negative:1]
+}
