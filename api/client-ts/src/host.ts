@@ -10,23 +10,28 @@ const maxLabel = 63;
 export function canonical(raw: string): string {
   const known = memo.get(raw);
   if (known !== undefined) return known;
-  const [name, costly] = parse(raw);
-  if (costly) {
+  const name = parse(raw);
+  if (name !== raw) {
     if (memo.size >= maxMemo) memo.clear();
     memo.set(raw, name);
   }
   return name;
 }
 
-// IDNA takes several microseconds. The same spelling comes again.
+/** The canonical form of another spelling that came before. */
+export function remembered(raw: string): string | undefined {
+  return memo.get(raw);
+}
+
+// A spelling comes again, and IDNA takes several microseconds.
 const memo = new Map<string, string>();
-const maxMemo = 1000;
+const maxMemo = 4096;
 
 function invalid(why: string): FingerpostError {
   return new FingerpostError("invalid", `not a host name: it ${why}`);
 }
 
-function parse(raw: string): [name: string, costly: boolean] {
+function parse(raw: string): string {
   const colon = raw.indexOf(":");
   if (colon >= 0) {
     const port = raw.slice(colon + 1);
@@ -43,11 +48,11 @@ function parse(raw: string): [name: string, costly: boolean] {
   if (raw.length > 4 * maxHost) throw invalid("is longer than 253 octets");
   if (/^[a-z0-9_.-]+$/i.test(raw)) {
     const name = raw.toLowerCase();
-    return check(name) ? [international(name), true] : [name, false];
+    return check(name) ? international(name) : name;
   }
   if (/[\x00-\x7f]/.test(raw.replace(/[a-z0-9_.-]/gi, ""))) throw invalid("has a character that no host name has");
   if (new TextEncoder().encode(raw).length > 4 * maxHost) throw invalid("is longer than 253 octets");
-  return [international(dotted ? `${raw}.` : raw), true];
+  return international(dotted ? `${raw}.` : raw);
 }
 
 /** Checks a lower-case ASCII name and reports whether it has an `xn--` label. */

@@ -2,7 +2,7 @@ import { backoff } from "./backoff.js";
 import { Entries, type Entry } from "./entries.js";
 import { FingerpostError, isAnswer } from "./errors.js";
 import { Feed, isBelow } from "./feed.js";
-import { canonical } from "./host.js";
+import { canonical, remembered } from "./host.js";
 import { Keeper } from "./keeper.js";
 import { complete, type Complete, type Kind, type Options } from "./options.js";
 import { parsePosition, positionText, reaches, type Position } from "./position.js";
@@ -121,7 +121,7 @@ export class Tenants {
    * aborts (`cause` is its reason) or, without a signal, after 2 s. A name that is in memory is answered also then.
    */
   lookup(host: string, options?: { signal?: AbortSignal | undefined }): Promise<Tenant> {
-    const e = this.#entries.byHost.get(host);
+    const e = this.#entries.byHost.get(host) ?? this.#entries.byHost.get(remembered(host) ?? "");
     if (e !== undefined && this.#connected && e.era === this.#era && this.#o.observe === undefined) {
       this.#entries.used(e);
       return e.promise ?? Promise.reject(e.error as FingerpostError);
@@ -198,7 +198,8 @@ export class Tenants {
     if (this.#entries.byHost.get(e.host) === e) this.#entries.used(e);
     if (e.tenant === undefined) throw e.error as FingerpostError;
     const asOf = this.#asOf(e);
-    if (verdict === "good" || this.#o.clock.now() - asOf < e.fresh) return [e.tenant, "hit"];
+    const current = e.era === this.#era; // otherwise the server should have confirmed it
+    if (verdict === "good" || (current && this.#o.clock.now() - asOf < e.fresh)) return [e.tenant, "hit"];
     if (e.stale?.asOf.getTime() !== Math.trunc(asOf)) e.stale = withTime(e.tenant, asOf, true);
     return [e.stale as Tenant, "stale"];
   }
