@@ -1,12 +1,9 @@
 // Plays the steps of the conformance table: reads requests as lines of JSON, and writes their answers with the same id, in
 // any order. FINGERPOST_CLIENT_TS is the folder of the built package.
 import { createInterface } from "node:readline";
-import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { ShiftedClock } from "./clock.mjs";
+import { load } from "./package.mjs";
 
-const folder = resolve(process.env.FINGERPOST_CLIENT_TS ?? join(import.meta.dirname, ".."));
-const load = (name) => import(pathToFileURL(join(folder, "dist", name)));
 const [{ open }, { fileStore }] = await Promise.all([load("index.js"), load("node.js")]);
 
 const clock = new ShiftedClock();
