@@ -32,7 +32,7 @@ func newCheck(t cli.Terminal) *cobra.Command {
 		Long: "With --url, has a server check the domain, which also notes the result. Without it, asks the name servers from here,\n" +
 			"for a domain of the files, and changes nothing.\n" +
 			"Exit code 0 when the domain is ready, 1 when it is not. With --wait ready it is checked again until it is, or until\n" +
-			"--timeout has passed.",
+			"--timeout has passed, and stderr has the states that it is in meanwhile.",
 		Example:           "  fingerpost domains check shop.acme.example --wait ready --timeout 1h",
 		Args:              cli.WantsNamed("NAME"),
 		ValidArgsFunction: cli.CompleteArgs(everyDomain),
@@ -119,9 +119,11 @@ func (f *checkFlags) checkOf(cmd *cobra.Command, checker *authdns.Checker, name 
 	return func(ctx context.Context) (dcv.View, error) { return server.CheckVerification(ctx, d.ProjectID, d.ID) }, nil
 }
 
-// waitReady checks until the domain is ready, with --wait, and prints the last result.
+// waitReady checks until the domain is ready, with --wait, and prints the last result. On stderr it prints the states
+// before that, each time they have changed.
 func (f *checkFlags) waitReady(ctx context.Context, t cli.Terminal, name string,
 	check func(ctx context.Context) (dcv.View, error)) error {
+	shown := ""
 	for end := time.Now().Add(f.Timeout); ; {
 		v, err := check(ctx)
 		if err != nil && (f.wait == "" || !cli.Passing(err) || time.Now().After(end)) {
@@ -138,10 +140,22 @@ func (f *checkFlags) waitReady(ctx context.Context, t cli.Terminal, name string,
 			}
 			return err
 		}
+		if text := states(&v, err); text != shown {
+			fmt.Fprintf(t.Err, "not ready yet: %s; next check in %v\n", text, f.every)
+			shown = text
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(min(f.every, max(time.Until(end), 0)+time.Millisecond)):
 		}
 	}
+}
+
+// states is what a check has found, in short, or why there was none.
+func states(v *dcv.View, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("ownership %s, pointing %s, certificate %s", v.Ownership.State, v.Pointing.State, v.Certificate.State)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -218,6 +219,9 @@ func issued(c *dcv.CertificateView) (text string) {
 // writeRecords writes the records to set, as tables to copy from, and then what servers say about them. trusted is whether
 // the domain needs no proof.
 func writeRecords(out io.Writer, v *dcv.View, trusted bool) error {
+	aliased := slices.ContainsFunc(v.Records, func(r dcv.RecordView) bool {
+		return r.Purpose == "ownership" && r.Type == "CNAME"
+	})
 	for _, purpose := range []string{"ownership", "pointing"} {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		title := recordTitles[purpose]
@@ -230,6 +234,9 @@ func writeRecords(out io.Writer, v *dcv.View, trusted bool) error {
 				continue
 			}
 			if title != "" {
+				if purpose == "pointing" && r.Type == "CNAME" && aliased {
+					title += ", unless the CNAME above is set" // a name has one
+				}
 				fmt.Fprintf(out, "\n%s\n", title)
 				fmt.Fprintln(w, "\tTYPE\tNAME\tVALUE")
 				title = ""
