@@ -1,6 +1,6 @@
 //go:build ignore
 
-// A sample application behind the gateway of compose.yaml: it answers each customer as that customer.
+// A sample application behind the Caddyfile next to it: it answers each customer as that customer.
 package main
 
 import (
