@@ -74,7 +74,7 @@ tools() {
   local need missing=()
   for need in strace:strace losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs python3:python3 smtp-sink:postfix \
     saslpasswd2:sasl2-bin nginx:nginx caddy:caddy haproxy:haproxy redis-server:redis-server etcd:etcd-server \
-    chromium:chromium ssh-keygen:openssh-client systemd-analyze:systemd; do
+    chromium:chromium ssh-keygen:openssh-client systemd-analyze:systemd ip:iproute2; do
     command -v "${need%:*}" >/dev/null || missing+=("${need#*:}")
   done
   # Postfix's ways to log in, and what shows Exim a user of its own.
@@ -88,6 +88,17 @@ tools() {
   for need in exim4-daemon-light:exim4 nsd:nsd knot:knotd unbound:unbound; do
     server "${need%:*}" "usr/sbin/${need#*:}"
   done
+  program pebble github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1
+  program caddy-2.11.9 github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9
+  [ -z "${FINGERPOST_FULL:-}" ] || program caddy-2.10.2 github.com/caddyserver/caddy/v2/cmd/caddy@v2.10.2
+}
+
+# program NAME MODULE@VERSION builds a Go program that tests find in PATH by the name.
+program() {
+  local built
+  built=$(go_tool "$2") || return 1
+  mkdir -p "$(tool_dir)/bin"
+  ln -sf "$built" "$(tool_dir)/bin/$1"
 }
 
 # server PACKAGE COMMAND unpacks a server, unless it is there, and installs the libraries that it needs.

@@ -12,6 +12,7 @@ import (
 )
 
 func main() {
+	// Without a gateway, a handler is told its project by the middleware of fingerpost's package api/client/tenant.
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		// The gateway sets these headers, and removes those of the client.
 		project, plan := r.Header.Get("X-Project-Id"), r.Header.Get("X-Label-Plan")
