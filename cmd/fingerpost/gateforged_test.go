@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -129,19 +128,14 @@ func testForgedBy(t *testing.T, name string, run func(t *testing.T, gate, upstre
 }
 
 // TestGateForgedHeadersOfCaddys: the same for the last Caddy that keeps a client's header where the gate's is empty, and
-// for the newest one that the notes name. They are built from their source.
+// for the newest one.
 func TestGateForgedHeadersOfCaddys(t *testing.T) {
 	testrig.Campaign(t)
-	for _, version := range []string{"v2.10.2", "v2.11.9"} {
-		t.Run(version, func(t *testing.T) {
-			dir := t.TempDir()
-			build := exec.Command("go", "install", "github.com/caddyserver/caddy/v2/cmd/caddy@"+version)
-			build.Env = append(build.Environ(), "GOBIN="+dir, "GOFLAGS=-mod=mod", "GOTOOLCHAIN=auto")
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("build Caddy %s: %v\n%s", version, err, out)
-			}
-			testForgedBy(t, fmt.Sprint("caddy ", version), func(t *testing.T, gate, upstream string) *http.Client {
-				return caddyClient(t, filepath.Join(dir, "caddy"), gate, upstream)
+	for _, name := range []string{"caddy-2.10.2", "caddy-2.11.9"} {
+		t.Run(name, func(t *testing.T) {
+			program := testrig.Need(t, name)[0]
+			testForgedBy(t, name, func(t *testing.T, gate, upstream string) *http.Client {
+				return caddyClient(t, program, gate, upstream)
 			})
 		})
 	}
