@@ -196,7 +196,8 @@ func (b *tab) axe() (findings []string) {
 	return findings
 }
 
-// fewColours packs a picture: it keeps the colours that it has most of, and takes the nearest of these for the rest.
+// fewColours packs a picture: it keeps up to 64 colours of those that it has most of, without rare ones that are nearly the
+// same as one of them, and takes the nearest for the rest.
 func fewColours(t testing.TB, picture []byte) []byte {
 	t.Helper()
 	from, err := png.Decode(bytes.NewReader(picture))
@@ -213,8 +214,10 @@ func fewColours(t testing.TB, picture []byte) []byte {
 	}
 	used := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int { return counts[b] - counts[a] })
 	var most color.Palette
-	for _, c := range used[:min(256, len(used))] {
-		most = append(most, c)
+	for _, c := range used {
+		if len(most) < 64 && (counts[c] >= 300 || !slices.ContainsFunc(most, func(m color.Color) bool { return alike(m, c) })) {
+			most = append(most, c)
+		}
 	}
 	nearest := map[color.RGBA]uint8{}
 	for _, c := range used {
@@ -231,4 +234,11 @@ func fewColours(t testing.TB, picture []byte) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// alike reports whether nobody tells two colours apart at the edges of letters.
+func alike(a color.Color, b color.RGBA) bool {
+	x := a.(color.RGBA)
+	square := func(a, b uint8) int { return (int(a) - int(b)) * (int(a) - int(b)) }
+	return square(x.R, b.R)+square(x.G, b.G)+square(x.B, b.B) < 200
 }

@@ -32,6 +32,15 @@ type visit struct {
 // newVisit starts a server with more flags. It skips the test unless a browser is wanted: the pages take it minutes.
 func newVisit(t *testing.T, flags ...string) *visit {
 	t.Helper()
+	v := idleVisit(t)
+	v.flags = append(v.flags, flags...)
+	v.begin()
+	return v
+}
+
+// idleVisit is newVisit without the start.
+func idleVisit(t *testing.T) *visit {
+	t.Helper()
 	t.Parallel()
 	testrig.Slow(t)
 	if !testrig.Compulsory("chromium") && os.Getenv("FINGERPOST_PICTURES") == "" {
@@ -44,10 +53,15 @@ func newVisit(t *testing.T, flags ...string) *visit {
 	files, v.admin, v.shopOnly = consoleFiles(v.post.Port())
 	files["worst.hcl"] = strings.ReplaceAll(files["worst.hcl"], "http://TRAP", v.trap.URL)
 	v.rig = idleRig(t, t.TempDir(), files)
-	v.flags = append([]string{"--smtp-allow", "127.0.0.0/8"}, flags...)
+	v.flags = []string{"--smtp-allow", "127.0.0.0/8"}
+	return v
+}
+
+// begin starts the server.
+func (v *visit) begin() {
+	v.t.Helper()
 	v.start()
 	v.acme, v.worst = v.projectID("acme"), v.projectID(strings.Repeat("a", 63))
-	return v
 }
 
 // tab opens a browser.

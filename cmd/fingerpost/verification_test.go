@@ -19,23 +19,29 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// nameServer is where the servers of these tests listen, at the port of DNS, since the program asks no other.
-const nameServer = "127.53.3.1"
+// nameServer is where the servers of these tests listen, at the port of DNS, since the program asks no other; and that of
+// the pages of the console.
+const (
+	nameServer       = "127.53.3.1"
+	nameServerOfDesk = "127.53.3.2"
+)
 
 // A dnsZone is the zone "example" on one server, which is also the resolver.
 type dnsZone struct {
+	at  string // the server's address
 	mu  sync.Mutex
 	txt map[string]string // by name
 }
 
-func newDNSZone(t *testing.T) *dnsZone {
+// newDNSZone serves the zone at an address that no other test has.
+func newDNSZone(t *testing.T, at string) *dnsZone {
 	t.Helper()
-	z := &dnsZone{txt: map[string]string{}}
-	udp, err := net.ListenPacket("udp", net.JoinHostPort(nameServer, "53"))
+	z := &dnsZone{at: at, txt: map[string]string{}}
+	udp, err := net.ListenPacket("udp", net.JoinHostPort(at, "53"))
 	if err != nil {
 		t.Skip("no name server can be started at port 53: ", err)
 	}
-	tcp, err := net.Listen("tcp", net.JoinHostPort(nameServer, "53"))
+	tcp, err := net.Listen("tcp", net.JoinHostPort(at, "53"))
 	if err != nil {
 		udp.Close()
 		t.Skip("no name server can be started at port 53: ", err)
@@ -78,7 +84,7 @@ func (z *dnsZone) ServeDNS(w dns.ResponseWriter, q *dns.Msg) {
 	case name == "example." && question.Qtype == dns.TypeNS:
 		add("example. 60 NS ns.example.")
 	case name == "ns.example." && question.Qtype == dns.TypeA:
-		add("ns.example. 60 A " + nameServer)
+		add("ns.example. 60 A " + z.at)
 	case value != "" && question.Qtype == dns.TypeTXT:
 		add(name + ` 60 TXT "` + value + `"`)
 	}
@@ -175,7 +181,7 @@ func (v *verified) actions() (all []string) {
 // TestVerification follows a customer's domain from "pending" to served, to a lost proof and back: the files, the answers,
 // the feed, the audit trail, the metrics and the status tell the same, also after a restart.
 func TestVerification(t *testing.T) {
-	zone := newDNSZone(t)
+	zone := newDNSZone(t, nameServer)
 	v := newVerified(t)
 	v.start()
 	if status := v.resolves(); status != http.StatusForbidden {
