@@ -139,3 +139,18 @@ func TestConsoleCutOff(t *testing.T) {
 		}
 	}
 }
+
+// A name with several mistakes is found where there are few domains.
+func TestConsoleLookUpFewDomains(t *testing.T) {
+	t.Parallel()
+	r := newConsoleRig(t, newDesk(t, map[string]string{"globex.hcl": "project \"globex\" {\n  name = \"Globex\"\n  domain \"globex.example\" {}\n}\n"}))
+	g := r.signIn(t, r.key)
+	g.send("/console/lookup?domain=globx.exmple", nil)
+	if !strings.Contains(g.page, "Did you mean") || !strings.Contains(g.page, ">globex.example</a>") {
+		t.Errorf("%d %s", g.status, visibleText(g.page))
+	}
+	g.send("/console/lookup?domain=quite.different.test", nil)
+	if !strings.Contains(g.page, "No name is near to it") {
+		t.Errorf("%d %s", g.status, visibleText(g.page))
+	}
+}

@@ -160,7 +160,8 @@ func TestCustomerChecks(t *testing.T) {
 	}
 	for range 20 {
 		res, page := r.visit("POST", r.link(), "", nil)
-		if res.StatusCode != 429 || res.Header.Get("Retry-After") == "" || !strings.Contains(page, "was checked a moment ago") {
+		if res.StatusCode != 429 || res.Header.Get("Retry-After") == "" || !strings.Contains(page, "was checked a moment ago") ||
+			!strings.Contains(page, `href="/console/domain/`) {
 			t.Fatalf("at once again: %d %v", res.StatusCode, res.Header)
 		}
 	}

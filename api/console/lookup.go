@@ -141,7 +141,7 @@ func (v *lookUpView) missed(ctx context.Context, api *client.Client, adds bool, 
 	v.Miss = m
 	var names []string
 	owners := map[string]int64{}
-	for _, piece := range pasted.Pieces(v.Domain) {
+	for _, piece := range append(pasted.Pieces(v.Domain), "") { // "": of few domains, all are looked at
 		page, err := api.DomainPage(ctx, query("q", piece, "limit", itoa(nearOf)))
 		if err != nil {
 			continue

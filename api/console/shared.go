@@ -60,6 +60,7 @@ type sharedView struct {
 	Name string
 	verificationView
 	Title, Message string
+	Back           string // the path of the domain's page, where there is one
 }
 
 // offerLink adds a link for the customer to the page of a domain.
@@ -116,7 +117,7 @@ func (c *Console) checkShared(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if wait := c.shared.take(of, time.Now()); wait > 0 {
-		c.later(w, r, wait, "This domain was checked a moment ago.")
+		c.later(w, r, wait, sharedView{Message: "This domain was checked a moment ago.", Back: r.URL.EscapedPath()})
 		return
 	}
 	if _, _, err := c.o.Customers.Check(r.Context(), of.Project, of.Name); err != nil {
@@ -142,7 +143,7 @@ func (c *Console) openShared(w http.ResponseWriter, r *http.Request) (of custome
 		c.refuseShared(w, r, err)
 	default:
 		if wait := c.o.Keys.Fail(peerOf(r)); wait > 0 {
-			c.later(w, r, wait, "Too many links that are not good came from your address.")
+			c.later(w, r, wait, sharedView{Message: "Too many links that are not good came from your address."})
 			break
 		}
 		c.refuseShared(w, r, catalog.NotFound("domain"))
@@ -150,12 +151,12 @@ func (c *Console) openShared(w http.ResponseWriter, r *http.Request) (of custome
 	return of, false
 }
 
-// later tells a customer to wait.
-func (c *Console) later(w http.ResponseWriter, r *http.Request, wait time.Duration, why string) {
+// later tells a customer to wait, and why.
+func (c *Console) later(w http.ResponseWriter, r *http.Request, wait time.Duration, v sharedView) {
 	seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
 	w.Header().Set("Retry-After", seconds)
-	c.answerShared(w, r, http.StatusTooManyRequests, sharedView{Title: "Not so fast",
-		Message: why + " Try again in " + seconds + " seconds."})
+	v.Title, v.Message = "Not so fast", v.Message+" Try again in "+seconds+" seconds."
+	c.answerShared(w, r, http.StatusTooManyRequests, v)
 }
 
 // refuseShared tells a customer why nothing is shown, without a word about what is behind it.
