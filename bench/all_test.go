@@ -32,7 +32,8 @@ func TestSmokeAll(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := measure(t.Context(), allCommand, list, []string{"-work", filepath.Join(dir, "work"), "-results", results,
 		"-projects", "120", "-domains", "360", "-connections", "8", "-rounds", rounds, "-round", "100ms",
-		"-log-entries", "2100", "-waiting", "30", "-edges", "1,2", "-followers", "3", "-sizes", "1000,2000"}, &out, &errs)
+		"-log-entries", "2100", "-waiting", "30", "-edges", "1,2", "-followers", "3", "-sizes", "1000,2000",
+		"-entries", "500", "-clients", "5", "-client-writes", "2"}, &out, &errs)
 	if code == 2 || code == 3 {
 		t.Fatalf("all = %d:\n%s%s", code, out.String(), errs.String())
 	}
@@ -74,6 +75,7 @@ func TestSmokeAll(t *testing.T) {
 		{"gate", "server CPU of a check"},
 		{"cluster", "resolve on an edge"}, {"cluster", "first start of an edge"}, {"cluster", "durable writes at the authority"},
 		{"cluster", "2 edges: write → visible on all, p99"},
+		{"client", "a hit in Go"},
 		{"scale", "the same names asked at 2000 domains"},
 	} {
 		rep := r.report(want.command)

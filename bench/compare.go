@@ -164,7 +164,7 @@ func higherIsBetter(unit string) int {
 	switch {
 	case unit == "part of all", per == "s":
 		return 1
-	case slices.Contains([]string{"ms", "µs", "MiB"}, what), unit == "s":
+	case slices.Contains([]string{"ms", "µs", "ns", "MiB"}, what), unit == "s":
 		return -1
 	}
 	return 0

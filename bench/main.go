@@ -47,6 +47,7 @@ func commands() []command {
 		{"gate", "CPU of a gateway's check, with a token and without, against a resolve hit and the floor", runGate},
 		{"cluster", "from a write to all edges, against a bare NATS; what a cluster costs its authority and an edge",
 			runCluster},
+		{"client", "lookups in the memory of a client, against resolve; its memory; from a write to its answer", runClient},
 		{"scale", "resolve, start and memory from 1,000 domains to a million and more", runScale},
 	}
 }

@@ -26,6 +26,7 @@ type options struct {
 	scale   scaleOptions
 	mail    mailOptions
 	cluster clusterOptions
+	client  clientOptions
 	speed   speedOptions
 }
 
@@ -63,6 +64,7 @@ func defaultOptions(command string) options {
 		scale:   scaleOptions{sizes: intList{1000, 10_000, 100_000, 1_000_000}},
 		mail:    mailOptions{logEntries: 100_000, waiting: 10_000},
 		cluster: clusterOptions{edges: intList{1, 5, 10, 20}, followers: 1000},
+		client:  clientOptions{entries: intList{10_000, 1_000_000}, crowd: 100, writes: 50},
 	}
 	switch command {
 	case speedCommand:
@@ -76,6 +78,7 @@ func defaultOptions(command string) options {
 		o.scale = scaleOptions{sizes: intList{1000, 10_000, 100_000}}
 		o.mail = mailOptions{logEntries: 20_000, waiting: 2000}
 		o.cluster = clusterOptions{edges: intList{1, 5}, followers: 100}
+		o.client = clientOptions{entries: intList{10_000}, crowd: 100, writes: 20}
 	}
 	return o
 }
@@ -92,6 +95,7 @@ func (o *options) register(f *flag.FlagSet, command string) {
 	f.DurationVar(&o.round, "round", o.round, "length of one round of one side")
 	own := map[string]func(*flag.FlagSet){
 		"write": o.write.register, "scale": o.scale.register, "mail": o.mail.register, "cluster": o.cluster.register,
+		"client":     o.client.register,
 		speedCommand: o.speed.register,
 	}
 	for name, register := range own {
