@@ -18,3 +18,17 @@ export function realClock(): Clock {
     },
   };
 }
+
+/** Waits for a time, or until the signal aborts. */
+export function sleep(clock: Clock, ms: number, end: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (end.aborted) return resolve();
+    const woken = (): void => {
+      stop();
+      end.removeEventListener("abort", woken);
+      resolve();
+    };
+    const stop = clock.after(ms, woken);
+    end.addEventListener("abort", woken);
+  });
+}

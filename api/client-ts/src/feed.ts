@@ -1,6 +1,6 @@
 import { backoff } from "./backoff.js";
 import { Blocks, type Block } from "./blocks.js";
-import type { Clock } from "./clock.js";
+import { sleep, type Clock } from "./clock.js";
 import { Failure, failure, mediaType, type Wire } from "./wire.js";
 
 const path = "/api/platform/events";
@@ -47,21 +47,8 @@ export class Feed {
       if (opened.at !== undefined && this.clock.now() - opened.at >= goodAfter) failures = 0;
       this.to.lost(this.end.aborted ? new Failure("the client is closed") : why);
       this.triedOnce();
-      await this.sleep(backoff(++failures, why.retryAfter));
+      await sleep(this.clock, backoff(++failures, why.retryAfter), this.end);
     }
-  }
-
-  private sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.end.aborted) return resolve();
-      const woken = (): void => {
-        stop();
-        this.end.removeEventListener("abort", woken);
-        resolve();
-      };
-      const stop = this.clock.after(ms, woken);
-      this.end.addEventListener("abort", woken);
-    });
   }
 
   /** Follows one stream until it ends, which is always a failure. */

@@ -24,8 +24,8 @@ export function tenantMiddleware<C extends Context>(
 ): (context: C, next: () => Promise<void>) => Promise<Response | void> {
   return async (context, next) => {
     const { raw } = context.req;
-    const host = hostOf((name) => (/^[a-z-]+$/.test(name) ? raw.headers.get(name) : null), options);
-    const found = await ask(tenants, host || new URL(raw.url).host);
+    const get = (name: string) => (name === "host" ? new URL(raw.url).host : name === ":authority" ? null : raw.headers.get(name));
+    const found = await ask(tenants, hostOf(get, options));
     if (found instanceof Error) {
       if (options.onError !== undefined) return options.onError(context, found);
       const { text, ...init } = refusalOf(found);

@@ -5,6 +5,7 @@ import { rereadTenant, type Tenant } from "./tenant.js";
 const format = "fingerpost-client tenants 1";
 const saveEvery = 1000;
 const retryEvery = 30_000;
+const touchEvery = 60_000;
 /** Bounds the part of the time that is spent writing: what takes long to write is written less often. */
 const saveShare = 20;
 
@@ -19,6 +20,7 @@ export class Keeper {
   #dirty = false;
   #busy: Promise<void> | undefined; // a write
   #stop: (() => void) | undefined; // the wait for the next one
+  #stopTouch: (() => void) | undefined;
   #closed = false;
   #told = "";
 
@@ -78,6 +80,14 @@ export class Keeper {
     if (this.#busy === undefined && this.#stop === undefined && !this.#closed) this.start();
   }
 
+  /** From now on writes what an open change feed confirms with a later time, once a minute. */
+  touch(): void {
+    this.#stopTouch = this.clock.after(touchEvery, () => {
+      this.dirty();
+      this.touch();
+    });
+  }
+
   private start(): void {
     this.#dirty = false;
     const begun = performance.now();
@@ -113,6 +123,7 @@ export class Keeper {
   async close(): Promise<void> {
     this.#closed = true;
     this.#stop?.();
+    this.#stopTouch?.();
     await this.#busy;
     if (this.#dirty) await this.save();
     await this.store.close();

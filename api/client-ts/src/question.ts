@@ -16,7 +16,8 @@ export class Question {
     /** What is to be confirmed. */
     readonly prior: Tenant | undefined,
     era: number,
-    readonly begun: number,
+    /** When it has ended for certain: later it was lost, with the request that sent it. */
+    readonly expires: number,
   ) {
     this.era = era;
     this.done = new Promise((resolve) => (this.finish = resolve));

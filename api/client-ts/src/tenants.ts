@@ -1,4 +1,5 @@
 import { backoff } from "./backoff.js";
+import { sleep } from "./clock.js";
 import { Entries, type Entry } from "./entries.js";
 import { FingerpostError, isAnswer } from "./errors.js";
 import { Feed, isBelow } from "./feed.js";
@@ -95,6 +96,7 @@ export class Tenants {
         tenants: this.#kept(),
       }));
       this.#keeper = keeper;
+      if (o.maxStale > 0) keeper.touch();
       this.#loading = this.#load(keeper);
     }
     if (!o.feed) {
@@ -206,10 +208,10 @@ export class Tenants {
 
   // ---- questions
 
-  /** The question about a name that is on the wire. One that should have ended was lost with the request that sent it. */
+  /** The question about a name that is on the wire. Some runtimes drop one with the request that sent it. */
   #question(name: string, now: number): Question | undefined {
     const q = this.#asking.get(name);
-    return q !== undefined && now - q.begun < batchLimit + askLimit ? q : undefined;
+    return q !== undefined && now < q.expires ? q : undefined;
   }
 
   /** Reports whether a question may go to the server. While the server is away, one may after each wait; it has to follow. */
@@ -224,17 +226,18 @@ export class Tenants {
 
   #awayError(): FingerpostError {
     const { cause, until } = this.#away;
-    return (cause ?? new Failure("the client is closed")).asError(Math.max(0, until - this.#o.clock.now()));
+    const why = cause ?? new Failure(this.#closed === undefined ? "the server gave no answer" : "the client is closed");
+    return why.asError(Math.max(0, until - this.#o.clock.now()));
   }
 
-  #pose(host: string, prior: Tenant | undefined): Question {
-    const q = new Question(host, prior, this.#era, this.#o.clock.now());
+  #pose(host: string, prior: Tenant | undefined, limit: number): Question {
+    const q = new Question(host, prior, this.#era, this.#o.clock.now() + limit + 1000);
     this.#asking.set(host, q);
     return q;
   }
 
   #ask(host: string, e: Entry | undefined): Question {
-    const q = this.#pose(host, e?.tenant);
+    const q = this.#pose(host, e?.tenant, askLimit);
     void this.#within(askLimit, (signal) => this.#resolve(q, signal)).then(
       (reply) => {
         this.#succeeded();
@@ -251,6 +254,7 @@ export class Tenants {
   /** Ends a question with what the server has said; undefined: nothing. */
   #settle(q: Question, reply: Reply | undefined): void {
     if (this.#asking.get(q.host) === q) this.#asking.delete(q.host);
+    else q.void = true; // it was taken for lost, and events did not reach it
     if (reply === undefined) return q.end(undefined, this.#awayError());
     const now = this.#o.clock.now();
     const tenant = reply.unchanged ? withTime(q.prior as Tenant, now, false) : reply.tenant;
@@ -437,28 +441,18 @@ export class Tenants {
         names = names.slice(maxBatch);
         failures = 0;
       } catch (error) {
-        await this.#sleep(backoff(++failures, error instanceof Failure ? error.retryAfter : 0));
+        await sleep(this.#o.clock, backoff(++failures, error instanceof Failure ? error.retryAfter : 0), this.#end.signal);
       }
     }
     this.#warm = names.length === 0;
     this.#checkReady();
   }
 
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const stop = this.#o.clock.after(ms, resolve);
-      this.#end.signal.addEventListener("abort", () => {
-        stop();
-        resolve();
-      });
-    });
-  }
-
   async #batch(names: string[]): Promise<void> {
     const now = this.#o.clock.now();
     const asked = names.filter((name) => !this.#asking.has(name) && this.#judge(this.#entries.byHost.get(name), now) !== "good");
     if (asked.length === 0) return;
-    const qs = asked.map((name) => this.#pose(name, undefined));
+    const qs = asked.map((name) => this.#pose(name, undefined, batchLimit));
     let replies: (Reply | undefined)[];
     try {
       const headers = { "Content-Type": "application/json" };

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { folder as built } from "./package.mjs";
 import { Server } from "./server.mjs";
 
 const here = resolve(import.meta.dirname, "..");
@@ -18,9 +19,9 @@ before(async () => {
   folder = mkdtempSync(join(tmpdir(), "programs-"));
   const modules = join(folder, "node_modules");
   mkdirSync(join(modules, "@hono"), { recursive: true });
-  symlinkSync(process.env.FINGERPOST_CLIENT_TS ?? here, join(modules, "fingerpost-client"));
+  symlinkSync(built, join(modules, "fingerpost-client"));
   for (const name of ["express", "fastify", "hono", "next", "@hono/node-server"]) {
-    symlinkSync(join(here, "node_modules", name), join(modules, name));
+    symlinkSync(join(built, "node_modules", name), join(modules, name));
   }
   writeFileSync(join(folder, "package.json"), '{"type": "module"}');
   const readme = readFileSync(join(here, "README.md"), "utf8");
