@@ -51,7 +51,7 @@ func TestPending(t *testing.T) {
 	})
 }
 
-// TestProven: the first proof is written once, and is then looked for once a day.
+// TestProven: the first proof is written once, and is looked for once a day when the domain is ready.
 func TestProven(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -60,7 +60,7 @@ func TestProven(t *testing.T) {
 	during(t, w, func(t *testing.T, s *verify.Service) {
 		began := time.Now()
 		after(20 * time.Second)
-		w.says(present)
+		w.says(ready)
 		after(time.Minute)
 		if got := w.verified("shop.example"); got != today || len(w.writes()) != 1 {
 			t.Fatalf("the file has %q after the writes %v", got, w.writes())
@@ -77,6 +77,31 @@ func TestProven(t *testing.T) {
 		}
 		if len(w.writes()) != 1 || len(w.noted()) != 0 || w.verified("trusted.example") != "" {
 			t.Errorf("written %v, noted %v, trusted %q", w.writes(), w.noted(), w.verified("trusted.example"))
+		}
+	})
+}
+
+// TestSetUp: once its proof is there, a domain that does not point here yet is checked often, and is soon seen to be ready.
+func TestSetUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.says(present)
+	w.put("shop.example", catalog.VerifiedPending)
+	during(t, w, func(t *testing.T, s *verify.Service) {
+		began := time.Now()
+		after(time.Hour)
+		if n := len(w.taken("shop.example", began)); n != 7 {
+			t.Errorf("%d checks in the hour after the proof", n)
+		}
+		w.says(ready)
+		after(time.Hour)
+		view, err := s.View(t.Context(), subjectOf(w, "shop.example"))
+		if err != nil || !view.Ready || view.NextCheckAt.Sub(time.Now()) < 20*time.Hour {
+			t.Errorf("%+v, %v", view, err)
+		}
+		after(12 * time.Hour)
+		if n := len(w.taken("shop.example", began)); n != 1 {
+			t.Errorf("%d checks of a domain that became ready", n)
 		}
 	})
 }
@@ -311,7 +336,7 @@ func TestCrash(t *testing.T) {
 				if lose {
 					after(time.Minute)
 					w.says(absent)
-					after(4 * 24 * time.Hour)
+					after(2 * 24 * time.Hour) // failing, and not lost yet
 				}
 				var kept atomic.Pointer[world]
 				w.set(func() { at(w, func() { kept.CompareAndSwap(nil, w.clone()) }) })

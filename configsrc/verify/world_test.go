@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -60,6 +61,7 @@ const (
 	absent proof = iota
 	present
 	silent
+	ready // present, and the domain leads here with a good certificate
 )
 
 // newWorld has a verification block, and DNS that has no proofs.
@@ -80,20 +82,33 @@ func (w *world) says(p proof) {
 	w.answer = func(s dcv.Subject, policy dcv.Policy) dcv.Facts { return factsOf(s, policy, p) }
 }
 
-// factsOf are the facts of a domain that leads to no address.
+// factsOf are the facts of a domain that leads to no address, unless it is ready.
 func factsOf(s dcv.Subject, policy dcv.Policy, p proof) dcv.Facts {
 	facts := dcv.Facts{At: time.Now()}
+	if p == ready {
+		facts.Pointing = servedHere(s.Name)
+		facts.TLS = dcv.TLS{Connected: true, NotAfter: facts.At.Add(60 * 24 * time.Hour)}
+	}
 	for i, way := range dcv.Ways(s, policy) {
 		answer := dcv.Answer{Server: "ns1.example", At: facts.At}
 		switch {
 		case p == silent:
 			answer.Error = "time-out"
-		case p == present && i == 0:
+		case (p == present || p == ready) && i == 0:
 			answer.Values = []string{"token=" + way.Token}
 		}
 		facts.Proofs = append(facts.Proofs, dcv.Finding{Type: way.Type, Name: way.Name, Answers: []dcv.Answer{answer}})
 	}
 	return facts
+}
+
+// servedHere is where a domain leads that has the address of the target.
+func servedHere(name string) dcv.Pointing {
+	addr := netip.MustParseAddr("203.0.113.4")
+	return dcv.Pointing{Name: name, Addresses: []netip.Addr{addr}, TargetAddresses: []netip.Addr{addr}, Findings: []dcv.Finding{
+		{Type: "A", Name: name, Answers: []dcv.Answer{{Server: "ns1.example", Values: []string{addr.String()}}}},
+		{Type: "AAAA", Name: name, Answers: []dcv.Answer{{Server: "ns1.example"}}},
+	}}
 }
 
 // put saves a domain, of project 1 if it has none.

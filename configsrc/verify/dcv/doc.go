@@ -9,6 +9,10 @@
 // Two rules carry the package. Only a definite answer moves a state: time-outs, SERVFAIL and servers that are not
 // responsible are shown, and change nothing. And people win: the service takes back only what it wrote itself.
 //
+// The time of the next check is a function of the state, too. Somebody waits for the checks of a pending domain, and for those
+// of a domain that is trusted or proven for less than 7 days and not ready: these are dense at first, and hourly later. All
+// other domains that are answered are checked daily.
+//
 // Package authdns asks and fills in Facts, package verify keeps states and calls both. dcv itself asks nobody, keeps
 // nothing and has no clock. The rules follow the IETF draft on domain control validation
 // (dnsop-domain-verification-techniques); without a secret in the token everybody can compute it, so that the record may

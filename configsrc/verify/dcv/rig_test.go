@@ -55,6 +55,18 @@ func facts(s dcv.Subject, p dcv.Policy, now time.Time, way int, answers answers)
 	return f
 }
 
+const (
+	here      = "203.0.113.4"
+	elsewhere = "192.0.2.7"
+)
+
+// served adds to facts that the subject leads to an address, with a good certificate if that is here.
+func served(f dcv.Facts, leads string, now time.Time) dcv.Facts {
+	f.Pointing = pointed(now, leads, "-").Pointing
+	f.TLS = dcv.TLS{Connected: true, NotAfter: now.Add(60 * 24 * time.Hour)}
+	return f
+}
+
 // A story is a subject with its state and a clock. Its writes succeed unless refuse is set.
 type story struct {
 	t       *testing.T
@@ -63,6 +75,7 @@ type story struct {
 	policy  dcv.Policy
 	now     time.Time
 	refuse  bool
+	leads   string // its address; "": not known. At one that is here it has a good certificate
 }
 
 func newStory(t *testing.T, verified string, p dcv.Policy) *story {
@@ -74,7 +87,11 @@ func (s *story) check(after time.Duration, says ...string) dcv.Decision {
 	s.t.Helper()
 	s.now = s.now.Add(after)
 	var d dcv.Decision
-	s.state, d = dcv.Decide(s.state, s.subject, s.policy, facts(s.subject, s.policy, s.now, 0, says), s.now)
+	f := facts(s.subject, s.policy, s.now, 0, says)
+	if s.leads != "" {
+		f = served(f, s.leads, s.now)
+	}
+	s.state, d = dcv.Decide(s.state, s.subject, s.policy, f, s.now)
 	if d.Write != "" {
 		if d.From != s.subject.Verified || d.Reason == "" || d.Noted != "" {
 			s.t.Errorf("decision %+v at %q", d, s.subject.Verified)

@@ -28,7 +28,7 @@ func Show(s Subject, st State, p Policy) View {
 	if c.Issuer != "" {
 		v.Certificate.Issuer = &c.Issuer
 	}
-	v.Ready = (o.State == Trusted || o.State == Proven) && pt.State == Here && c.State == Good
+	v.Ready = st.ready()
 	return v
 }
 

@@ -48,6 +48,12 @@ type State struct {
 	Last        Facts            `json:",omitzero"` // of the latest check, cut to a bounded size
 }
 
+// ready reports whether the subject is answered, leads here and has a good certificate.
+func (st *State) ready() bool {
+	return (st.Ownership.State == Trusted || st.Ownership.State == Proven) && st.Pointing.State == Here &&
+		st.Certificate.State == Good
+}
+
 // An OwnershipState is whose the domain is, and what the service remembers of its own part in that.
 type OwnershipState struct {
 	State     string

@@ -11,8 +11,8 @@ const (
 	week = 7 * day
 )
 
-// pendingSteps are the times between the first checks of a pending subject.
-var pendingSteps = []time.Duration{
+// waitingSteps are the times between the first checks of a subject that somebody is setting up.
+var waitingSteps = []time.Duration{
 	15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
 }
 
@@ -25,10 +25,7 @@ func (st *State) wait(p Policy, now time.Time) time.Duration {
 	}
 	switch o.State {
 	case Pending:
-		if st.Checks < len(pendingSteps) {
-			return pendingSteps[st.Checks]
-		}
-		return hourly
+		return st.waiting(hourly)
 	case Failing:
 		if !o.Seen {
 			return hourly // it never ends by itself
@@ -37,13 +34,24 @@ func (st *State) wait(p Policy, now time.Time) time.Duration {
 	case Lost:
 		return hourly
 	}
+	if hourly < day && !st.ready() {
+		return st.waiting(hourly) // somebody points it here, and waits for its certificate
+	}
 	return day*9/10 + time.Duration(st.Subject.share()*float64(day/5))
+}
+
+// waiting returns the time from a check to the next one while somebody waits for its result.
+func (st *State) waiting(then time.Duration) time.Duration {
+	if st.Checks < len(waitingSteps) {
+		return waitingSteps[st.Checks]
+	}
+	return then
 }
 
 // first returns the time to the first check in a state: soon for pending, else at a place of its own in the next hour.
 func (st *State) first() time.Duration {
 	if st.Ownership.State == Pending {
-		return pendingSteps[0]
+		return waitingSteps[0]
 	}
 	return time.Duration(st.Subject.share() * float64(time.Hour))
 }
