@@ -234,6 +234,16 @@ func TestCustomerLinkEnds(t *testing.T) {
 	r.opens(link, 404)
 	r.opens(old, 404)
 	r.opens(r.link(), 200)
+	trail, err := r.resolver.Audit(catalog.AuditQuery{Action: catalog.AuditEndLinks, Limit: 10})
+	if err != nil || trail.Total != 1 {
+		t.Fatalf("the audit trail: %+v, %v", trail, err)
+	}
+	if e := trail.Entries[0]; e.Door != catalog.DoorAPI || e.Key == "" || e.Actor != e.Key || e.ProjectID != 0 || len(e.Changes) > 0 {
+		t.Errorf("the audit trail has %+v", e)
+	}
+	if _, page := r.visit("GET", "/console/changes", r.cookie, nil); !strings.Contains(page, "ended the links of all customers") {
+		t.Errorf("the page of changes: %s", page)
+	}
 }
 
 // Guesses are throttled like bad keys, and good links are opened all the same.

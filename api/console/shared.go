@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -18,6 +19,8 @@ import (
 // project's any more are NOT_FOUND.
 type Customers interface {
 	customerlink.Store
+	// Note appends an entry to the audit trail.
+	Note(action string, by catalog.Author, changes ...catalog.FieldChange)
 	View(ctx context.Context, project catalog.UUID, domain string) (dcv.View, error)
 	Check(ctx context.Context, project catalog.UUID, domain string) (v dcv.View, retryAfter time.Duration, err error)
 }
@@ -87,7 +90,9 @@ func (c *Console) endLinks(w http.ResponseWriter, r *http.Request, s *session) e
 	if err := c.shared.links.EndAll(); err != nil {
 		return failureFrom(err)
 	}
-	c.o.Logger.Info("all links of customers have ended", "key", s.Key().Name, "person", s.actor)
+	key := s.Key().Name
+	c.o.Customers.Note(catalog.AuditEndLinks, catalog.Author{Door: catalog.DoorAPI, Actor: cmp.Or(s.actor, key), Key: key})
+	c.o.Logger.Info("all links of customers have ended", "key", key, "person", s.actor)
 	s.say("All links of customers have ended. New ones can be made.")
 	return seeOther(w, r, ownPath(r.PostFormValue("to")))
 }

@@ -27,6 +27,7 @@ const (
 	AuditApply     = "proposal.apply"
 	AuditDrop      = "proposal.drop"
 	AuditOverruled = "write.overruled" // a write that a person's commit has set aside
+	AuditEndLinks  = "customer-links.end"
 )
 
 // The actions of DoorDNS. Most change a domain's Verified; one that does not tells of its proof alone. AuditLost and
@@ -45,7 +46,7 @@ var (
 	AuditObjects = []string{"project", "service-settings", "auth-settings", "smtp-config", "domain", "template",
 		"default-template", "key", "edge"}
 	AuditOthers = []string{"key.rotate", "defaults.update", "sealing.update", AuditLoad, AuditConfirm, AuditRestore,
-		AuditApply, AuditDrop, AuditOverruled, AuditVerify, AuditFailing, AuditLost}
+		AuditApply, AuditDrop, AuditOverruled, AuditEndLinks, AuditVerify, AuditFailing, AuditLost}
 )
 
 // IsAuditAction reports whether there is such an action.

@@ -83,6 +83,7 @@ func TestSentences(t *testing.T) {
 		{"proposal.apply", "", `[{"field":"proposal","after":"rename-shop"}]`, "Ada Lovelace applied the proposal rename-shop"},
 		{"proposal.drop", "", `[{"field":"proposal","after":"x"},{"field":"reason","after":"no write since 720h0m0s"}]`,
 			"Ada Lovelace dropped the proposal x: no write since 720h0m0s"},
+		{"customer-links.end", "", "[]", "Ada Lovelace ended the links of all customers to their domains"},
 		{"write.overruled", "", `[{"field":"branch","after":"fingerpost/overruled/1"},{"field":"author","after":"Bob <bob@example.com>"}]`,
 			"A commit by Bob set aside what Ada Lovelace had saved; the branch fingerpost/overruled/1 keeps it"},
 		{"moon.landing", "eagle", `[]`, "Ada Lovelace made the change moon.landing"},
