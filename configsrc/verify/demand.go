@@ -66,9 +66,10 @@ func (s *Service) Check(ctx context.Context, of dcv.Subject) (view dcv.View, ret
 	if err != nil {
 		return view, 0, err
 	}
-	if rest := restWithin - time.Since(state.CheckedAt); rest > 0 && !state.CheckedAt.IsZero() {
+	// A last check in the future is one from before the clock was set back.
+	if ago := time.Since(state.CheckedAt); ago >= 0 && ago < restWithin {
 		view, err = s.View(ctx, of)
-		return view, min(rest, restWithin), err
+		return view, restWithin - ago, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()

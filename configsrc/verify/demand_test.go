@@ -202,3 +202,36 @@ func TestEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestClockSetBack: a node whose clock was a year ahead when it noted a check goes on after the next start: on demand at
+// once, and by itself within the hour.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	for _, onDemand := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			w.says(present)
+			w.put("shop.example", catalog.VerifiedPending)
+			ahead := time.Now().Add(365 * 24 * time.Hour)
+			facts := factsOf(subjectOf(w, "shop.example"), w.policy, absent)
+			facts.At = ahead
+			state, _ := dcv.Decide(dcv.State{}, subjectOf(w, "shop.example"), w.policy, facts, ahead)
+			note, err := state.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.notes[noteID(project(1), "shop.example")] = note
+			s, stop := w.run(t)
+			defer stop()
+			if onDemand {
+				if view, wait, err := s.Check(t.Context(), subjectOf(w, "shop.example")); err != nil || wait != 0 || view.Ownership.State != dcv.Proven {
+					t.Errorf("%+v, %v, %v", view.Ownership, wait, err)
+				}
+			}
+			after(time.Hour)
+			if got := w.verified("shop.example"); got != today {
+				t.Errorf("on demand %v: the file has %q", onDemand, got)
+			}
+		})
+	}
+}

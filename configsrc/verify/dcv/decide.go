@@ -61,6 +61,9 @@ func Follow(st State, s Subject, p Policy, now time.Time) State {
 		*o = OwnershipState{}
 	}
 	st.Subject = s
+	if st.CheckedAt.After(now) && !now.IsZero() { // the clock was set back
+		st.NextAt = earlier(st.NextAt, now.Add(st.first()))
+	}
 	is := word(s, p)
 	if o.State == is || is == Proven && (o.State == Failing || o.State == Lost) {
 		return st
