@@ -39,12 +39,12 @@ func newDNSZone(t *testing.T, at string) *dnsZone {
 	z := &dnsZone{at: at, txt: map[string]string{}}
 	udp, err := net.ListenPacket("udp", net.JoinHostPort(at, "53"))
 	if err != nil {
-		t.Skip("no name server can be started at port 53: ", err)
+		testrig.Missing(t, "port53", "port 53 of a loopback address: "+err.Error())
 	}
 	tcp, err := net.Listen("tcp", net.JoinHostPort(at, "53"))
 	if err != nil {
 		udp.Close()
-		t.Skip("no name server can be started at port 53: ", err)
+		testrig.Missing(t, "port53", "port 53 of a loopback address: "+err.Error())
 	}
 	for _, s := range []*dns.Server{{PacketConn: udp, Handler: z}, {Listener: tcp, Handler: z}} {
 		started := make(chan struct{})

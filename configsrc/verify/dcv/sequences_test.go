@@ -40,6 +40,7 @@ func TestSequences(t *testing.T) {
 			}
 		}
 	}
+	testrig.Figure(t, "%d sequences of 40 checks: %v", sequences, fired)
 	for _, what := range []string{"hit", "miss", "undecided", "write day", "write lost", "note failing", "note proven",
 		"note lost", "refused", "killed"} {
 		if fired[what] < sequences/20 {

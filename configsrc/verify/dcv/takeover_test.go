@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver/catalog"
 )
@@ -68,6 +69,7 @@ func TestTakeOver(t *testing.T) {
 			}
 		}
 	}
+	testrig.Figure(t, "%d ways to take a domain over by a record left over, none of them works", cells)
 	if cells != 24 {
 		t.Errorf("%d cells", cells)
 	}
