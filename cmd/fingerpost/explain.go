@@ -44,8 +44,19 @@ func explainServer(ctx context.Context, c *client.Client, answer func(string) (r
 			return r, fmt.Errorf("--explain needs a key with read: %w", err)
 		case errors.Is(err, client.ErrUnexplained):
 			return r, cli.No("%s does not tell where values come from: without --url, --explain answers from the files", c.URL())
+		case err != nil:
+			return r, err
 		}
-		return r, err
+		x, err := client.ReadExplained(r.Explain)
+		if err != nil {
+			return r, err
+		}
+		for i, from := range x.Domains {
+			if x.Config.Domains[i].Name == r.Matched {
+				r.File, r.Line = client.Printable(from["domain"].File), from["domain"].Line
+			}
+		}
+		return r, nil
 	}
 }
 
