@@ -23,7 +23,7 @@ type Tenant struct {
 	AsOf time.Time `json:"asOf"` // when the server last gave or confirmed the answer
 	// Stale reports that the answer may be old: the server is away or has not confirmed it yet, and without the change
 	// feed it is older than Options.Fresh.
-	Stale bool `json:"-"`
+	Stale bool `json:"stale"`
 }
 
 // Auth has the project's settings for sign-up and sign-in.
