@@ -99,7 +99,8 @@ func (d *driver) do(r *request) object {
 		if err != nil {
 			return object{"error": word(err), "text": err.Error()}
 		}
-		return object{"tenant": object{"id": t.ID, "uuid": t.UUID, "slug": t.Slug, "name": t.Name, "status": t.Status, "domain": t.Domain,
+		return object{"tenant": object{"id": t.ID, "uuid": t.UUID, "slug": t.Slug, "name": t.Name, "status": t.Status,
+			"domain": t.Domain,
 			"labels": t.Labels, "etag": t.ETag, "asOf": text(t.AsOf), "stale": t.Stale}}
 	case "ready":
 		if err := cache.Ready(ctx); err != nil {
@@ -112,7 +113,8 @@ func (d *driver) do(r *request) object {
 		if s.LastError != nil {
 			lastError = s.LastError.Error()
 		}
-		return object{"status": object{"connected": s.Connected, "position": s.Position, "entries": s.Entries, "negatives": s.Negatives,
+		return object{"status": object{"connected": s.Connected, "position": s.Position, "entries": s.Entries,
+			"negatives":  s.Negatives,
 			"oldestAsOf": text(s.OldestAsOf), "lastError": lastError, "lastContact": text(s.LastContact)}}
 	case "changes":
 		d.mu.Lock()
@@ -174,7 +176,8 @@ func text(t time.Time) string {
 // word is the contract's word for an error of Lookup.
 func word(err error) string {
 	for is, word := range map[error]string{
-		tenant.ErrUnknown: "unknown", tenant.ErrInvalid: "invalid", tenant.ErrNotVerified: "notVerified", tenant.ErrSuspended: "suspended",
+		tenant.ErrUnknown: "unknown", tenant.ErrInvalid: "invalid", tenant.ErrNotVerified: "notVerified",
+		tenant.ErrSuspended: "suspended",
 		tenant.ErrForbidden: "forbidden", tenant.ErrUnauthorized: "unauthorized", tenant.ErrUnavailable: "unavailable",
 	} {
 		if errors.Is(err, is) {
