@@ -45,7 +45,6 @@ func commands() []command {
 		{"mail", "sends against a bare SMTP client with the same syncs; next to a dead server; the mail log", runMail},
 		{"start", "cold start, warm start, resident memory", runStart},
 		{"gate", "CPU of a gateway's check, with a token and without, against a resolve hit and the floor", runGate},
-		{"domains", "resolve while all domains are under check, against the same without", runDomains},
 		{"cluster", "from a write to all edges, against a bare NATS; what a cluster costs its authority and an edge",
 			runCluster},
 		{"client", "lookups in the memory of a client, against resolve; its memory; from a write to its answer", runClient},
