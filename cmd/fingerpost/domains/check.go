@@ -157,5 +157,6 @@ func states(v *dcv.View, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("ownership %s, pointing %s, certificate %s", v.Ownership.State, v.Pointing.State, v.Certificate.State)
+	return fmt.Sprintf("ownership %s, pointing %s, certificate %s",
+		v.Ownership.State, v.Pointing.State, v.Certificate.State)
 }
