@@ -36,6 +36,6 @@
 // What it does not promise. An answer may be older than a change whose event is still on its way, and for up to 45 s
 // where a connection dies without a sign; then the feed counts as lost.
 //
-// What it keeps. Options.MaxEntries names with a tenant and Options.MaxNegative without one; in Options.File the former,
+// What it keeps. Options.MaxEntries names with a tenant and Options.MaxNegative without one; in Options.File the first,
 // bound to URL and a hash of the key, for one process at a time. The key is in no file, log or error.
 package tenant

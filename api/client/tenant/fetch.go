@@ -121,8 +121,8 @@ type answered struct {
 }
 
 // exchange sends a request, again where its position is refused.
-func (c *Cache) exchange(ctx context.Context, qs []*question, request func(http.Header) (method, path string, body []byte)) (
-	*answered, *failure) {
+func (c *Cache) exchange(ctx context.Context, qs []*question,
+	request func(http.Header) (method, path string, body []byte)) (*answered, *failure) {
 	for range sends {
 		minPosition, at := c.begun(qs)
 		header := http.Header{"Accept": {"application/json"}}
@@ -179,7 +179,8 @@ func (c *Cache) send(ctx context.Context, method, path string, header http.Heade
 }
 
 // do sends a request. An answer that cannot be about a name is a failure.
-func (c *Cache) do(ctx context.Context, method, path string, header http.Header, body []byte) (*http.Response, *failure) {
+func (c *Cache) do(ctx context.Context, method, path string, header http.Header, body []byte) (
+	*http.Response, *failure) {
 	req, err := http.NewRequestWithContext(ctx, method, c.o.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, &failure{cause: err}

@@ -19,8 +19,8 @@ type Options struct {
 	// Key is a key with the permission resolve. Default: the variable FINGERPOST_KEY of the environment.
 	Key string
 	// File keeps the last good answers for a restart while the server is away. It belongs to one process at a time; a
-	// second one with the same file reads it, and writes it once the first has ended. Its folder must exist. Windows has no
-	// such lock: there the file is read and not written. Default: no file.
+	// second one with the same file reads it, and writes it once the first has ended. Its folder must exist. Windows has
+	// no such lock: there the file is read and not written. Default: no file.
 	File string
 	// Warm are names to ask in one batch at the start.
 	Warm []string

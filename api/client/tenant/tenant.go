@@ -13,7 +13,7 @@ type Tenant struct {
 	Slug   string            `json:"slug"`   // unique, may be renamed
 	Name   string            `json:"name"`   // for people
 	Status string            `json:"status"` // DRAFT or ACTIVE; suspended projects are ErrSuspended
-	Domain string            `json:"domain"` // the record that matched: the host name, or a wildcard such as *.acme.example
+	Domain string            `json:"domain"` // the record that matched: the name, or a wildcard such as *.acme.example
 	Labels map[string]string `json:"labels"` // never nil
 
 	Auth     Auth     `json:"auth"`
