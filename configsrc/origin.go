@@ -19,7 +19,7 @@ func (s *base) Explain(project catalog.UUID) (*catalog.Explained, error) {
 	}
 	var defaults explain.File
 	if path, found := s.fileOf(claimOf(string(catalog.KindDefaults), "")); found {
-		if defaults.Result, err = s.lastDecoded(path); err != nil {
+		if defaults.Result, err = s.lastPart(path, hclfile.DecodeDefaults); err != nil {
 			return nil, err
 		}
 		defaults.Path = path
@@ -33,14 +33,16 @@ func (s *base) FileOf(project catalog.UUID) (path string, ok bool) {
 	return s.fileOf(projectClaim(project))
 }
 
-// declared returns a project as the last good bytes of its file declare it, with the file.
+// declared returns a project as the last good bytes of its file declare it, with the file, perhaps that project's block
+// alone.
 func (s *base) declared(project catalog.UUID) (path string, file *hclfile.Result, p *catalog.ProjectConfig,
 	err error) {
 	path, found := s.FileOf(project)
 	if !found {
 		return "", nil, nil, catalog.NotFound("project")
 	}
-	if file, err = s.lastDecoded(path); err != nil {
+	block := func(path string, src []byte) *hclfile.Result { return hclfile.DecodeProject(path, src, project) }
+	if file, err = s.lastPart(path, block); err != nil {
 		return "", nil, nil, err
 	}
 	i := slices.IndexFunc(file.Declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == project })
@@ -66,7 +68,7 @@ func (s *base) Block(project catalog.UUID) (*Block, error) {
 	}
 	at := file.Lines(catalog.Ref{Kind: catalog.KindProject, Name: declared.Project.Slug})
 	var text strings.Builder
-	line := 0
+	line := file.Before()
 	for l := range strings.Lines(string(hclfile.Masked(file.Source.Src))) {
 		if line++; line >= at.Block && line <= at.End {
 			text.WriteString(l)
@@ -80,6 +82,18 @@ func (s *base) lastDecoded(path string) (*hclfile.Result, error) {
 	b, err := s.facts.LastGood(path)
 	if err != nil {
 		return nil, err
+	}
+	return positions(path, b), nil
+}
+
+// lastPart is lastDecoded for one block, if that can be found.
+func (s *base) lastPart(path string, block func(path string, src []byte) *hclfile.Result) (*hclfile.Result, error) {
+	b, err := s.facts.LastGood(path)
+	if err != nil {
+		return nil, err
+	}
+	if r := block(path, b); r != nil {
+		return r, nil
 	}
 	return positions(path, b), nil
 }

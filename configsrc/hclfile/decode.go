@@ -35,6 +35,7 @@ type Result struct {
 	Source *Source
 
 	places map[refKey]*hclsyntax.Block // where each object is declared
+	before int                         // lines of the file before Source, for a part of it
 }
 
 // A refKey is the part of a Ref that names an object within one file.

@@ -3,7 +3,8 @@
 // Decode reads one file and reports every problem in it at once, each with its position, its source line and a
 // correction (configsrc/README.md). One decoder serves validate, a reload and an API write. Format is the canonical
 // layout that "fingerpost fmt" writes. Redact returns a file without its secrets. Diagnostics are written as text, as
-// annotations of GitHub, and as SARIF.
+// annotations of GitHub, and as SARIF. DecodeProject and DecodeDefaults read one block of an accepted file, where a page
+// shows one project of many.
 //
 // Hostile bytes are safe to read. Size, encoding, nesting, tokens and the length of texts are checked before the
 // recursive parser runs, because an overflow of its stack ends the process. Values are read from literal syntax nodes;

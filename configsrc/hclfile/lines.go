@@ -9,17 +9,20 @@ type Lines struct {
 	Attrs map[string]int // by the attribute's name
 }
 
-// Lines returns the lines of ref's block, the zero Lines if this file does not declare it. A Ref without ProjectID
+// Before returns how many lines of the file stand before Source.Src: more than 0 only for a part of a file.
+func (r *Result) Before() int { return r.before }
+
+// Lines returns the lines of ref's block in the file, the zero Lines if this file does not declare it. A Ref without ProjectID
 // means a block of the defaults block.
 func (r *Result) Lines(ref catalog.Ref) Lines {
 	block := r.places[keyOf(ref)]
 	if block == nil {
 		return Lines{}
 	}
-	l := Lines{Block: block.TypeRange.Start.Line, End: block.CloseBraceRange.Start.Line, Attrs: make(map[string]int,
+	l := Lines{Block: r.before + block.TypeRange.Start.Line, End: r.before + block.CloseBraceRange.Start.Line, Attrs: make(map[string]int,
 		len(block.Body.Attributes))}
 	for name, attr := range block.Body.Attributes {
-		l.Attrs[name] = attr.NameRange.Start.Line
+		l.Attrs[name] = r.before + attr.NameRange.Start.Line
 	}
 	return l
 }
