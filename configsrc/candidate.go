@@ -48,7 +48,7 @@ type content struct {
 	deps     []catalog.Dep       // the files that it names
 	texts    map[string][]byte   // their contents
 	diags    hclfile.Diagnostics // of the file itself
-	fault    error               // a disk error in reading a file that file() names: the reason for diags
+	fault    error               // of the disk, in reading a file that file() names: the reason for diags
 	plain    bool                // contains a clear-text secret
 	fresh    []string            // slugs of projects with uuid = "new"
 }
@@ -99,11 +99,10 @@ func (c *content) decode(display string, files namedReader, today string) *hclfi
 	return r
 }
 
-// failed records why a file that file() names could not be read, if the disk is at fault and not the files. It may be a
-// file of another project, so its name is left out.
+// failed records why a file that file() names could not be read, if the disk is at fault and not the files.
 func (c *content) failed(err error) {
 	if c.fault == nil && atomicfile.IsDiskFault(err) {
-		c.fault = writeFault("read a file that the config file names", err)
+		c.fault = err
 	}
 }
 
@@ -111,15 +110,6 @@ func (c *content) failed(err error) {
 func positions(display string, src []byte) *hclfile.Result {
 	r, _ := hclfile.Decode(display, src, hclfile.Options{})
 	return r
-}
-
-// locate decodes a file as it is on disk now.
-func locate(t contents, display, path string) (*hclfile.Result, error) {
-	b, _, err := t.Read(path, folder.MaxFileBytes)
-	if err != nil {
-		return nil, err
-	}
-	return positions(display, b), nil
 }
 
 func linkOrCause(err error) error {
@@ -130,4 +120,34 @@ func linkOrCause(err error) error {
 		return c
 	}
 	return err
+}
+
+// A quarantined file's new content is not served; its last good declaration is.
+type quarantined struct {
+	sign  string // of the refused state
+	diags hclfile.Diagnostics
+	by    *catalog.Author // who has brought it; nil: somebody has saved it here
+	// broken are the problems of the file by itself: as long as its stamp and those of its dependencies are unchanged, it
+	// need not be parsed again. Empty if the problem is with other files, or a stamp cannot show a change.
+	broken hclfile.Diagnostics
+	stamp  catalog.Stamp
+	deps   []catalog.Dep
+}
+
+// sign identifies one state of a file.
+func (c *candidate) sign() string {
+	switch {
+	case c.refused != nil:
+		return c.refused.sign
+	case c.gone:
+		return "gone"
+	case c.bytes == nil && len(c.diags) > 0:
+		return c.diags[0].Summary
+	}
+	return string(c.stamp.Hash[:])
+}
+
+// A namedReader reads the files that config files name.
+type namedReader interface {
+	ReadNamed(path string, limit int64) ([]byte, catalog.Stamp, error)
 }

@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 
+	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
-
-// A namedReader reads the files that config files name.
-type namedReader interface {
-	ReadNamed(path string, limit int64) ([]byte, catalog.Stamp, error)
-}
 
 // contents are the files of a workspace at one time: a *folder.Tree, or files that are in no folder.
 type contents interface {
@@ -69,4 +66,13 @@ func (c changedContents) ReadNamed(path string, limit int64) ([]byte, catalog.St
 		return over(c.files, nil).ReadNamed(path, limit)
 	}
 	return c.contents.ReadNamed(path, limit)
+}
+
+// locate decodes a file as it is on disk now.
+func locate(t contents, display, path string) (*hclfile.Result, error) {
+	b, _, err := t.Read(path, folder.MaxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	return positions(display, b), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
+	"fingerpost/resolver/catalog"
 )
 
 // The files of the config folder, for writes: Source is the workspace of its own base.
@@ -98,4 +99,25 @@ func (s *Source) dropFolder(name string) {
 		_ = atomicfile.RemoveFolder(root, name)
 		root.Close()
 	}
+}
+
+func depsUnchanged(t *folder.Tree, deps []catalog.Dep) bool {
+	for _, d := range deps {
+		info, err := t.StatFile(d.Path)
+		if err != nil || !folder.StatOf(info).SameStat(d.Stamp) {
+			return false
+		}
+	}
+	return true
+}
+
+// depsAsKnown reports whether the files that a file takes text from have the content that was read.
+func depsAsKnown(t *folder.Tree, deps []catalog.Dep) bool {
+	for _, d := range deps {
+		_, stamp, err := t.ReadNamed(d.Path, folder.MaxTextBytes)
+		if err != nil || stamp.Hash != d.Stamp.Hash {
+			return false
+		}
+	}
+	return true
 }

@@ -91,7 +91,7 @@ func (s *Source) addAffected(texts map[string][]byte, candidates map[string]*can
 		})
 	}
 	for text := range texts {
-		for f := range s.table.users[text] {
+		for _, f := range s.table.usersOf(text) {
 			b, ferr := s.o.Sink.LastGood(f.path)
 			err = errors.Join(err, ferr)
 			again(f.path, b)

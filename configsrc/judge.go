@@ -44,6 +44,9 @@ func (j *judge) run() {
 	}
 }
 
+// release frees what only run and the methods that explain its result need.
+func (j *judge) release() { j.holders = nil }
+
 // sealing turns clear-text secrets into errors if the files require sealing.
 func (j *judge) sealing() {
 	require := j.require
@@ -343,4 +346,46 @@ func (j *judge) lostToBroken() (moved bool) {
 		}
 	}
 	return moved
+}
+
+// conflict returns the CONFLICT of a candidate with another file, nil if there is none. Claims in had do not count.
+func (j *judge) conflict(c *candidate, had map[claim]bool, covers catalog.Coverage) (conflict *catalog.Error) {
+	for _, ref := range c.refs {
+		eachClaim(ref, func(what string, cl claim) {
+			if path, lost := j.keeper(c, cl); lost && !had[cl] && conflict == nil {
+				conflict = conflictWith(covers, what, j.conflictText(what, ref, path))
+			}
+		})
+	}
+	return conflict
+}
+
+// conflictWith makes the CONFLICT with something that is declared elsewhere. text says where.
+func conflictWith(covers catalog.Coverage, what, text string) *catalog.Error {
+	if covers != nil {
+		text = "this " + what + " is taken"
+	}
+	e := &catalog.Error{Code: catalog.CodeConflict, Message: text}
+	e.Problems.Addf(what, "%s", text)
+	return e
+}
+
+// clash returns the CONFLICT of a project with others of its file, nil if there is none. place returns the place of an
+// object as messages name it.
+func clash(want *catalog.ProjectConfig, others []catalog.ProjectConfig, covers catalog.Coverage,
+	place func(catalog.Ref) string) (conflict *catalog.Error) {
+	taken := map[claim]catalog.Ref{}
+	present := catalog.Declared{Projects: others}
+	present.EachRef(func(ref catalog.Ref) {
+		eachClaim(ref, func(_ string, cl claim) { taken[cl] = ref })
+	})
+	wanted := catalog.Declared{Projects: []catalog.ProjectConfig{*want}}
+	wanted.EachRef(func(ref catalog.Ref) {
+		eachClaim(ref, func(what string, cl claim) {
+			if other, clashes := taken[cl]; clashes && conflict == nil {
+				conflict = conflictWith(covers, what, conflictText(what, ref, place(other)))
+			}
+		})
+	})
+	return conflict
 }

@@ -73,7 +73,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	}
 	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has
 	// changed either. ----
-	j.holders = nil // as large as the change, and no longer needed
+	j.release() // as large as the change, and no longer needed
 	if err := s.commitPart(found, false); err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (s *Source) expand(paths []string) []string {
 	set := map[string]bool{}
 	for _, p := range paths {
 		set[p] = true
-		for f := range s.table.users[p] {
+		for _, f := range s.table.usersOf(p) {
 			set[f.path] = true
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
 	s.known.RUnlock()
 	o.base = base{o: s.o, facts: layer, ws: o, committing: s.committing, known: s.known, table: newTable(),
 		quarantine: map[string]*quarantined{}}
-	o.table.under, o.table.hidden = under, map[string]bool{}
+	o.table.lieOver(under)
 	files, err := o.candidatesOf(d, o.branch)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
 func (o *Overlay) put(c *candidate) error {
 	o.table.drop(c.path)
 	delete(o.quarantine, c.path)
-	o.table.hidden[c.path] = true
+	o.table.hide(c.path)
 	declared, content := c.declared, c.bytes
 	switch {
 	case c.gone:
@@ -85,7 +85,7 @@ func (o *Overlay) put(c *candidate) error {
 // not committed it yet. Without it, the ETags of reads are not those that writes compare with.
 func (o *Overlay) Bring(project catalog.UUID) error {
 	path, found := o.fileOf(projectClaim(project))
-	if !found || o.table.hidden[path] {
+	if !found || o.table.hides(path) {
 		return nil
 	}
 	is, err := o.branch(path)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -19,28 +20,6 @@ import (
 // contain beyond its own projects: neither the owner of a taken name, nor what is wrong in a line of a file, which may
 // be another project's.
 
-// conflictWith makes the CONFLICT with something that is declared elsewhere. text says where.
-func conflictWith(covers catalog.Coverage, what, text string) *catalog.Error {
-	if covers != nil {
-		text = "this " + what + " is taken"
-	}
-	e := &catalog.Error{Code: catalog.CodeConflict, Message: text}
-	e.Problems.Addf(what, "%s", text)
-	return e
-}
-
-// conflict returns the CONFLICT of a candidate with another file, nil if there is none. Claims in had do not count.
-func (j *judge) conflict(c *candidate, had map[claim]bool, covers catalog.Coverage) (conflict *catalog.Error) {
-	for _, ref := range c.refs {
-		eachClaim(ref, func(what string, cl claim) {
-			if path, lost := j.keeper(c, cl); lost && !had[cl] && conflict == nil {
-				conflict = conflictWith(covers, what, j.conflictText(what, ref, path))
-			}
-		})
-	}
-	return conflict
-}
-
 // refusal returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
 func (s *base) refusal(u *submission, j *judge, refused *candidate) error {
 	if conflict := j.conflict(u.c, u.had, u.edit.Covers); conflict != nil {
@@ -54,30 +33,12 @@ func (p *projectTarget) clash(w *write) error {
 	if p.want == nil {
 		return nil
 	}
-	taken := map[claim]catalog.Ref{}
-	for i := range w.was.declared.Projects {
-		if i == p.at {
-			continue
-		}
-		other := catalog.Declared{Projects: w.was.declared.Projects[i : i+1]}
-		other.EachRef(func(ref catalog.Ref) {
-			eachClaim(ref, func(_ string, cl claim) { taken[cl] = ref })
-		})
+	others := slices.Concat(w.was.declared.Projects[:p.at], w.was.declared.Projects[p.at+1:])
+	place := func(ref catalog.Ref) string { return fmt.Sprintf("%s:%d", w.path, w.decoded.Position(ref).Line) }
+	if conflict := clash(p.want, others, w.edit.Covers, place); conflict != nil {
+		return conflict
 	}
-	var conflict *catalog.Error
-	wanted := catalog.Declared{Projects: []catalog.ProjectConfig{*p.want}}
-	wanted.EachRef(func(ref catalog.Ref) {
-		eachClaim(ref, func(what string, cl claim) {
-			if other, clashes := taken[cl]; clashes && conflict == nil {
-				place := fmt.Sprintf("%s:%d", w.path, w.decoded.Position(other).Line)
-				conflict = conflictWith(w.edit.Covers, what, conflictText(what, ref, place))
-			}
-		})
-	})
-	if conflict == nil {
-		return nil
-	}
-	return conflict
+	return nil
 }
 
 // invalidFile says that a file has to be repaired before it can be written.
@@ -128,6 +89,10 @@ func (s *base) relative(text string) string {
 const tooMuch = "the file has at most 1 MiB, and this change has more than there is room for once it is written " +
 	"with its escapes: " +
 	`give long mail bodies files of their own, as in body_html = file("mail/welcome.html"), and save them again`
+
+// namedFault is writeFault for a file that a config file names. It may be a file of another project, so its name is left
+// out.
+func namedFault(err error) error { return writeFault("read a file that the config file names", err) }
 
 // writeFault returns the client's error for a failed system call. The original files are unchanged.
 func writeFault(step string, err error) error {

@@ -3,7 +3,6 @@ package configsrc
 import (
 	"time"
 
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -130,31 +129,6 @@ func (s *Source) noteSuspects(found *finding, now time.Time) (waiting bool) {
 		}
 	}
 	return waiting
-}
-
-// A quarantined file's new content is not served; its last good declaration is.
-type quarantined struct {
-	sign  string // of the refused state
-	diags hclfile.Diagnostics
-	by    *catalog.Author // who has brought it; nil: somebody has saved it here
-	// broken are the problems of the file by itself: as long as its stamp and those of its dependencies are unchanged, it
-	// need not be parsed again. Empty if the problem is with other files, or a stamp cannot show a change.
-	broken hclfile.Diagnostics
-	stamp  catalog.Stamp
-	deps   []catalog.Dep
-}
-
-// sign identifies one state of a file.
-func (c *candidate) sign() string {
-	switch {
-	case c.refused != nil:
-		return c.refused.sign
-	case c.gone:
-		return "gone"
-	case c.bytes == nil && len(c.diags) > 0:
-		return c.diags[0].Summary
-	}
-	return string(c.stamp.Hash[:])
 }
 
 // due returns when the oldest suspect may be looked at again.

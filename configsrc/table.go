@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"fingerpost/configsrc/folder"
 	"fingerpost/resolver/catalog"
 )
 
@@ -114,6 +113,13 @@ func newTable() *table {
 	return &table{files: map[string]*file{}, owners: map[claim]uint32{}, users: map[string]map[*file]bool{}}
 }
 
+// lieOver makes an empty table lie over another one, whose files it shows as far as it does not hide them.
+func (t *table) lieOver(under *table) { t.under, t.hidden = under, map[string]bool{} }
+
+// hide puts a file of the table below out of sight, and hides reports whether it is.
+func (t *table) hide(path string)       { t.hidden[path] = true }
+func (t *table) hides(path string) bool { return t.hidden[path] }
+
 // owner returns the file that has c, or nil.
 func (t *table) owner(c claim) *file {
 	if n, ok := t.owners[c]; ok {
@@ -205,25 +211,4 @@ func (t *table) drop(path string) {
 	}
 	t.total.projects -= f.counts.projects
 	t.total.domains -= f.counts.domains
-}
-
-func depsUnchanged(t *folder.Tree, deps []catalog.Dep) bool {
-	for _, d := range deps {
-		info, err := t.StatFile(d.Path)
-		if err != nil || !folder.StatOf(info).SameStat(d.Stamp) {
-			return false
-		}
-	}
-	return true
-}
-
-// depsAsKnown reports whether the files that a file takes text from have the content that was read.
-func depsAsKnown(t *folder.Tree, deps []catalog.Dep) bool {
-	for _, d := range deps {
-		_, stamp, err := t.ReadNamed(d.Path, folder.MaxTextBytes)
-		if err != nil || stamp.Hash != d.Stamp.Hash {
-			return false
-		}
-	}
-	return true
 }

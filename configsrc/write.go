@@ -190,7 +190,7 @@ func (w *write) prove(b []byte) (*candidate, error) {
 		}
 	}
 	if c.decode(w.display(w.path), changedContents{w.tree, texts}, w.today()); c.fault != nil {
-		return nil, c.fault
+		return nil, namedFault(c.fault)
 	}
 	if err := w.target.prove(w, c); err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (w *write) openFile(path string) (f *fileSwap, was *content, decoded *hclfi
 	decoded = was.decode(w.display(path), w.tree, w.today())
 	switch {
 	case was.fault != nil:
-		return nil, nil, nil, was.fault
+		return nil, nil, nil, namedFault(was.fault)
 	case was.declared == nil:
 		return nil, nil, nil, w.invalidFile(was.diags, w.edit.Covers)
 	}
