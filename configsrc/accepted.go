@@ -3,6 +3,7 @@ package configsrc
 import (
 	"slices"
 
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -11,24 +12,24 @@ import (
 
 // texts lists the files that accepted candidates name with other content than before, and those that nothing names any
 // more once the candidates are in the table.
-func (s *Source) texts(accepted []*candidate) (changes []catalog.TextChange) {
+func (s *Source) texts(accepted []*judge.Candidate) (changes []catalog.TextChange) {
 	var named []string // before
 	now := map[string]bool{}
 	isAccepted := make(map[string]bool, len(accepted))
 	for _, c := range accepted {
-		isAccepted[c.path] = true
-		for _, d := range c.deps {
-			if c.gone || c.touched {
+		isAccepted[c.Path] = true
+		for _, d := range c.Deps {
+			if c.Gone || c.Touched {
 				break
 			}
-			b, read := c.texts[d.Path]
-			if read && !now[d.Path] && (s.redecode || !s.hasDep(c.prev, d)) {
+			b, read := c.Texts[d.Path]
+			if read && !now[d.Path] && (s.redecode || !s.hasDep(c.Prev, d)) {
 				changes = append(changes, catalog.TextChange{Path: d.Path, Bytes: b})
 			}
 			now[d.Path] = true
 		}
-		if c.prev != nil && !c.touched {
-			for _, d := range c.prev.deps {
+		if c.Prev != nil && !c.Touched {
+			for _, d := range c.Prev.Deps {
 				named = append(named, d.Path)
 			}
 		}
@@ -36,8 +37,8 @@ func (s *Source) texts(accepted []*candidate) (changes []catalog.TextChange) {
 	slices.Sort(named)
 	for _, path := range slices.Compact(named) {
 		used := now[path]
-		for _, f := range s.table.usersOf(path) {
-			used = used || !isAccepted[f.path]
+		for _, f := range s.table.UsersOf(path) {
+			used = used || !isAccepted[f.Path]
 		}
 		if !used {
 			changes = append(changes, catalog.TextChange{Path: path, Gone: true})
@@ -47,8 +48,8 @@ func (s *Source) texts(accepted []*candidate) (changes []catalog.TextChange) {
 }
 
 // hasDep reports whether an accepted file names a file with this content.
-func (s *Source) hasDep(f *file, d catalog.Dep) bool {
-	return f != nil && slices.ContainsFunc(f.deps, func(old catalog.Dep) bool {
+func (s *Source) hasDep(f *judge.File, d catalog.Dep) bool {
+	return f != nil && slices.ContainsFunc(f.Deps, func(old catalog.Dep) bool {
 		return old.Path == d.Path &&
 			old.Stamp.Hash == d.Stamp.Hash
 	})

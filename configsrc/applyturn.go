@@ -10,6 +10,7 @@ import (
 	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
@@ -83,21 +84,21 @@ func (s *Source) judgeDifference(d *compare.Difference, w *compare.Weight, limit
 	}
 	defer t.Close()
 	plain := func(path string) string { return path } // the message goes to the client
-	j := &judge{table: s.table, require: s.sealed, row: s.o.Sink.File, display: plain, locate: s.locate}
+	j := &judge.Case{Table: s.table, Require: s.sealed, Row: s.o.Sink.File, Display: plain, Locate: s.locate}
 	in := changedContents{t, map[string][]byte{}}
 	for _, f := range d.Files {
 		in.files[f.Path] = f.After
 	}
-	if j.candidates, err = s.candidatesOf(d, in); err != nil {
+	if j.Candidates, err = s.candidatesOf(d, in); err != nil {
 		return err
 	}
-	j.run()
+	j.Run()
 	var covers catalog.Coverage
 	if len(limits) > 0 {
 		covers = limits[0]
 	}
-	if i := slices.IndexFunc(j.candidates, func(c *candidate) bool { return c.rejected }); i >= 0 {
-		return s.staleRefusal(j, j.candidates[i], covers)
+	if i := slices.IndexFunc(j.Candidates, func(c *judge.Candidate) bool { return c.Rejected }); i >= 0 {
+		return s.staleRefusal(j, j.Candidates[i], covers)
 	}
 	if err := s.keysStay(j, covers); err != nil {
 		return err
@@ -115,27 +116,27 @@ func (s *Source) judgeDifference(d *compare.Difference, w *compare.Weight, limit
 
 // foreseen returns the warnings that the candidates of a judge would bring, with paths below the config folder. t has
 // the files as they are now. A key that is limited to projects learns nothing of names of others.
-func (s *Source) foreseen(j *judge, t contents, covers catalog.Coverage) (list hclfile.Diagnostics, err error) {
-	for _, c := range j.candidates {
-		if c.declared == nil {
+func (s *Source) foreseen(j *judge.Case, t contents, covers catalog.Coverage) (list hclfile.Diagnostics, err error) {
+	for _, c := range j.Candidates {
+		if c.Declared == nil {
 			continue
 		}
-		known, err := s.warningsOf(c.path, t)
+		known, err := s.warningsOf(c.Path, t)
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range slices.Concat(c.diags, c.cross) {
-			if d.File = c.path; d.Severity == hclfile.Warning && !known[d.Summary] {
+		for _, d := range slices.Concat(c.Diags, c.Cross) {
+			if d.File = c.Path; d.Severity == hclfile.Warning && !known[d.Summary] {
 				list = append(list, d)
 			}
 		}
-		for i := 0; covers == nil && i < len(c.declared.Projects); i++ {
-			p := &c.declared.Projects[i]
+		for i := 0; covers == nil && i < len(c.Declared.Projects); i++ {
+			p := &c.Declared.Projects[i]
 			added := s.newDomains(p)
 			if len(added) == 0 {
 				continue
 			}
-			overlaps, err := names.Foresee(s.o.Sink, c.path, p.Project.ID, added)
+			overlaps, err := names.Foresee(s.o.Sink, c.Path, p.Project.ID, added)
 			if err != nil {
 				return nil, err
 			}
@@ -155,9 +156,9 @@ func (s *Source) warningsOf(path string, t contents) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	was := content{bytes: b}
-	was.decode(path, t, s.today())
-	for _, d := range was.diags {
+	was := judge.Content{Bytes: b}
+	was.Decode(path, t, s.today())
+	for _, d := range was.Diags {
 		known[d.Summary] = true
 	}
 	return known, nil
@@ -176,17 +177,17 @@ func (s *Source) newDomains(p *catalog.ProjectConfig) (list []string) {
 
 // candidatesOf decodes the config files that differ, and those that take text from other files that do. in has the
 // files after the Difference.
-func (s *base) candidatesOf(d *compare.Difference, in contents) (list []*candidate, err error) {
+func (s *base) candidatesOf(d *compare.Difference, in contents) (list []*judge.Candidate, err error) {
 	differs := map[string]bool{}
 	for _, f := range d.Files {
 		differs[f.Path] = true
 	}
 	add := func(path string, b []byte) {
-		c := &candidate{path: path, prev: s.fileAt(path), content: content{bytes: b}, gone: b == nil}
-		if !c.gone {
-			c.decode(path, in, s.today())
+		c := &judge.Candidate{Path: path, Prev: s.fileAt(path), Content: judge.Content{Bytes: b}, Gone: b == nil}
+		if !c.Gone {
+			c.Decode(path, in, s.today())
 		}
-		if !c.gone || c.prev != nil {
+		if !c.Gone || c.Prev != nil {
 			list = append(list, c)
 		}
 	}
@@ -212,18 +213,18 @@ func (s *base) candidatesOf(d *compare.Difference, in contents) (list []*candida
 		}
 		add(path, b)
 	}
-	sortByPath(list)
+	judge.SortByPath(list)
 	return list, nil
 }
 
 // staleRefusal says why a file of a Difference was rejected.
-func (s *Source) staleRefusal(j *judge, c *candidate, covers catalog.Coverage) error {
-	if conflict := j.conflict(c, nil, covers); conflict != nil {
+func (s *Source) staleRefusal(j *judge.Case, c *judge.Candidate, covers catalog.Coverage) error {
+	if conflict := j.Conflict(c, nil, covers); conflict != nil {
 		conflict.Message = "the proposal does not fit any more: " + conflict.Message
 		return conflict
 	}
-	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the proposal would break the file " + c.path}
-	for _, d := range slices.Concat(c.diags, c.cross) {
+	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the proposal would break the file " + c.Path}
+	for _, d := range slices.Concat(c.Diags, c.Cross) {
 		if d.Severity == hclfile.Error && covers == nil {
 			e.Message += ": " + d.Summary
 			break
@@ -235,22 +236,22 @@ func (s *Source) staleRefusal(j *judge, c *candidate, covers catalog.Coverage) e
 // keysStay refuses a change after which a key would name a slug that no project has, or that another project has than
 // before: the lists of keys follow their projects (api/README.md, Keys), and a proposal knows only the lists that were
 // there when it was made.
-func (s *Source) keysStay(j *judge, covers catalog.Coverage) error {
+func (s *Source) keysStay(j *judge.Case, covers catalog.Coverage) error {
 	is, was := map[string]catalog.UUID{}, map[string]catalog.UUID{}
 	lists := map[string][]string{} // slugs by key, as the files that change will have them
-	for _, c := range j.candidates {
-		if c.declared != nil {
-			for i := range c.declared.Projects {
-				is[c.declared.Projects[i].Project.Slug] = c.declared.Projects[i].Project.UUID
+	for _, c := range j.Candidates {
+		if c.Declared != nil {
+			for i := range c.Declared.Projects {
+				is[c.Declared.Projects[i].Project.Slug] = c.Declared.Projects[i].Project.UUID
 			}
-			for i := range c.declared.Keys {
-				lists[c.declared.Keys[i].Name] = c.declared.Keys[i].Projects
+			for i := range c.Declared.Keys {
+				lists[c.Declared.Keys[i].Name] = c.Declared.Keys[i].Projects
 			}
 		}
-		if c.prev == nil {
+		if c.Prev == nil {
 			continue
 		}
-		row, err := s.o.Sink.File(c.path)
+		row, err := s.o.Sink.File(c.Path)
 		if err != nil {
 			return err
 		}
@@ -265,8 +266,8 @@ func (s *Source) keysStay(j *judge, covers catalog.Coverage) error {
 			continue
 		}
 		for _, key := range s.o.Sink.KeysNaming(slug) {
-			owner := s.table.owner(claimOf("key", key))
-			changes := owner != nil && j.candidate(owner.path) != nil
+			owner := s.table.Owner(judge.ClaimOf("key", key))
+			changes := owner != nil && j.Candidate(owner.Path) != nil
 			if !changes || slices.Contains(lists[key], slug) {
 				return keyConflict(key, slug, covers)
 			}
@@ -276,7 +277,7 @@ func (s *Source) keysStay(j *judge, covers catalog.Coverage) error {
 	for key, slugs := range lists {
 		for _, slug := range slugs {
 			_, there := is[slug]
-			if _, gone := was[slug]; there || !gone && s.table.owner(claimOf("slug", slug)) != nil ||
+			if _, gone := was[slug]; there || !gone && s.table.Owner(judge.ClaimOf("slug", slug)) != nil ||
 				slices.Contains(known, catalog.UnknownSlug{Key: key, Slug: slug}) {
 				continue
 			}

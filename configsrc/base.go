@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
@@ -22,8 +23,8 @@ type base struct {
 	// known guards table and quarantine for the sweep and for writes, which read them. Only the goroutine that looks (Load,
 	// then Run) writes them, so it reads them without the lock.
 	known      *sync.RWMutex
-	table      *table
-	quarantine map[string]*quarantined
+	table      *judge.Table
+	quarantine map[string]*judge.Quarantined
 	sealed     bool // sealing { require = true } is in force
 	writers    writers
 }
@@ -78,22 +79,22 @@ func (s *base) today() string {
 func (s *base) usersOf(p string) (paths []string) {
 	s.known.RLock()
 	defer s.known.RUnlock()
-	for _, f := range s.table.usersOf(p) {
-		paths = append(paths, f.path)
+	for _, f := range s.table.UsersOf(p) {
+		paths = append(paths, f.Path)
 	}
 	slices.Sort(paths)
 	return paths
 }
 
 // fileAt returns the accepted file of a path, nil if there is none.
-func (s *base) fileAt(path string) *file {
+func (s *base) fileAt(path string) *judge.File {
 	s.known.RLock()
 	defer s.known.RUnlock()
-	return s.table.file(path)
+	return s.table.File(path)
 }
 
 // fileOf returns the file that declares the object of the claim.
-func (s *base) fileOf(c claim) (path string, ok bool) {
+func (s *base) fileOf(c judge.Claim) (path string, ok bool) {
 	if path, ok = s.ownerOf(c); ok {
 		return path, true
 	}
@@ -102,12 +103,12 @@ func (s *base) fileOf(c claim) (path string, ok bool) {
 	return s.ownerOf(c)
 }
 
-func (s *base) ownerOf(c claim) (path string, ok bool) {
+func (s *base) ownerOf(c judge.Claim) (path string, ok bool) {
 	s.known.RLock()
 	defer s.known.RUnlock()
-	f := s.table.owner(c)
+	f := s.table.Owner(c)
 	if f == nil {
 		return "", false
 	}
-	return f.path, true
+	return f.Path, true
 }

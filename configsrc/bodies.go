@@ -11,6 +11,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hcledit"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -86,7 +87,7 @@ func (p *projectTarget) bodies(w *write) error {
 // config file as text.
 func (w *write) soleUse(b hcledit.BodyEdit) error {
 	w.known.RLock()
-	elsewhere := slices.ContainsFunc(w.table.usersOf(b.Path), func(f *file) bool { return f.path != w.path })
+	elsewhere := slices.ContainsFunc(w.table.UsersOf(b.Path), func(f *judge.File) bool { return f.Path != w.path })
 	w.known.RUnlock()
 	why := ""
 	switch {
@@ -104,7 +105,7 @@ func (w *write) soleUse(b hcledit.BodyEdit) error {
 
 // decodedWith reports whether the file at path had this hash when the config file was decoded.
 func (w *write) decodedWith(path string, hash [32]byte) bool {
-	for _, d := range w.was.deps {
+	for _, d := range w.was.Deps {
 		if d.Path == path {
 			return d.Stamp.Hash == hash
 		}

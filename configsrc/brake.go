@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -18,9 +19,9 @@ const brakeFrom = 10
 // brake holds a look back when it would remove too much. Removals that wait for a second look count, and until then
 // nothing of the look is committed: it is held whole or not at all. What someone has confirmed is let through, and
 // returned.
-func (s *Source) brake(found *finding, loss counts, start time.Time) (through *Held, held bool, err error) {
+func (s *Source) brake(found *finding, loss judge.Counts, start time.Time) (through *Held, held bool, err error) {
 	reason, empty := s.tooMuch(found, loss)
-	switch h := (Held{Reason: reason, Projects: loss.projects, Domains: loss.domains}); {
+	switch h := (Held{Reason: reason, Projects: loss.Projects, Domains: loss.Domains}); {
 	case reason == "":
 		return nil, false, nil
 	case s.confirmed:
@@ -44,18 +45,18 @@ const maxNamed = 40
 func (s *Source) removes(found *finding) (names []string) {
 	stays := map[catalog.Ref]bool{}
 	for _, c := range found.candidates {
-		if !c.rejected {
-			for _, ref := range c.refs {
+		if !c.Rejected {
+			for _, ref := range c.Refs {
 				stays[catalog.Ref{Kind: ref.Kind, UUID: ref.UUID}] = true
 			}
 		}
 	}
 	var domains []string
 	for _, c := range found.candidates {
-		if c.prev == nil || c.rejected {
+		if c.Prev == nil || c.Rejected {
 			continue
 		}
-		row, err := s.o.Sink.File(c.path)
+		row, err := s.o.Sink.File(c.Path)
 		if err != nil {
 			continue // the counts tell
 		}
@@ -63,12 +64,12 @@ func (s *Source) removes(found *finding) (names []string) {
 		for _, ref := range row.Refs {
 			if ref.Kind == catalog.KindProject && !stays[catalog.Ref{Kind: ref.Kind, UUID: ref.UUID}] {
 				gone[ref.ID] = true
-				names = append(names, c.path+": project "+ref.Name)
+				names = append(names, c.Path+": project "+ref.Name)
 			}
 		}
 		for _, ref := range row.Refs {
 			if ref.Kind == catalog.KindDomain && !gone[ref.ProjectID] && !stays[catalog.Ref{Kind: ref.Kind, UUID: ref.UUID}] {
-				domains = append(domains, c.path+": domain "+ref.Name)
+				domains = append(domains, c.Path+": domain "+ref.Name)
 			}
 		}
 	}
@@ -79,29 +80,29 @@ func (s *Source) removes(found *finding) (names []string) {
 }
 
 // tooMuch returns why a look needs a confirmation, "" if it needs none. empty: no config file is left.
-func (s *Source) tooMuch(found *finding, loss counts) (reason string, empty bool) {
-	total := s.table.total
+func (s *Source) tooMuch(found *finding, loss judge.Counts) (reason string, empty bool) {
+	total := s.table.Total
 	switch {
-	case len(s.table.files) > 0 && s.remaining(found) == 0:
+	case len(s.table.Files) > 0 && s.remaining(found) == 0:
 		return "the config folder has no config files", true
-	case total.projects >= brakeFrom &&
-		(float64(loss.projects) > s.o.MaxDelete*float64(total.projects) ||
-			float64(loss.domains) > s.o.MaxDelete*float64(total.domains)):
+	case total.Projects >= brakeFrom &&
+		(float64(loss.Projects) > s.o.MaxDelete*float64(total.Projects) ||
+			float64(loss.Domains) > s.o.MaxDelete*float64(total.Domains)):
 		return fmt.Sprintf("it would remove %d of %d projects and %d of %d domains, more than %.0f%%",
-			loss.projects, total.projects, loss.domains, total.domains, s.o.MaxDelete*100), false
+			loss.Projects, total.Projects, loss.Domains, total.Domains, s.o.MaxDelete*100), false
 	}
 	return "", false
 }
 
 // remaining returns the number of accepted files after a look.
 func (s *Source) remaining(found *finding) int {
-	n := len(s.table.files)
+	n := len(s.table.Files)
 	for _, c := range found.candidates {
 		switch {
-		case c.rejected:
-		case c.gone && c.prev != nil:
+		case c.Rejected:
+		case c.Gone && c.Prev != nil:
 			n--
-		case !c.gone && c.prev == nil:
+		case !c.Gone && c.Prev == nil:
 			n++
 		}
 	}
@@ -111,12 +112,12 @@ func (s *Source) remaining(found *finding) int {
 // holdTree holds back a look that finds the folder missing, unreadable or empty. If nothing is served, there is nothing
 // to protect.
 func (s *Source) holdTree(reason string) error {
-	if len(s.table.files) == 0 {
+	if len(s.table.Files) == 0 {
 		err := fmt.Errorf("load %s: %s", s.o.Dir, reason)
 		s.fail(err)
 		return err
 	}
-	return s.hold(Held{Reason: reason, Projects: s.table.total.projects, Domains: s.table.total.domains})
+	return s.hold(Held{Reason: reason, Projects: s.table.Total.Projects, Domains: s.table.Total.Domains})
 }
 
 // hold changes nothing that is served, and logs that once.

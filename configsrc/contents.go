@@ -7,12 +7,13 @@ import (
 
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
 // contents are the files of a workspace at one time: a *folder.Tree, or files that are in no folder.
 type contents interface {
-	namedReader
+	judge.Reader
 	// Read returns a config file and its stamp.
 	Read(path string, limit int64) ([]byte, catalog.Stamp, error)
 	Close()
@@ -74,5 +75,5 @@ func locate(t contents, display, path string) (*hclfile.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return positions(display, b), nil
+	return judge.Positions(display, b), nil
 }

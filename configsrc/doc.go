@@ -2,7 +2,7 @@
 // and writes API changes back into the files.
 //
 // A Source owns one folder. Events, a timer and callers only name paths; a look (look.go) is one reload: it lists or
-// stats these paths, reads and decodes the changed files, judges the files against each other (judge.go), and applies
+// stats these paths, reads and decodes the changed files, judges the files against each other (package judge), and applies
 // what it accepts to the Sink as one catalog.Change. It promises that one bad file never takes another one down: a file
 // with an error is quarantined and its last good state stays, a state that may be half-written waits for a second look
 // (states.go has every state of a path), and a look that would remove too much is held back as a whole until someone

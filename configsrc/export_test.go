@@ -26,4 +26,4 @@ func (s *Source) StatSweep(ctx context.Context) error {
 }
 
 // Racy reports whether a file's stamp cannot be trusted yet.
-func (s *Source) Racy(path string) bool { return s.knownAs(path).racy.Load() }
+func (s *Source) Racy(path string) bool { return s.knownAs(path).Racy.Load() }

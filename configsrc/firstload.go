@@ -9,6 +9,7 @@ import (
 
 	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -33,11 +34,11 @@ func (s *Source) firstLoad(ctx context.Context, t *folder.Tree, start time.Time)
 	sort.Slice(entries, func(i, j int) bool { return entries[i].Path < entries[j].Path })
 	done, total := 0, len(entries)
 	var plain []folder.Entry // files with clear-text secrets
-	examine := func(part []folder.Entry) []*candidate { return s.examineNew(t, part) }
-	if err := inChunks(ctx, entries, examine, func(candidates []*candidate) error {
+	examine := func(part []folder.Entry) []*judge.Candidate { return s.examineNew(t, part) }
+	if err := inChunks(ctx, entries, examine, func(candidates []*judge.Candidate) error {
 		found := finding{candidates: candidates}
 		s.nameNew(t, found.candidates)
-		s.judge(t, found.candidates, start).run()
+		s.judge(t, found.candidates, start).Run()
 		if err := s.commitPart(&found, true); err != nil {
 			return err
 		}
@@ -46,8 +47,8 @@ func (s *Source) firstLoad(ctx context.Context, t *folder.Tree, start time.Time)
 			s.o.OnProgress(done, total)
 		}
 		for _, c := range candidates {
-			if c.plain && !c.out() {
-				plain = append(plain, folder.Entry{Path: c.path})
+			if c.Plain && !c.Out() {
+				plain = append(plain, folder.Entry{Path: c.Path})
 			}
 		}
 		return nil
@@ -73,10 +74,10 @@ func (s *Source) firstLoad(ctx context.Context, t *folder.Tree, start time.Time)
 
 // inChunks decodes the files of a first load and commits them, in order. While one chunk is stored, the next is
 // decoded.
-func inChunks[F any](ctx context.Context, files []F, decode func([]F) []*candidate,
-	commit func([]*candidate) error) error {
+func inChunks[F any](ctx context.Context, files []F, decode func([]F) []*judge.Candidate,
+	commit func([]*judge.Candidate) error) error {
 	decoding, cancel := context.WithCancel(ctx)
-	chunks := make(chan []*candidate)
+	chunks := make(chan []*judge.Candidate)
 	defer func() {
 		cancel()
 		for range chunks { // the decoder has ended then
@@ -106,10 +107,10 @@ func inChunks[F any](ctx context.Context, files []F, decode func([]F) []*candida
 }
 
 // examineNew decodes files that were never accepted, on all cores.
-func (s *Source) examineNew(t *folder.Tree, part []folder.Entry) []*candidate {
-	cs := make([]*candidate, len(part))
+func (s *Source) examineNew(t *folder.Tree, part []folder.Entry) []*judge.Candidate {
+	cs := make([]*judge.Candidate, len(part))
 	background.Each(len(part), s.live.Load(), func(i int) { cs[i] = s.examineOne(t, part[i], nil) })
-	return slices.DeleteFunc(cs, func(c *candidate) bool { return c == nil })
+	return slices.DeleteFunc(cs, func(c *judge.Candidate) bool { return c == nil })
 }
 
 // refusePlain removes files with clear-text secrets again if a later file has sealing { require = true }; that may be
@@ -120,12 +121,12 @@ func (s *Source) refusePlain(t *folder.Tree, plain []folder.Entry) error {
 	}
 	judged := s.examineNew(t, plain)
 	j := s.judge(t, judged, time.Now())
-	j.suspicious = nil
-	j.run()
-	var gone []*candidate
+	j.Suspicious = nil
+	j.Run()
+	var gone []*judge.Candidate
 	for _, c := range judged {
-		if c.rejected {
-			gone = append(gone, &candidate{path: c.path, gone: true})
+		if c.Rejected {
+			gone = append(gone, &judge.Candidate{Path: c.Path, Gone: true})
 		}
 	}
 	return s.commit(catalog.Change{Texts: s.texts(gone)}, gone, judged, true)

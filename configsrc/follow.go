@@ -8,6 +8,7 @@ import (
 
 	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -36,7 +37,7 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 	start := time.Now()
 	texts := map[string][]byte{} // replaced; nil: removed
 	change := catalog.Change{Position: &c.Position}
-	candidates := map[string]*candidate{}
+	candidates := map[string]*judge.Candidate{}
 	for i := range c.Put {
 		f := &c.Put[i]
 		content := f.Bytes
@@ -46,7 +47,7 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 		switch {
 		case folder.IsConfigPath(f.Path):
 			candidates[f.Path] = receivedFile(f.Path, content)
-			candidates[f.Path].times = f.Times
+			candidates[f.Path].Times = f.Times
 		default:
 			texts[f.Path] = content
 			change.Texts = append(change.Texts, catalog.TextChange{Path: f.Path, Bytes: content})
@@ -55,7 +56,7 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 	for _, name := range c.Removed {
 		switch {
 		case folder.IsConfigPath(name):
-			candidates[name] = &candidate{path: name, gone: true}
+			candidates[name] = &judge.Candidate{Path: name, Gone: true}
 		default:
 			texts[name] = nil
 			change.Texts = append(change.Texts, catalog.TextChange{Path: name, Gone: true})
@@ -65,7 +66,7 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 		return err
 	}
 	var err error
-	if len(s.table.files) == 0 && len(candidates) > chunk {
+	if len(s.table.Files) == 0 && len(candidates) > chunk {
 		err = s.firstTree(ctx, texts, change, candidates, start)
 	} else {
 		err = s.take(ctx, texts, change, sortedCandidates(candidates), start)
@@ -77,7 +78,7 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 }
 
 // addAffected adds the files that name a changed text, and the refused ones: the change may repair them.
-func (s *Source) addAffected(texts map[string][]byte, candidates map[string]*candidate, all bool) error {
+func (s *Source) addAffected(texts map[string][]byte, candidates map[string]*judge.Candidate, all bool) error {
 	var err error
 	again := func(name string, b []byte) {
 		if candidates[name] == nil && b != nil {
@@ -91,36 +92,36 @@ func (s *Source) addAffected(texts map[string][]byte, candidates map[string]*can
 		})
 	}
 	for text := range texts {
-		for _, f := range s.table.usersOf(text) {
-			b, ferr := s.o.Sink.LastGood(f.path)
+		for _, f := range s.table.UsersOf(text) {
+			b, ferr := s.o.Sink.LastGood(f.Path)
 			err = errors.Join(err, ferr)
-			again(f.path, b)
+			again(f.Path, b)
 		}
 	}
 	return err
 }
 
-func receivedFile(name string, b []byte) *candidate {
-	return &candidate{path: name, content: content{bytes: b}, stamp: stampOf(b)}
+func receivedFile(name string, b []byte) *judge.Candidate {
+	return &judge.Candidate{Path: name, Content: judge.Content{Bytes: b}, Stamp: stampOf(b)}
 }
 
-func sortedCandidates(by map[string]*candidate) (all []*candidate) {
+func sortedCandidates(by map[string]*judge.Candidate) (all []*judge.Candidate) {
 	for _, c := range by {
 		all = append(all, c)
 	}
-	sortByPath(all)
+	judge.SortByPath(all)
 	return all
 }
 
 // take is one look at received files, from top to bottom.
-func (s *Source) take(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates []*candidate,
+func (s *Source) take(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates []*judge.Candidate,
 	start time.Time) error {
 	if err := s.decodeReceived(ctx, texts, candidates); err != nil {
 		return err
 	}
 	j := s.judgeReceived(candidates)
-	j.run()
-	loss, _ := j.loss()
+	j.Run()
+	loss, _ := j.Loss()
 	through, held, err := s.brake(&finding{candidates: candidates}, loss, start)
 	if held {
 		return err
@@ -137,22 +138,22 @@ func (s *Source) take(ctx context.Context, texts map[string][]byte, change catal
 
 // firstTree is take for an edge that has nothing yet. It applies the files in chunks, as a first load from a folder
 // does, and the position with the last: up to then nothing is served, and a crash begins anew.
-func (s *Source) firstTree(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates map[string]*candidate,
+func (s *Source) firstTree(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates map[string]*judge.Candidate,
 	start time.Time) error {
 	if err := s.o.Sink.Fill(&catalog.Change{Texts: change.Texts}); err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
-	decode := func(part []*candidate) []*candidate {
+	decode := func(part []*judge.Candidate) []*judge.Candidate {
 		_ = s.decodeReceived(ctx, texts, part) // inChunks looks at ctx as well
 		return part
 	}
-	if err := inChunks(ctx, sortedCandidates(candidates), decode, func(part []*candidate) error {
-		s.judgeReceived(part).run()
+	if err := inChunks(ctx, sortedCandidates(candidates), decode, func(part []*judge.Candidate) error {
+		s.judgeReceived(part).Run()
 		if err := s.commitReceived(catalog.Change{}, part, true); err != nil {
 			return err
 		}
 		for _, c := range part {
-			c.declared, c.texts = nil, nil // as large as the files
+			c.Declared, c.Texts = nil, nil // as large as the files
 		}
 		return nil
 	}); err != nil {
@@ -168,43 +169,43 @@ func (s *Source) firstTree(ctx context.Context, texts map[string][]byte, change 
 }
 
 // decodeReceived decodes candidates on all cores. It does not use the table, which a commit may be changing.
-func (s *Source) decodeReceived(ctx context.Context, texts map[string][]byte, candidates []*candidate) error {
+func (s *Source) decodeReceived(ctx context.Context, texts map[string][]byte, candidates []*judge.Candidate) error {
 	background.Each(len(candidates), s.live.Load(), func(i int) {
 		c := candidates[i]
-		if ctx.Err() == nil && !c.gone {
-			c.decode(c.path, s.received(texts), s.today())
+		if ctx.Err() == nil && !c.Gone {
+			c.Decode(c.Path, s.received(texts), s.today())
 		}
 	})
 	return ctx.Err()
 }
 
-func (s *Source) judgeReceived(candidates []*candidate) *judge {
+func (s *Source) judgeReceived(candidates []*judge.Candidate) *judge.Case {
 	for _, c := range candidates {
-		c.prev = s.table.files[c.path]
+		c.Prev = s.table.Files[c.Path]
 	}
-	return &judge{
-		table: s.table, candidates: candidates, require: s.sealed,
-		row:     s.o.Sink.File,
-		display: func(path string) string { return path },
-		locate:  s.lastDecoded,
-		meant:   func(catalog.UUID) bool { return true },
+	return &judge.Case{
+		Table: s.table, Candidates: candidates, Require: s.sealed,
+		Row:     s.o.Sink.File,
+		Display: func(path string) string { return path },
+		Locate:  s.lastDecoded,
+		Meant:   func(catalog.UUID) bool { return true },
 	}
 }
 
 // commitReceived commits the accepted candidates, and keeps the bytes of the others.
-func (s *Source) commitReceived(change catalog.Change, candidates []*candidate, fill bool) error {
-	var accepted []*candidate
+func (s *Source) commitReceived(change catalog.Change, candidates []*judge.Candidate, fill bool) error {
+	var accepted []*judge.Candidate
 	for _, c := range candidates {
-		refused := s.quarantine[c.path] != nil
+		refused := s.quarantine[c.Path] != nil
 		switch {
-		case c.rejected && c.gone:
-		case c.rejected:
-			change.Refused = append(change.Refused, catalog.TextChange{Path: c.path, Bytes: c.bytes})
+		case c.Rejected && c.Gone:
+		case c.Rejected:
+			change.Refused = append(change.Refused, catalog.TextChange{Path: c.Path, Bytes: c.Bytes})
 		default:
 			if refused {
-				change.Refused = append(change.Refused, catalog.TextChange{Path: c.path, Gone: true})
+				change.Refused = append(change.Refused, catalog.TextChange{Path: c.Path, Gone: true})
 			}
-			if !c.gone || c.prev != nil {
+			if !c.Gone || c.Prev != nil {
 				accepted = append(accepted, c)
 			}
 		}
@@ -219,12 +220,12 @@ func (s *Source) commitReceived(change catalog.Change, candidates []*candidate, 
 // retryRefused tries the refused files again, finds the warnings of accepted ones, and decodes every file anew after a
 // change of the decoder. The position stays.
 func (s *Source) retryRefused(ctx context.Context) error {
-	candidates := map[string]*candidate{}
+	candidates := map[string]*judge.Candidate{}
 	if err := s.addAffected(nil, candidates, true); err != nil {
 		return err
 	}
-	for name, f := range s.table.files {
-		if s.redecode || f.warned { // warnings are only in memory
+	for name, f := range s.table.Files {
+		if s.redecode || f.Warned { // warnings are only in memory
 			b, err := s.o.Sink.LastGood(name)
 			if err != nil {
 				return err

@@ -90,16 +90,16 @@ func (s *Source) PatientGitTurn(ctx context.Context, f func() error) error {
 // subject says in one line what an update changes.
 func (u *submission) subject() string {
 	var was, is catalog.Declared
-	if u.was.declared != nil {
-		was = *u.was.declared
+	if u.was.Declared != nil {
+		was = *u.was.Declared
 	}
 	for _, c := range u.changed {
-		if c.declared == nil {
+		if c.Declared == nil {
 			continue
 		}
 		if c == u.c || u.c == nil {
-			is = *c.declared
+			is = *c.Declared
 		}
 	}
-	return cmp.Or(hcledit.Subject(&was, &is), "files of "+u.c.path)
+	return cmp.Or(hcledit.Subject(&was, &is), "files of "+u.c.Path)
 }

@@ -9,6 +9,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
@@ -49,7 +50,7 @@ func Judge(dir string, written map[string][]byte, known Known, progress func(don
 	if known != nil {
 		row = known.File
 		if err := known.Files(func(path string, row *catalog.FileRow) bool {
-			s.table.put(newFile(path, row, true))
+			s.table.Put(judge.NewFile(path, row, true))
 			return true
 		}); err != nil {
 			return nil, fmt.Errorf("read the file table: %w", err)
@@ -59,29 +60,29 @@ func Judge(dir string, written map[string][]byte, known Known, progress func(don
 	if err != nil {
 		return nil, err
 	}
-	candidates := slices.DeleteFunc(found.candidates, func(c *candidate) bool {
-		_, replaced := written[c.path]
+	candidates := slices.DeleteFunc(found.candidates, func(c *judge.Candidate) bool {
+		_, replaced := written[c.Path]
 		return replaced
 	})
 	for path, b := range written {
 		candidates = append(candidates, s.imagine(t, path, b))
 	}
-	sortByPath(candidates)
-	j := &judge{
-		table: s.table, candidates: candidates, display: s.display, row: row,
-		locate: func(p string) (*hclfile.Result, error) {
+	judge.SortByPath(candidates)
+	j := &judge.Case{
+		Table: s.table, Candidates: candidates, Display: s.display, Row: row,
+		Locate: func(p string) (*hclfile.Result, error) {
 			if content, ok := written[p]; ok {
-				return positions(s.display(p), content), nil
+				return judge.Positions(s.display(p), content), nil
 			}
 			return locate(t, s.display(p), p)
 		},
 	}
-	j.run()
+	j.Run()
 	judged := make([]Judged, len(candidates))
 	for i, c := range candidates {
-		judged[i] = Judged{Path: c.path, Display: s.display(c.path), Bytes: c.bytes, Declared: c.declared,
-			Problems: slices.Concat(c.diags, c.cross)}
-		if c.rejected {
+		judged[i] = Judged{Path: c.Path, Display: s.display(c.Path), Bytes: c.Bytes, Declared: c.Declared,
+			Problems: slices.Concat(c.Diags, c.Cross)}
+		if c.Rejected {
 			judged[i].Declared = nil
 		}
 	}
@@ -89,13 +90,13 @@ func Judge(dir string, written map[string][]byte, known Known, progress func(don
 }
 
 // imagine decodes a file that does not exist yet.
-func (s *Source) imagine(t *folder.Tree, path string, b []byte) *candidate {
-	c := &candidate{path: path, content: content{bytes: b}}
+func (s *Source) imagine(t *folder.Tree, path string, b []byte) *judge.Candidate {
+	c := &judge.Candidate{Path: path, Content: judge.Content{Bytes: b}}
 	if len(b) > folder.MaxFileBytes {
-		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(path),
+		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(path),
 			fmt.Sprintf("the file would have %d bytes, %d are allowed", len(b), folder.MaxFileBytes), "")}
 		return c
 	}
-	c.decode(s.display(path), t, s.today())
+	c.Decode(s.display(path), t, s.today())
 	return c
 }

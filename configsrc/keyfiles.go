@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fingerpost/configsrc/hcledit"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -70,13 +71,13 @@ func (w *write) keySwap(path string, m *slugMove) (*fileSwap, error) {
 	if f.Content, err = draft.Bytes(); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", path, err)
 	}
-	f.c = &candidate{path: path, content: content{bytes: f.Content}, stamp: f.stamp}
-	if f.c.decode(w.display(path), w.tree, w.today()); f.c.declared == nil {
-		return nil, w.wouldBreak(f.c.diags, w.edit.Covers)
+	f.c = &judge.Candidate{Path: path, Content: judge.Content{Bytes: f.Content}, Stamp: f.stamp}
+	if f.c.Decode(w.display(path), w.tree, w.today()); f.c.Declared == nil {
+		return nil, w.wouldBreak(f.c.Diags, w.edit.Covers)
 	}
-	want := *was.declared
+	want := *was.Declared
 	want.Keys = m.keys(want.Keys)
-	if !reflect.DeepEqual(&want, f.c.declared) {
+	if !reflect.DeepEqual(&want, f.c.Declared) {
 		return nil, fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
 	return f, nil
@@ -106,7 +107,7 @@ func (m *slugMove) keys(keys []catalog.Key) []catalog.Key {
 
 // complete reports whether the update covers all keys that name the slug now.
 func (s *base) complete(u *submission) bool {
-	for _, path := range s.keyFiles(u.moves.from, u.c.path) {
+	for _, path := range s.keyFiles(u.moves.from, u.c.Path) {
 		if !slices.Contains(u.moves.files, path) {
 			return false
 		}

@@ -14,6 +14,7 @@ import (
 	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
@@ -26,8 +27,8 @@ type scope struct {
 
 // A finding is the result of gather.
 type finding struct {
-	candidates []*candidate // sorted by path
-	touched    []*candidate // same content with another time or inode: only the row is new
+	candidates []*judge.Candidate // sorted by path
+	touched    []*judge.Candidate // same content with another time or inode: only the row is new
 }
 
 // look is one reload, from top to bottom: gather what has changed, judge it, commit what is accepted. An error means
@@ -39,7 +40,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		return s.holdTree(fmt.Sprintf("the config folder cannot be opened: %v", atomicfile.Cause(err)))
 	}
 	defer t.Close()
-	if len(s.table.files) == 0 && sc.All && !s.live.Load() {
+	if len(s.table.Files) == 0 && sc.All && !s.live.Load() {
 		return s.firstLoad(ctx, t, start)
 	}
 	if s.status.Held != nil {
@@ -62,8 +63,8 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	}
 	s.nameNew(t, found.candidates)
 	j := s.judge(t, found.candidates, start)
-	j.run()
-	loss, removed := j.loss()
+	j.Run()
+	loss, removed := j.Loss()
 	through, held, err := s.brake(found, loss, start)
 	if held {
 		return err
@@ -73,7 +74,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	}
 	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has
 	// changed either. ----
-	j.release() // as large as the change, and no longer needed
+	j.Release() // as large as the change, and no longer needed
 	if err := s.commitPart(found, false); err != nil {
 		return err
 	}
@@ -85,15 +86,15 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 }
 
 // judge makes the judge of a reload.
-func (s *Source) judge(t *folder.Tree, candidates []*candidate, now time.Time) *judge {
-	return &judge{
-		table: s.table, candidates: candidates, require: s.sealed,
-		row:        s.o.Sink.File,
-		display:    s.display,
-		locate:     func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) },
-		suspicious: func(c *candidate) bool { return s.suspicious(c, now) },
-		removed:    s.removing,
-		meant:      func(project catalog.UUID) bool { return s.removing[projectClaim(project)] },
+func (s *Source) judge(t *folder.Tree, candidates []*judge.Candidate, now time.Time) *judge.Case {
+	return &judge.Case{
+		Table: s.table, Candidates: candidates, Require: s.sealed,
+		Row:        s.o.Sink.File,
+		Display:    s.display,
+		Locate:     func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) },
+		Suspicious: func(c *judge.Candidate) bool { return s.suspicious(c, now) },
+		Removed:    s.removing,
+		Meant:      func(project catalog.UUID) bool { return s.removing[judge.ProjectClaim(project)] },
 	}
 }
 
@@ -108,9 +109,9 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 		if e.Folder {
 			s.keepBelow(e.Path)
 		}
-		prev := s.table.files[e.Path]
+		prev := s.table.Files[e.Path]
 		if prev != nil {
-			prev.seen = s.lookNo
+			prev.Seen = s.lookNo
 		}
 		if s.isUnchanged(t, prev, e, &sc) {
 			return
@@ -122,8 +123,8 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 		if err := t.List(s.watchFolder, consider); err != nil {
 			return nil, err
 		}
-		for p, prev := range s.table.files {
-			if prev.seen != s.lookNo {
+		for p, prev := range s.table.Files {
+			if prev.Seen != s.lookNo {
 				gone = append(gone, p)
 			}
 		}
@@ -138,7 +139,7 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 				}
 			case ok && folder.IsConfigPath(p):
 				consider(e)
-			case !ok && s.table.files[p] != nil:
+			case !ok && s.table.Files[p] != nil:
 				gone = append(gone, p)
 			case !ok:
 				s.unquarantine(p)
@@ -149,18 +150,18 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 	sort.Slice(todo, func(i, j int) bool { return todo[i].Path < todo[j].Path })
 	s.examine(ctx, t, todo, &f)
 	for _, p := range gone {
-		f.candidates = append(f.candidates, &candidate{path: p, prev: s.table.files[p], gone: true, stamp: t.FolderStamp(p),
-			named: sc.Names(p)})
+		f.candidates = append(f.candidates, &judge.Candidate{Path: p, Prev: s.table.Files[p], Gone: true, Stamp: t.FolderStamp(p),
+			Named: sc.Names(p)})
 	}
-	sortByPath(f.candidates)
+	judge.SortByPath(f.candidates)
 	return &f, ctx.Err()
 }
 
 // keepBelow marks the files of a folder that cannot be listed as seen.
 func (s *Source) keepBelow(dir string) {
-	for p, f := range s.table.files {
+	for p, f := range s.table.Files {
 		if strings.HasPrefix(p, dir+"/") {
-			f.seen = s.lookNo
+			f.Seen = s.lookNo
 		}
 	}
 }
@@ -171,8 +172,8 @@ func (s *Source) expand(paths []string) []string {
 	set := map[string]bool{}
 	for _, p := range paths {
 		set[p] = true
-		for _, f := range s.table.usersOf(p) {
-			set[f.path] = true
+		for _, f := range s.table.UsersOf(p) {
+			set[f.Path] = true
 		}
 	}
 	if len(s.quarantine) <= manyQuarantined {
@@ -192,7 +193,7 @@ func (s *Source) expand(paths []string) []string {
 }
 
 // isUnchanged decides by stat alone.
-func (s *Source) isUnchanged(t *folder.Tree, prev *file, e folder.Entry, sc *scope) bool {
+func (s *Source) isUnchanged(t *folder.Tree, prev *judge.File, e folder.Entry, sc *scope) bool {
 	switch s.stateOf(e.Path) {
 	case pathAccepted:
 	case pathRacy:
@@ -208,19 +209,19 @@ func (s *Source) isUnchanged(t *folder.Tree, prev *file, e folder.Entry, sc *sco
 // examine reads and decodes the files that stat did not settle.
 func (s *Source) examine(ctx context.Context, t *folder.Tree, todo []folder.Entry, f *finding) {
 	start := time.Now()
-	results := make([]*candidate, len(todo))
+	results := make([]*judge.Candidate, len(todo))
 	var done atomic.Int64
 	background.Each(len(todo), s.live.Load(), func(i int) {
 		if s.progress != nil {
 			defer func() { s.progress(int(done.Add(1)), len(todo)) }()
 		}
-		e, prev := todo[i], s.table.files[todo[i].Path]
+		e, prev := todo[i], s.table.Files[todo[i].Path]
 		bad := s.quarantine[e.Path]
 		switch {
 		case ctx.Err() != nil:
-		case bad != nil && bad.broken != nil && !s.byHash && e.Err == nil && e.Stat.SameStat(bad.stamp) && depsUnchanged(t,
-			bad.deps):
-			results[i] = &candidate{path: e.Path, prev: prev, refused: bad, content: content{diags: bad.broken}}
+		case bad != nil && bad.Broken != nil && !s.byHash && e.Err == nil && e.Stat.SameStat(bad.Stamp) && depsUnchanged(t,
+			bad.Deps):
+			results[i] = &judge.Candidate{Path: e.Path, Prev: prev, Refused: bad, Content: judge.Content{Diags: bad.Broken}}
 		default:
 			results[i] = s.examineOne(t, e, prev)
 		}
@@ -232,30 +233,30 @@ func (s *Source) examine(ctx context.Context, t *folder.Tree, todo []folder.Entr
 		switch {
 		case c == nil:
 			continue
-		case !c.touched:
+		case !c.Touched:
 			f.candidates = append(f.candidates, c)
 			continue
 		}
-		if c.stamp.SameStat(c.prev.stamp) { // it was read because its stamp was racy
-			c.prev.racy.Store(age(c.stamp, start) < racyFor)
+		if c.Stamp.SameStat(c.Prev.Stamp) { // it was read because its stamp was racy
+			c.Prev.Racy.Store(age(c.Stamp, start) < racyFor)
 		} else {
 			f.touched = append(f.touched, c)
 		}
-		s.unquarantine(c.path)
-		delete(s.suspects, c.path)
+		s.unquarantine(c.Path)
+		delete(s.suspects, c.Path)
 	}
 }
 
 // examineOne reads one file and decodes it unless its content equals that of prev, its accepted state. It returns nil
 // for a file that is gone and was never accepted. It only reads the Source, so several may run at once.
-func (s *Source) examineOne(t *folder.Tree, e folder.Entry, prev *file) *candidate {
-	c := &candidate{path: e.Path, prev: prev}
+func (s *Source) examineOne(t *folder.Tree, e folder.Entry, prev *judge.File) *judge.Candidate {
+	c := &judge.Candidate{Path: e.Path, Prev: prev}
 	if e.Err != nil {
 		what := "the file "
 		if e.Folder {
 			what = "the folder "
 		}
-		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.Path), what+e.Err.Error(), "")}
+		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.Path), what+e.Err.Error(), "")}
 		return c
 	}
 	b, stamp, err := t.Read(e.Path, folder.MaxFileBytes)
@@ -263,20 +264,20 @@ func (s *Source) examineOne(t *folder.Tree, e folder.Entry, prev *file) *candida
 	case errors.Is(err, fs.ErrNotExist) && prev == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		c.gone = true
+		c.Gone = true
 		return c
 	case err != nil:
-		c.diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.Path),
+		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.Path),
 			"the file cannot be read: "+atomicfile.Cause(err).Error(), "")}
 		return c
 	}
-	c.stamp, c.bytes = stamp, b
-	if prev != nil && stamp.Hash == prev.stamp.Hash && depsUnchanged(t, prev.deps) && !s.redecode && (!s.byHash ||
-		depsAsKnown(t, prev.deps)) {
-		c.deps, c.touched = prev.deps, true
+	c.Stamp, c.Bytes = stamp, b
+	if prev != nil && stamp.Hash == prev.Stamp.Hash && depsUnchanged(t, prev.Deps) && !s.redecode && (!s.byHash ||
+		depsAsKnown(t, prev.Deps)) {
+		c.Deps, c.Touched = prev.Deps, true
 		return c
 	}
-	c.decode(s.display(e.Path), t, s.today())
+	c.Decode(s.display(e.Path), t, s.today())
 	return c
 }
 
@@ -285,11 +286,11 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 	accepted := found.touched
 	for _, c := range found.candidates {
 		switch {
-		case c.rejected && !c.suspect && !s.live.Load():
+		case c.Rejected && !c.Suspect && !s.live.Load():
 			if old := s.lastGood(c); old != nil {
 				accepted = append(accepted, old)
 			}
-		case c.out(), c.gone && c.prev == nil:
+		case c.Out(), c.Gone && c.Prev == nil:
 		default:
 			accepted = append(accepted, c)
 		}
@@ -300,19 +301,19 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 
 // commit adds accepted candidates to a change and applies it to the Sink, updates the table, and records the problems
 // of all that were judged. fill: no answer changes, because a first load is under way, or only stamps differ.
-func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fill bool) error {
+func (s *Source) commit(change catalog.Change, accepted, judged []*judge.Candidate, fill bool) error {
 	for _, c := range accepted {
-		f := catalog.FileChange{Path: c.path}
+		f := catalog.FileChange{Path: c.Path}
 		switch {
-		case c.gone:
-		case c.touched:
-			f.Row = &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: c.prev.warned}
+		case c.Gone:
+		case c.Touched:
+			f.Row = &catalog.FileRow{Stamp: c.Stamp, Deps: c.Deps, Warned: c.Prev.Warned}
 		default:
-			warned := len(c.diags)+len(c.cross) > 0 || s.warnings.names.Overlaps(c.path)
-			f.Row = &catalog.FileRow{Stamp: c.stamp, Deps: c.deps, Warned: warned}
-			f.Declared, f.Bytes, f.Times = c.declared, c.bytes, c.times
+			warned := len(c.Diags)+len(c.Cross) > 0 || s.warnings.names.Overlaps(c.Path)
+			f.Row = &catalog.FileRow{Stamp: c.Stamp, Deps: c.Deps, Warned: warned}
+			f.Declared, f.Bytes, f.Times = c.Declared, c.Bytes, c.Times
 		}
-		if f.By = c.by; f.By == nil && !c.touched {
+		if f.By = c.By; f.By == nil && !c.Touched {
 			f.By = s.broughtBy(c)
 		}
 		change.Files = append(change.Files, f)
@@ -328,8 +329,8 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 		return err
 	}
 	for i, c := range accepted {
-		if !c.touched {
-			s.changed.add(c.path, change.Files[i].By)
+		if !c.Touched {
+			s.changed.add(c.Path, change.Files[i].By)
 		}
 	}
 	s.warnings.committed(accepted, gone, s.redecode)
@@ -337,7 +338,7 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*candidate, fi
 }
 
 // serve applies a change to the Sink, and then to the table.
-func (s *Source) serve(change *catalog.Change, accepted, judged []*candidate, fill bool) (err error) {
+func (s *Source) serve(change *catalog.Change, accepted, judged []*judge.Candidate, fill bool) (err error) {
 	s.committing.Lock()
 	defer s.committing.Unlock()
 	switch {
@@ -362,27 +363,27 @@ func (s *Source) serve(change *catalog.Change, accepted, judged []*candidate, fi
 	for i, c := range accepted {
 		row := change.Files[i].Row
 		if row == nil {
-			s.table.drop(c.path)
+			s.table.Drop(c.Path)
 			continue
 		}
-		f := &file{path: c.path, stamp: row.Stamp, deps: row.Deps, warned: row.Warned, seen: s.lookNo,
-			claims: c.claims, objects: len(c.refs), counts: c.counts}
-		if c.touched {
-			f.claims, f.objects, f.counts = c.prev.claims, c.prev.objects, c.prev.counts
+		f := &judge.File{Path: c.Path, Stamp: row.Stamp, Deps: row.Deps, Warned: row.Warned, Seen: s.lookNo,
+			Claims: c.Claims, Objects: len(c.Refs), Counts: c.Counts}
+		if c.Touched {
+			f.Claims, f.Objects, f.Counts = c.Prev.Claims, c.Prev.Objects, c.Prev.Counts
 		}
-		f.racy.Store(age(row.Stamp, now) < racyFor)
-		s.table.put(f)
-		if c.declared != nil && c.declared.Sealing != nil {
-			s.sealed = c.declared.Sealing.Require
+		f.Racy.Store(age(row.Stamp, now) < racyFor)
+		s.table.Put(f)
+		if c.Declared != nil && c.Declared.Sealing != nil {
+			s.sealed = c.Declared.Sealing.Require
 		}
 	}
-	if len(accepted) > 0 && s.sealed && s.table.owner(claimOf(string(catalog.KindSealing), "")) == nil {
+	if len(accepted) > 0 && s.sealed && s.table.Owner(judge.ClaimOf(string(catalog.KindSealing), "")) == nil {
 		s.sealed = false
 	}
 	for _, c := range judged {
 		switch {
-		case c.suspect:
-		case c.rejected:
+		case c.Suspect:
+		case c.Rejected:
 			s.noteQuarantined(c)
 		default:
 			s.accept(c)

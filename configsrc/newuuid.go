@@ -3,22 +3,23 @@ package configsrc
 import (
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hcledit"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
 // nameNew replaces uuid = "new" by a random uuid in each such project's file, and reads the file again. If the folder
 // is read-only, such a project has the identity of its slug until a node that can write has replaced the word.
-func (s *Source) nameNew(t *folder.Tree, candidates []*candidate) {
+func (s *Source) nameNew(t *folder.Tree, candidates []*judge.Candidate) {
 	if s.o.ReadOnly {
 		return
 	}
 	for i, c := range candidates {
-		if len(c.fresh) == 0 || c.diags.HasErrors() {
+		if len(c.Fresh) == 0 || c.Diags.HasErrors() {
 			continue
 		}
-		err := s.folder.Edit(c.path, func(src []byte) ([]byte, error) {
+		err := s.folder.Edit(c.Path, func(src []byte) ([]byte, error) {
 			var err error
-			for _, slug := range c.fresh {
+			for _, slug := range c.Fresh {
 				expr := hcledit.Quote(catalog.NewUUID().String())
 				if src, err = hcledit.SetAttribute(src, hcledit.BlockPath{"project", slug}, "uuid", expr); err != nil {
 					return nil, err
@@ -27,11 +28,11 @@ func (s *Source) nameNew(t *folder.Tree, candidates []*candidate) {
 			return src, nil
 		})
 		if err != nil {
-			s.o.Logger.Warn("uuid = \"new\" cannot be replaced in the file", "file", s.display(c.path), "error", err)
+			s.o.Logger.Warn("uuid = \"new\" cannot be replaced in the file", "file", s.display(c.Path), "error", err)
 			continue
 		}
-		if e, _, ok := t.Stat(c.path); ok {
-			if again := s.examineOne(t, e, c.prev); again != nil {
+		if e, _, ok := t.Stat(c.Path); ok {
+			if again := s.examineOne(t, e, c.Prev); again != nil {
 				candidates[i] = again
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"fingerpost/configsrc/explain"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -18,7 +19,7 @@ func (s *base) Explain(project catalog.UUID) (*catalog.Explained, error) {
 		return nil, err
 	}
 	var defaults explain.File
-	if path, found := s.fileOf(claimOf(string(catalog.KindDefaults), "")); found {
+	if path, found := s.fileOf(judge.ClaimOf(string(catalog.KindDefaults), "")); found {
 		if defaults.Result, err = s.lastPart(path, hclfile.DecodeDefaults); err != nil {
 			return nil, err
 		}
@@ -30,7 +31,7 @@ func (s *base) Explain(project catalog.UUID) (*catalog.Explained, error) {
 // FileOf returns the path of the file that declares a project, below the config folder. It may be called from any
 // goroutine.
 func (s *base) FileOf(project catalog.UUID) (path string, ok bool) {
-	return s.fileOf(projectClaim(project))
+	return s.fileOf(judge.ProjectClaim(project))
 }
 
 // declared returns a project as the last good bytes of its file declare it, with the file, perhaps that project's block
@@ -83,7 +84,7 @@ func (s *base) lastDecoded(path string) (*hclfile.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return positions(path, b), nil
+	return judge.Positions(path, b), nil
 }
 
 // lastPart is lastDecoded for one block, if that can be found.
@@ -95,5 +96,5 @@ func (s *base) lastPart(path string, block func(path string, src []byte) *hclfil
 	if r := block(path, b); r != nil {
 		return r, nil
 	}
-	return positions(path, b), nil
+	return judge.Positions(path, b), nil
 }

@@ -11,6 +11,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -42,9 +43,9 @@ func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
 	s.known.RLock()
 	under := s.table
 	s.known.RUnlock()
-	o.base = base{o: s.o, facts: layer, ws: o, committing: s.committing, known: s.known, table: newTable(),
-		quarantine: map[string]*quarantined{}}
-	o.table.lieOver(under)
+	o.base = base{o: s.o, facts: layer, ws: o, committing: s.committing, known: s.known, table: judge.NewTable(),
+		quarantine: map[string]*judge.Quarantined{}}
+	o.table.LieOver(under)
 	files, err := o.candidatesOf(d, o.branch)
 	if err != nil {
 		return nil, err
@@ -58,22 +59,22 @@ func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
 }
 
 // put makes a file of the branch part of the Overlay.
-func (o *Overlay) put(c *candidate) error {
-	o.table.drop(c.path)
-	delete(o.quarantine, c.path)
-	o.table.hide(c.path)
-	declared, content := c.declared, c.bytes
+func (o *Overlay) put(c *judge.Candidate) error {
+	o.table.Drop(c.Path)
+	delete(o.quarantine, c.Path)
+	o.table.Hide(c.Path)
+	declared, content := c.Declared, c.Bytes
 	switch {
-	case c.gone:
+	case c.Gone:
 		declared, content = nil, nil
 	case declared == nil:
-		o.quarantine[c.path] = &quarantined{diags: c.diags}
+		o.quarantine[c.Path] = &judge.Quarantined{Diags: c.Diags}
 		content = nil
 	default:
-		o.table.put(&file{path: c.path, stamp: c.stamp, deps: c.deps, claims: c.claims, objects: len(c.refs),
-			counts: c.counts})
+		o.table.Put(&judge.File{Path: c.Path, Stamp: c.Stamp, Deps: c.Deps, Claims: c.Claims, Objects: len(c.Refs),
+			Counts: c.Counts})
 	}
-	if err := o.layer.Put(c.path, declared, content); err != nil {
+	if err := o.layer.Put(c.Path, declared, content); err != nil {
 		return err
 	}
 	sealing := o.layer.Sealing()
@@ -84,8 +85,8 @@ func (o *Overlay) put(c *candidate) error {
 // Bring makes a project's file part of the Overlay if the branch has another than is live: somebody has saved it, and
 // not committed it yet. Without it, the ETags of reads are not those that writes compare with.
 func (o *Overlay) Bring(project catalog.UUID) error {
-	path, found := o.fileOf(projectClaim(project))
-	if !found || o.table.hides(path) {
+	path, found := o.fileOf(judge.ProjectClaim(project))
+	if !found || o.table.Hides(path) {
 		return nil
 	}
 	is, err := o.branch(path)
@@ -98,18 +99,18 @@ func (o *Overlay) Bring(project catalog.UUID) error {
 	}
 	f := o.fileAt(path)
 	same := f != nil && bytes.Equal(live, is)
-	for i := 0; same && i < len(f.deps); i++ {
-		text, err := o.branch(f.deps[i].Path)
+	for i := 0; same && i < len(f.Deps); i++ {
+		text, err := o.branch(f.Deps[i].Path)
 		if err != nil {
 			return err
 		}
-		same = text != nil && sha256.Sum256(text) == f.deps[i].Stamp.Hash
+		same = text != nil && sha256.Sum256(text) == f.Deps[i].Stamp.Hash
 	}
 	if same {
 		return nil
 	}
-	c := &candidate{path: path, prev: f, content: content{bytes: is}}
-	c.decode(o.display(path), o.branch, o.today())
+	c := &judge.Candidate{Path: path, Prev: f, Content: judge.Content{Bytes: is}}
+	c.Decode(o.display(path), o.branch, o.today())
 	return o.put(c)
 }
 

@@ -9,6 +9,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
@@ -61,32 +62,32 @@ func (s *base) preview(u *submission) error {
 			file.After = nil
 		}
 		if f.c != nil && f != u.file {
-			was := content{bytes: file.Before}
-			was.decode(f.Name, t, "")
-			p.add(was.declared, f.c.declared)
+			was := judge.Content{Bytes: file.Before}
+			was.Decode(f.Name, t, "")
+			p.add(was.Declared, f.c.Declared)
 		}
 		if limited && f == u.file {
-			file.Shared = declaresMore(u.was.declared)
-			file.Hidden = u.moves != nil && len(u.was.declared.Keys) > 0
+			file.Shared = declaresMore(u.was.Declared)
+			file.Hidden = u.moves != nil && len(u.was.Declared.Keys) > 0
 		}
 		p.Files = append(p.Files, file)
 	}
-	p.add(u.was.declared, u.c.declared)
+	p.add(u.was.Declared, u.c.Declared)
 	if limited {
 		for _, d := range slices.Concat(p.Was, p.Is) {
 			d.Keys, d.Edges = nil, nil
 		}
 	}
 	known := map[string]bool{}
-	for _, d := range u.was.diags {
+	for _, d := range u.was.Diags {
 		known[d.Summary] = true
 	}
-	for _, d := range slices.Concat(u.c.diags, u.c.cross) {
-		if d.File = u.c.path; d.Severity == hclfile.Warning && !known[d.Summary] {
+	for _, d := range slices.Concat(u.c.Diags, u.c.Cross) {
+		if d.File = u.c.Path; d.Severity == hclfile.Warning && !known[d.Summary] {
 			p.Problems = append(p.Problems, d)
 		}
 	}
-	overlaps, err := names.Foresee(s.facts, u.c.path, u.project, u.domains)
+	overlaps, err := names.Foresee(s.facts, u.c.Path, u.project, u.domains)
 	if err != nil {
 		return err
 	}

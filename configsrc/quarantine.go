@@ -8,17 +8,18 @@ import (
 
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
 // noteQuarantined keeps a file's new content out; its last good state stays in the Sink. It is logged once, not with
 // every look.
-func (s *Source) noteQuarantined(c *candidate) {
-	diags := append(append(hclfile.Diagnostics{}, c.diags...), c.cross...)
+func (s *Source) noteQuarantined(c *judge.Candidate) {
+	diags := append(append(hclfile.Diagnostics{}, c.Diags...), c.Cross...)
 	diags.Sort()
 	by := s.broughtBy(c)
-	if c.refused != nil { // it was not read again
-		by = c.refused.by
+	if c.Refused != nil { // it was not read again
+		by = c.Refused.By
 	}
 	if by != nil {
 		for i := range diags {
@@ -26,16 +27,16 @@ func (s *Source) noteQuarantined(c *candidate) {
 				by.Actor), "; ")
 		}
 	}
-	old := s.quarantine[c.path]
-	now := &quarantined{sign: c.sign(), diags: diags, by: by}
+	old := s.quarantine[c.Path]
+	now := &judge.Quarantined{Sign: c.Sign(), Diags: diags, By: by}
 	switch {
-	case c.refused != nil:
-		now.broken, now.stamp, now.deps = c.refused.broken, c.refused.stamp, c.refused.deps
-	case c.declared == nil && c.bytes != nil && age(c.stamp, time.Now()) >= racyFor:
-		now.broken, now.stamp, now.deps = c.diags, c.stamp, c.deps
+	case c.Refused != nil:
+		now.Broken, now.Stamp, now.Deps = c.Refused.Broken, c.Refused.Stamp, c.Refused.Deps
+	case c.Declared == nil && c.Bytes != nil && age(c.Stamp, time.Now()) >= racyFor:
+		now.Broken, now.Stamp, now.Deps = c.Diags, c.Stamp, c.Deps
 	}
-	s.quarantine[c.path] = now
-	if old != nil && old.sign == c.sign() && sameDiagnostics(old.diags, diags) {
+	s.quarantine[c.Path] = now
+	if old != nil && old.Sign == c.Sign() && sameDiagnostics(old.Diags, diags) {
 		return
 	}
 	for _, d := range diags {
@@ -54,11 +55,11 @@ func (s *Source) unquarantine(path string) {
 }
 
 // accept records an accepted file, with its warnings.
-func (s *Source) accept(c *candidate) {
-	if s.quarantine[c.path] != nil && s.quarantine[c.path].diags.HasErrors() {
-		s.o.Logger.Info("config file is good again", "file", s.display(c.path))
+func (s *Source) accept(c *judge.Candidate) {
+	if s.quarantine[c.Path] != nil && s.quarantine[c.Path].Diags.HasErrors() {
+		s.o.Logger.Info("config file is good again", "file", s.display(c.Path))
 	}
-	delete(s.quarantine, c.path)
+	delete(s.quarantine, c.Path)
 	s.warnings.note(c)
 }
 
@@ -84,7 +85,7 @@ func (s *Source) forgetAbsent(todo []folder.Entry) {
 		}
 	}
 	for p := range s.quarantine {
-		if s.table.files[p] == nil && !there[p] {
+		if s.table.Files[p] == nil && !there[p] {
 			s.unquarantine(p)
 		}
 	}
@@ -95,11 +96,11 @@ const manyQuarantined = 200
 
 // lastGood restores what a quarantined file declared last, if the Sink does not have it in the needed form: after a
 // change of the decoder, or while a lost store is rebuilt. Claims that others took in between stay theirs.
-func (s *Source) lastGood(c *candidate) *candidate {
-	if c.prev != nil && !s.redecode {
+func (s *Source) lastGood(c *judge.Candidate) *judge.Candidate {
+	if c.Prev != nil && !s.redecode {
 		return nil
 	}
-	b, err := s.o.Sink.LastGood(c.path)
+	b, err := s.o.Sink.LastGood(c.Path)
 	if err != nil || b == nil {
 		return nil
 	}
@@ -108,13 +109,13 @@ func (s *Source) lastGood(c *candidate) *candidate {
 		return nil
 	}
 	defer t.Close()
-	old := &candidate{path: c.path, prev: c.prev, content: content{bytes: b},
-		stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
-	if old.decode(s.display(c.path), t, ""); old.declared == nil {
+	old := &judge.Candidate{Path: c.Path, Prev: c.Prev, Content: judge.Content{Bytes: b},
+		Stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
+	if old.Decode(s.display(c.Path), t, ""); old.Declared == nil {
 		return nil
 	}
-	for _, cl := range old.claims {
-		if owner := s.table.owner(cl); owner != nil && owner.path != c.path {
+	for _, cl := range old.Claims {
+		if owner := s.table.Owner(cl); owner != nil && owner.Path != c.Path {
 			return nil
 		}
 	}
@@ -123,14 +124,14 @@ func (s *Source) lastGood(c *candidate) *candidate {
 
 // broughtBy returns who has brought a file that was found in the folder, or a file that it names: nil if somebody has
 // saved it here.
-func (s *Source) broughtBy(c *candidate) *catalog.Author {
-	if s.o.AuthorOf == nil || c.by != nil {
+func (s *Source) broughtBy(c *judge.Candidate) *catalog.Author {
+	if s.o.AuthorOf == nil || c.By != nil {
 		return nil
 	}
-	if by := s.o.AuthorOf(c.path, c.bytes); by != nil {
+	if by := s.o.AuthorOf(c.Path, c.Bytes); by != nil {
 		return by
 	}
-	for path, content := range c.texts {
+	for path, content := range c.Texts {
 		if by := s.o.AuthorOf(path, content); by != nil {
 			return by
 		}

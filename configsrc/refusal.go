@@ -12,6 +12,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -21,11 +22,11 @@ import (
 // be another project's.
 
 // refusal returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
-func (s *base) refusal(u *submission, j *judge, refused *candidate) error {
-	if conflict := j.conflict(u.c, u.had, u.edit.Covers); conflict != nil {
+func (s *base) refusal(u *submission, j *judge.Case, refused *judge.Candidate) error {
+	if conflict := j.Conflict(u.c, u.had, u.edit.Covers); conflict != nil {
 		return conflict
 	}
-	return s.invalidFile(append(refused.diags, refused.cross...), u.edit.Covers)
+	return s.invalidFile(append(refused.Diags, refused.Cross...), u.edit.Covers)
 }
 
 // clash returns the CONFLICT of a change with another project of the same file, nil if there is none.
@@ -33,9 +34,9 @@ func (p *projectTarget) clash(w *write) error {
 	if p.want == nil {
 		return nil
 	}
-	others := slices.Concat(w.was.declared.Projects[:p.at], w.was.declared.Projects[p.at+1:])
+	others := slices.Concat(w.was.Declared.Projects[:p.at], w.was.Declared.Projects[p.at+1:])
 	place := func(ref catalog.Ref) string { return fmt.Sprintf("%s:%d", w.path, w.decoded.Position(ref).Line) }
-	if conflict := clash(p.want, others, w.edit.Covers, place); conflict != nil {
+	if conflict := judge.Clash(p.want, others, w.edit.Covers, place); conflict != nil {
 		return conflict
 	}
 	return nil

@@ -3,6 +3,8 @@ package configsrc
 import (
 	"fmt"
 	"slices"
+
+	"fingerpost/configsrc/judge"
 )
 
 // The Sink commits without fsync, so after a crash it can be older than the files. For a removal that is a problem: the
@@ -13,11 +15,11 @@ import (
 
 // noteRound stores the removals of a round of API writes in the note, and returns the updates that may go on.
 func (s *Source) noteRound(round []*submission) []*submission {
-	var removed []claim
+	var removed []judge.Claim
 	removes := map[*submission]bool{}
 	for _, u := range round {
-		had := u.was.claims[:u.was.counts.projects+u.was.counts.domains]
-		stay := u.c.claims[:u.c.counts.projects+u.c.counts.domains]
+		had := u.was.Claims[:u.was.Counts.Projects+u.was.Counts.Domains]
+		stay := u.c.Claims[:u.c.Counts.Projects+u.c.Counts.Domains]
 		if slices.Equal(had, stay) { // nearly always
 			continue
 		}
@@ -44,11 +46,11 @@ func (s *Source) noteRound(round []*submission) []*submission {
 }
 
 // noteRemovals adds to the note.
-func (s *Source) noteRemovals(removed []claim) error {
+func (s *Source) noteRemovals(removed []judge.Claim) error {
 	for c := range s.removing {
 		removed = append(removed, c)
 	}
-	note := make([]byte, 0, len(removed)*len(claim{}))
+	note := make([]byte, 0, len(removed)*len(judge.Claim{}))
 	for _, c := range removed {
 		note = append(note, c[:]...)
 	}
@@ -73,16 +75,16 @@ func (s *Source) loadRemovals() error {
 	if err != nil {
 		return fmt.Errorf("read the note of removals: %w", err)
 	}
-	var removed []claim
-	for len(note) >= len(claim{}) {
-		removed, note = append(removed, claim(note)), note[len(claim{}):]
+	var removed []judge.Claim
+	for len(note) >= len(judge.Claim{}) {
+		removed, note = append(removed, judge.Claim(note)), note[len(judge.Claim{}):]
 	}
 	s.removing = setOf(removed)
 	return nil
 }
 
-func setOf(claims []claim) map[claim]bool {
-	set := make(map[claim]bool, len(claims))
+func setOf(claims []judge.Claim) map[judge.Claim]bool {
+	set := make(map[judge.Claim]bool, len(claims))
 	for _, c := range claims {
 		set[c] = true
 	}

@@ -14,6 +14,7 @@ import (
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/gitguard"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/trace"
@@ -21,15 +22,15 @@ import (
 
 // An update is one write: the new content of a file, and of further files that change with it.
 type update struct {
-	c       *candidate   // the new content, decoded; gone: the file is to be removed
-	was     *content     // the replaced content; empty for a new file
-	file    *fileSwap    // of the file
-	stays   bool         // the file itself stays as it is: only others change
-	files   []*fileSwap  // the files to be put in place, in this order: texts, key lists, the project's file last
-	removes catalog.UUID // the project to be removed, zero for none
-	project int64        // id of the written project, zero for a new one
-	moves   *slugMove    // nil: the project's slug stays
-	permit  func() error // of a change of keys; nil: it changes no key
+	c       *judge.Candidate // the new content, decoded; gone: the file is to be removed
+	was     *judge.Content   // the replaced content; empty for a new file
+	file    *fileSwap        // of the file
+	stays   bool             // the file itself stays as it is: only others change
+	files   []*fileSwap      // the files to be put in place, in this order: texts, key lists, the project's file last
+	removes catalog.UUID     // the project to be removed, zero for none
+	project int64            // id of the written project, zero for a new one
+	moves   *slugMove        // nil: the project's slug stays
+	permit  func() error     // of a change of keys; nil: it changes no key
 	edit    *catalog.Edit
 	dry     *Preview // of a dry run, filled in once it is judged; nil: a write
 }
@@ -39,12 +40,12 @@ type update struct {
 // of them.
 type submission struct {
 	*update
-	changed   []*candidate       // the config files of the update, in path order
-	had       map[claim]bool     // claims of the replaced content
-	domains   []string           // the domains that the replaced content does not declare
-	undo      string             // of a running write to several files, see atomicfile.Note
-	journaled *catalog.FileWrite // in the Journal; nil: there is none
-	published bool               // the Journal knows that the write was made
+	changed   []*judge.Candidate   // the config files of the update, in path order
+	had       map[judge.Claim]bool // claims of the replaced content
+	domains   []string             // the domains that the replaced content does not declare
+	undo      string               // of a running write to several files, see atomicfile.Note
+	journaled *catalog.FileWrite   // in the Journal; nil: there is none
+	published bool                 // the Journal knows that the write was made
 	done      chan error
 	span      *trace.Span // of the request; nil: it is not traced
 }
@@ -52,9 +53,9 @@ type submission struct {
 // A fileSwap is new content for one file of an update.
 type fileSwap struct {
 	atomicfile.Swap
-	path  string     // of the target, links resolved, slash-separated below the config folder
-	c     *candidate // what a config file then declares; nil for text that a template takes by file()
-	had   []byte     // the replaced content; nil for a new file
+	path  string           // of the target, links resolved, slash-separated below the config folder
+	c     *judge.Candidate // what a config file then declares; nil for text that a template takes by file()
+	had   []byte           // the replaced content; nil for a new file
 	stamp catalog.Stamp
 }
 
@@ -77,7 +78,7 @@ func (s *Source) submit(ctx context.Context, update *update) (id int64, err erro
 		if err := f.Stage(); errors.Is(err, atomicfile.ErrLocked) {
 			return 0, busy(err.Error())
 		} else if err != nil {
-			return 0, writeFault("write "+u.c.path, err)
+			return 0, writeFault("write "+u.c.Path, err)
 		}
 		f.stamp = folder.StatOf(f.Info)
 		f.stamp.Hash = sha256.Sum256(f.Content)
@@ -99,9 +100,9 @@ func (s *Source) submit(ctx context.Context, update *update) (id int64, err erro
 
 // newSubmission fills in what is to be judged.
 func newSubmission(of *update) *submission {
-	u := &submission{update: of, had: setOf(of.was.claims), changed: []*candidate{of.c}, done: make(chan error, 1)}
-	for _, ref := range u.c.refs {
-		if ref.Kind == catalog.KindDomain && !u.had[claimOf("domain", ref.Name)] {
+	u := &submission{update: of, had: setOf(of.was.Claims), changed: []*judge.Candidate{of.c}, done: make(chan error, 1)}
+	for _, ref := range u.c.Refs {
+		if ref.Kind == catalog.KindDomain && !u.had[judge.ClaimOf("domain", ref.Name)] {
 			u.domains = append(u.domains, ref.Name)
 		}
 	}
@@ -111,9 +112,9 @@ func newSubmission(of *update) *submission {
 		}
 	}
 	for _, c := range u.changed {
-		c.by = &u.edit.By
+		c.By = &u.edit.By
 	}
-	sortByPath(u.changed)
+	judge.SortByPath(u.changed)
 	return u
 }
 
@@ -173,7 +174,7 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 		return nil
 	}
 	var round []*submission
-	taken := map[claim]bool{}
+	taken := map[judge.Claim]bool{}
 	for _, u := range updates {
 		if u.clashes(taken) {
 			later = append(later, u)
@@ -216,7 +217,7 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 	}
 	s.endNotes(round)
 	for _, c := range found.candidates {
-		delete(s.suspects, c.path)
+		delete(s.suspects, c.Path)
 	}
 	answer(round, err)
 	if err == nil {
@@ -242,20 +243,20 @@ func stepOf(round []*submission, name string) (end func()) {
 
 // clashes reports whether an earlier update of the round touches the same objects, or a domain above or below one that
 // this update adds. Otherwise it adds the update's own claims to taken.
-func (u *submission) clashes(taken map[claim]bool) bool {
-	claims := slices.Clone(u.was.claims)
+func (u *submission) clashes(taken map[judge.Claim]bool) bool {
+	claims := slices.Clone(u.was.Claims)
 	for _, c := range u.changed {
-		claims = append(claims, c.claims...)
+		claims = append(claims, c.Claims...)
 	}
 	if u.permit != nil { // it must see the keys as the update before has left them
 		claims = append(claims, keysClaim)
 	}
-	clash := slices.ContainsFunc(claims, func(c claim) bool { return taken[c] })
+	clash := slices.ContainsFunc(claims, func(c judge.Claim) bool { return taken[c] })
 	for _, name := range u.domains {
 		suffix, wildcard := strings.CutPrefix(name, "*.")
 		clash = clash || wildcard && taken[aboveClaim(suffix)]
 		for wildcard := range names.Above(name) {
-			clash = clash || taken[claimOf("domain", wildcard)]
+			clash = clash || taken[judge.ClaimOf("domain", wildcard)]
 			claims = append(claims, aboveClaim(wildcard[len("*."):]))
 		}
 	}
@@ -268,10 +269,10 @@ func (u *submission) clashes(taken map[claim]bool) bool {
 }
 
 // keysClaim is the claim to change keys.
-var keysClaim = claimOf("keys", "")
+var keysClaim = judge.ClaimOf("keys", "")
 
 // aboveClaim is the claim to all names below a suffix.
-func aboveClaim(suffix string) claim { return claimOf("below", suffix) }
+func aboveClaim(suffix string) judge.Claim { return judge.ClaimOf("below", suffix) }
 
 // admit judges an update as a look would judge the files.
 func (s *base) admit(u *submission) error {
@@ -304,7 +305,7 @@ func (s *base) admit(u *submission) error {
 // settled reports whether the proofs of the domains follow from these defaults: they may have changed since the edit was
 // made from others.
 func (u *submission) settled(defaults *catalog.Defaults) bool {
-	if u.was.declared == nil || u.c == nil || u.c.declared == nil {
+	if u.was.Declared == nil || u.c == nil || u.c.Declared == nil {
 		return true
 	}
 	byID := func(d *catalog.Declared) *catalog.ProjectConfig {
@@ -314,7 +315,7 @@ func (u *submission) settled(defaults *catalog.Defaults) bool {
 		}
 		return &d.Projects[i]
 	}
-	return names.MayProveAll(byID(u.was.declared).Domains, byID(u.c.declared).Domains, defaults) == nil
+	return names.MayProveAll(byID(u.was.Declared).Domains, byID(u.c.Declared).Domains, defaults) == nil
 }
 
 // judged judges an update against the other files.
@@ -322,16 +323,16 @@ func (s *base) judged(u *submission) error {
 	s.known.RLock()
 	defer s.known.RUnlock()
 	for _, c := range u.changed {
-		c.prev = s.table.file(c.path)
+		c.Prev = s.table.File(c.Path)
 	}
-	j := &judge{
-		table: s.table, candidates: u.changed, require: s.sealed,
-		row:     s.facts.File,
-		display: func(path string) string { return path }, // the message goes to the client
-		locate:  s.lastDecoded, meant: func(project catalog.UUID) bool { return project == u.removes },
+	j := &judge.Case{
+		Table: s.table, Candidates: u.changed, Require: s.sealed,
+		Row:     s.facts.File,
+		Display: func(path string) string { return path }, // the message goes to the client
+		Locate:  s.lastDecoded, Meant: func(project catalog.UUID) bool { return project == u.removes },
 	}
-	j.run()
-	if refused := slices.IndexFunc(u.changed, func(c *candidate) bool { return c.rejected }); refused >= 0 {
+	j.Run()
+	if refused := slices.IndexFunc(u.changed, func(c *judge.Candidate) bool { return c.Rejected }); refused >= 0 {
 		return s.refusal(u, j, u.changed[refused])
 	}
 	return nil
@@ -383,7 +384,7 @@ func (s *Source) place(round []*submission, before gitguard.State) []*submission
 		}
 		if err != nil {
 			u.takeBack()
-			u.done <- writeFault("write "+u.c.path, err)
+			u.done <- writeFault("write "+u.c.Path, err)
 			continue
 		}
 		durable = append(durable, u)
@@ -407,13 +408,13 @@ func (s *Source) put(u *submission) (err error) {
 	}
 	if last > 0 {
 		if u.undo, err = atomicfile.Note(d, swaps); err != nil {
-			return writeFault("write "+u.c.path, err)
+			return writeFault("write "+u.c.Path, err)
 		}
 	}
 	for i, f := range u.files {
 		if i == last && last > 0 { // the others must be durable before the last, which decides
 			if err = atomicfile.SyncFolders(d, swaps[:last]); err != nil {
-				return writeFault("write "+u.c.path, err)
+				return writeFault("write "+u.c.Path, err)
 			}
 		}
 		if err = f.Put(); err != nil {
@@ -424,12 +425,12 @@ func (s *Source) put(u *submission) (err error) {
 		}
 		f.stamp = folder.Renamed(f.stamp, f.Target)
 		if f.c != nil {
-			f.c.stamp = f.stamp
+			f.c.Stamp = f.stamp
 			continue
 		}
-		for i := range u.c.deps {
-			if u.c.deps[i].Path == f.Name {
-				u.c.deps[i].Stamp = f.stamp
+		for i := range u.c.Deps {
+			if u.c.Deps[i].Path == f.Name {
+				u.c.Deps[i].Stamp = f.stamp
 			}
 		}
 	}

@@ -153,7 +153,7 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	p.statOn, p.statAt = false, p.statAt.Add(max(statEvery, background.Share*found.cost))
 	if !s.redecode { // otherwise racy files must be decoded again
 		for _, f := range found.outlived {
-			f.racy.Store(false) // f is in the table, or unused
+			f.Racy.Store(false) // f is in the table, or unused
 		}
 	}
 	if moved := s.watch != nil && s.watch.Moved(); s.watch == nil || found.stale || moved {

@@ -14,6 +14,7 @@ import (
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/gitguard"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
@@ -140,8 +141,8 @@ type lookState struct {
 	byHash    bool                  // this look trusts no stamp
 	progress  func(done, total int) // called for each file that a look has read; nil: nobody asks
 	confirmed bool
-	confirmer catalog.Author // who has; zero: the operator
-	removing  map[claim]bool // projects and domains that the Sink's note names, see removal.go
+	confirmer catalog.Author       // who has; zero: the operator
+	removing  map[judge.Claim]bool // projects and domains that the Sink's note names, see removal.go
 }
 
 // settleAtMost is how long a load or a reload waits for suspect files.
@@ -159,7 +160,7 @@ func New(o Options) *Source {
 		asks: make(chan ask), updates: make(chan *submission)}
 	s.git = gitguard.New(s.realDir)
 	s.base = base{o: o, facts: o.Sink, ws: s, committing: new(sync.RWMutex), known: new(sync.RWMutex),
-		table: newTable()}
+		table: judge.NewTable()}
 	s.forget()
 	s.status.State = StateLoading
 	return s
@@ -196,7 +197,7 @@ func (s *Source) Load(ctx context.Context) error {
 func (s *Source) forget() {
 	s.known.Lock()
 	defer s.known.Unlock()
-	s.quarantine, s.suspects, s.warnings = map[string]*quarantined{}, map[string]suspect{}, newWarnings(&s.base)
+	s.quarantine, s.suspects, s.warnings = map[string]*judge.Quarantined{}, map[string]suspect{}, newWarnings(&s.base)
 }
 
 // rebuild fills a Sink that has lost its content.
@@ -255,7 +256,7 @@ func (s *Source) lookTwice(ctx context.Context, sc scope) error {
 func (s *Source) loadTable() error {
 	s.known.Lock()
 	defer s.known.Unlock()
-	s.table = newTable()
+	s.table = judge.NewTable()
 	s.setGeneration(s.o.Sink.Generation())
 	revision, err := s.o.Sink.DecoderRevision()
 	if err != nil {
@@ -264,7 +265,7 @@ func (s *Source) loadTable() error {
 	s.redecode = revision != decoderRevision
 	now := time.Now()
 	err = s.o.Sink.Files(func(path string, row *catalog.FileRow) bool {
-		s.table.put(newFile(path, row, s.redecode || row.Warned || age(row.Stamp, now) < racyFor))
+		s.table.Put(judge.NewFile(path, row, s.redecode || row.Warned || age(row.Stamp, now) < racyFor))
 		return true
 	})
 	if err != nil {

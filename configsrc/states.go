@@ -3,6 +3,7 @@ package configsrc
 import (
 	"time"
 
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -46,10 +47,10 @@ func (s *Source) stateOf(path string) pathState {
 	if s.quarantine[path] != nil {
 		return pathQuarantined
 	}
-	switch f := s.table.files[path]; {
+	switch f := s.table.Files[path]; {
 	case f == nil:
 		return pathUnknown
-	case f.racy.Load():
+	case f.Racy.Load():
 		return pathRacy
 	}
 	return pathAccepted
@@ -76,12 +77,12 @@ type suspect struct {
 
 // is reports whether a candidate is the suspect, untouched: a file that is truncated and written again and again has
 // the same content at many looks, and is half-written at each of them.
-func (x *suspect) is(c *candidate) bool { return x.sign == c.sign() && x.stamp.SameStat(c.stamp) }
+func (x *suspect) is(c *judge.Candidate) bool { return x.sign == c.Sign() && x.stamp.SameStat(c.Stamp) }
 
 // still reports whether an absence is the suspect, and has lasted: the folder has not changed and no event has named the
 // path. In a folder that always changes, the events alone decide after a few tries.
-func (x *suspect) still(c *candidate) bool {
-	return !c.named && (x.stamp.SameStat(c.stamp) || x.tries >= absenceTries)
+func (x *suspect) still(c *judge.Candidate) bool {
+	return !c.Named && (x.stamp.SameStat(c.Stamp) || x.tries >= absenceTries)
 }
 
 const absenceTries = 4
@@ -91,19 +92,19 @@ const secondLook = 500 * time.Millisecond
 
 // suspicious reports whether a candidate needs a second look: a file that is newly broken, empty, shorter by an object
 // or gone may be between two system calls of its writer.
-func (s *Source) suspicious(c *candidate, now time.Time) bool {
-	if b := s.quarantine[c.path]; b != nil && b.sign == c.sign() && c.rejected {
+func (s *Source) suspicious(c *judge.Candidate, now time.Time) bool {
+	if b := s.quarantine[c.Path]; b != nil && b.Sign == c.Sign() && c.Rejected {
 		return false // known to be broken
 	}
-	odd := c.gone || c.rejected || c.prev != nil && len(c.refs) < c.prev.objects
+	odd := c.Gone || c.Rejected || c.Prev != nil && len(c.Refs) < c.Prev.Objects
 	if !odd {
 		return false
 	}
-	first, known := s.suspects[c.path]
+	first, known := s.suspects[c.Path]
 	switch {
-	case !known || first.sign != c.sign() || now.Sub(first.since) < secondLook:
+	case !known || first.sign != c.Sign() || now.Sub(first.since) < secondLook:
 		return true
-	case c.gone:
+	case c.Gone:
 		return !first.still(c)
 	}
 	return !first.is(c)
@@ -113,19 +114,19 @@ func (s *Source) suspicious(c *candidate, now time.Time) bool {
 // are any.
 func (s *Source) noteSuspects(found *finding, now time.Time) (waiting bool) {
 	for _, c := range found.candidates {
-		if !c.suspect {
-			delete(s.suspects, c.path)
+		if !c.Suspect {
+			delete(s.suspects, c.Path)
 			continue
 		}
 		waiting = true
-		x, known := s.suspects[c.path]
-		known = known && x.sign == c.sign()
+		x, known := s.suspects[c.Path]
+		known = known && x.sign == c.Sign()
 		switch {
-		case known && c.gone && !c.named && now.Sub(x.since) < secondLook, known && !c.gone && x.is(c):
-		case known && c.gone && !c.named:
-			s.suspects[c.path] = suspect{c.sign(), c.stamp, now, x.tries + 1}
+		case known && c.Gone && !c.Named && now.Sub(x.since) < secondLook, known && !c.Gone && x.is(c):
+		case known && c.Gone && !c.Named:
+			s.suspects[c.Path] = suspect{c.Sign(), c.Stamp, now, x.tries + 1}
 		default:
-			s.suspects[c.path] = suspect{c.sign(), c.stamp, now, 0}
+			s.suspects[c.Path] = suspect{c.Sign(), c.Stamp, now, 0}
 		}
 	}
 	return waiting

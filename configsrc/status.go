@@ -77,7 +77,7 @@ func (s *Source) setWatching(on bool) {
 func (s *Source) report(start time.Time, word string) {
 	problems := append(hclfile.Diagnostics{}, s.o.Problems...) // [] in JSON, not null
 	for _, q := range s.quarantine {
-		problems = append(problems, q.diags...)
+		problems = append(problems, q.Diags...)
 	}
 	problems = s.warnings.add(problems)
 	errors := 0
@@ -99,7 +99,7 @@ func (s *Source) report(start time.Time, word string) {
 	st := &s.status
 	st.LastReload = time.Now().UTC()
 	st.LastSuccess = st.LastReload
-	st.Files, st.Projects, st.Domains = len(s.table.files), s.table.total.projects, s.table.total.domains
+	st.Files, st.Projects, st.Domains = len(s.table.Files), s.table.Total.Projects, s.table.Total.Domains
 	st.Problems, st.Errors, st.Warnings = problems, errors, warnings
 	st.Quarantined, st.Error = len(s.quarantine), ""
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/watch"
 )
 
@@ -17,7 +18,7 @@ import (
 type swept struct {
 	scope
 	read     int           // files read because of racy stamps
-	outlived []*file       // of these: have the accepted content, and a stamp that is old enough to trust now
+	outlived []*judge.File // of these: have the accepted content, and a stamp that is old enough to trust now
 	temps    []string      // temporary files
 	stale    bool          // a watch is on a folder that was replaced
 	cost     time.Duration // without the pauses
@@ -37,8 +38,8 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 	}
 	defer t.Close()
 	s.known.RLock()
-	unseen := make(map[string]bool, len(s.table.files)) // known files that the list has not shown
-	for p := range s.table.files {
+	unseen := make(map[string]bool, len(s.table.Files)) // known files that the list has not shown
+	for p := range s.table.Files {
 		unseen[p] = true
 	}
 	s.known.RUnlock()
@@ -57,7 +58,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 		}
 		delete(unseen, e.Path)
 		prev := s.knownAs(e.Path)
-		if !sameAsKnown(t, prev, e) || prev.racy.Load() && !out.readRacy(t, prev, pace) {
+		if !sameAsKnown(t, prev, e) || prev.Racy.Load() && !out.readRacy(t, prev, pace) {
 			out.Paths = append(out.Paths, e.Path)
 		}
 		if n++; n%32 == 0 {
@@ -97,7 +98,7 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 	}
 	defer t.Close()
 	s.known.RLock()
-	paths := slices.Sorted(maps.Keys(s.table.files)) // folder by folder, as on the disk
+	paths := slices.Sorted(maps.Keys(s.table.Files)) // folder by folder, as on the disk
 	s.known.RUnlock()
 	for _, p := range paths {
 		if ctx.Err() != nil {
@@ -117,19 +118,19 @@ const sweepWhole = 256
 func (s *Source) newPace(ctx context.Context) *background.Pace {
 	s.known.RLock()
 	defer s.known.RUnlock()
-	return background.NewPace(ctx, s.live.Load() && len(s.table.files) > sweepWhole)
+	return background.NewPace(ctx, s.live.Load() && len(s.table.Files) > sweepWhole)
 }
 
 // knownAs returns the table's entry of a file, nil if there is none.
-func (s *Source) knownAs(path string) *file {
+func (s *Source) knownAs(path string) *judge.File {
 	s.known.RLock()
 	defer s.known.RUnlock()
-	return s.table.files[path]
+	return s.table.Files[path]
 }
 
 // sameAsKnown reports whether a file is unchanged by stat.
-func sameAsKnown(t *folder.Tree, prev *file, e folder.Entry) bool {
-	return prev != nil && e.Err == nil && e.Stat.SameStat(prev.stamp) && depsUnchanged(t, prev.deps)
+func sameAsKnown(t *folder.Tree, prev *judge.File, e folder.Entry) bool {
+	return prev != nil && e.Err == nil && e.Stat.SameStat(prev.Stamp) && depsUnchanged(t, prev.Deps)
 }
 
 // racyPerSweep bounds the files that a sweep reads because of racy stamps, so that it takes little longer.
@@ -139,15 +140,15 @@ const racyPerSweep = 250
 // delay a save: the API may have written thousands of files. It returns false if the file differs from the accepted
 // one. Stamps that are still too young, or exceed racyPerSweep, are left to the next sweep. A time in the future is
 // never old enough.
-func (out *swept) readRacy(t *folder.Tree, f *file, pace *background.Pace) (same bool) {
-	old := age(f.stamp, time.Now())
+func (out *swept) readRacy(t *folder.Tree, f *judge.File, pace *background.Pace) (same bool) {
+	old := age(f.Stamp, time.Now())
 	if out.read == racyPerSweep || 0 <= old && old < racyFor {
 		return true
 	}
 	out.read++
-	_, stamp, err := t.Read(f.path, folder.MaxFileBytes)
+	_, stamp, err := t.Read(f.Path, folder.MaxFileBytes)
 	pace.Rest()
-	if err != nil || !stamp.SameStat(f.stamp) || stamp.Hash != f.stamp.Hash {
+	if err != nil || !stamp.SameStat(f.Stamp) || stamp.Hash != f.Stamp.Hash {
 		return false
 	}
 	if old >= racyFor {
@@ -165,7 +166,7 @@ func (s *Source) hashAsKnown(t *folder.Tree, path string) bool {
 		return true
 	}
 	_, stamp, err := t.Read(path, folder.MaxFileBytes)
-	return err == nil && stamp.Hash == prev.stamp.Hash && depsAsKnown(t, prev.deps)
+	return err == nil && stamp.Hash == prev.Stamp.Hash && depsAsKnown(t, prev.Deps)
 }
 
 // watched reports whether a watch is on the present folder; true if there are no watches at all.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
@@ -18,29 +19,29 @@ type warnings struct {
 func newWarnings(b *base) *warnings {
 	w := &warnings{base: b, files: map[string]hclfile.Diagnostics{}}
 	w.names = names.NewWarnings(b.o.Sink, func(what, name string) (path string, hash [32]byte, declared bool) {
-		f := b.table.owner(claimOf(what, name))
+		f := b.table.Owner(judge.ClaimOf(what, name))
 		if f == nil {
 			return "", hash, false
 		}
-		return f.path, f.stamp.Hash, true
+		return f.Path, f.Stamp.Hash, true
 	}, b.display, w.log)
 	return w
 }
 
 // note takes the warnings of an accepted file.
-func (w *warnings) note(c *candidate) {
-	diags := append(append(hclfile.Diagnostics{}, c.diags...), c.cross...)
-	if len(diags) == 0 || c.gone {
-		delete(w.files, c.path)
+func (w *warnings) note(c *judge.Candidate) {
+	diags := append(append(hclfile.Diagnostics{}, c.Diags...), c.Cross...)
+	if len(diags) == 0 || c.Gone {
+		delete(w.files, c.Path)
 		return
 	}
 	diags.Sort()
-	if !sameDiagnostics(w.files[c.path], diags) {
+	if !sameDiagnostics(w.files[c.Path], diags) {
 		for _, d := range diags {
 			w.log(d)
 		}
 	}
-	w.files[c.path] = diags
+	w.files[c.Path] = diags
 }
 
 func (w *warnings) log(d hclfile.Diagnostic) {
@@ -48,32 +49,32 @@ func (w *warnings) log(d hclfile.Diagnostic) {
 }
 
 // changing lists the accepted files that have other claims than before.
-func changing(accepted []*candidate) (paths []string) {
+func changing(accepted []*judge.Candidate) (paths []string) {
 	for _, c := range accepted {
-		if !c.touched && (c.gone || c.prev != nil && !slices.Equal(c.claims, c.prev.claims)) {
-			paths = append(paths, c.path)
+		if !c.Touched && (c.Gone || c.Prev != nil && !slices.Equal(c.Claims, c.Prev.Claims)) {
+			paths = append(paths, c.Path)
 		}
 	}
 	return paths
 }
 
 // committed updates the warnings after a commit to table and Sink. gone are the names that were left by it.
-func (w *warnings) committed(accepted []*candidate, gone []string, redecode bool) {
+func (w *warnings) committed(accepted []*judge.Candidate, gone []string, redecode bool) {
 	var changes []names.Change
 	for _, c := range accepted {
 		// A row from the Sink has no hash if the file had warnings, which must be found again.
-		anew := c.prev == nil || redecode || c.prev.stamp.Hash == [32]byte{}
-		if c.gone || c.touched || !anew && !w.names.Overlaps(c.path) && slices.Equal(c.claims, c.prev.claims) {
+		anew := c.Prev == nil || redecode || c.Prev.Stamp.Hash == [32]byte{}
+		if c.Gone || c.Touched || !anew && !w.names.Overlaps(c.Path) && slices.Equal(c.Claims, c.Prev.Claims) {
 			continue
 		}
-		var had map[claim]bool
+		var had map[judge.Claim]bool
 		if !anew {
-			had = setOf(c.prev.claims)
+			had = setOf(c.Prev.Claims)
 		}
 		isNew := func(ref catalog.Ref) bool { // it may have been another project's
-			return !had[claimOf("domain", ref.Name)] || !had[claimOf("domain uuid", string(ref.UUID[:]))]
+			return !had[judge.ClaimOf("domain", ref.Name)] || !had[judge.ClaimOf("domain uuid", string(ref.UUID[:]))]
 		}
-		changes = append(changes, names.Change{Path: c.path, Refs: c.refs, Projects: c.counts.projects, New: isNew})
+		changes = append(changes, names.Change{Path: c.Path, Refs: c.Refs, Projects: c.Counts.Projects, New: isNew})
 	}
 	if touched := w.names.Committed(changes, gone); len(touched) > 0 {
 		w.mark(touched)
@@ -86,14 +87,14 @@ func (w *warnings) mark(paths []string) {
 	var change catalog.Change
 	w.known.Lock()
 	for _, path := range paths {
-		f := w.table.files[path]
+		f := w.table.Files[path]
 		if f == nil {
 			continue
 		}
-		if warned := len(w.files[path]) > 0 || w.names.Overlaps(path); warned != f.warned {
-			f.warned = warned
-			change.Files = append(change.Files, catalog.FileChange{Path: path, Row: &catalog.FileRow{Stamp: f.stamp,
-				Deps: f.deps, Warned: warned}})
+		if warned := len(w.files[path]) > 0 || w.names.Overlaps(path); warned != f.Warned {
+			f.Warned = warned
+			change.Files = append(change.Files, catalog.FileChange{Path: path, Row: &catalog.FileRow{Stamp: f.Stamp,
+				Deps: f.Deps, Warned: warned}})
 		}
 	}
 	w.known.Unlock()

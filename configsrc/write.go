@@ -9,6 +9,7 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/trace"
 )
@@ -74,7 +75,7 @@ type write struct {
 	tree    contents
 	path    string          // of the file that is edited
 	file    *fileSwap       // its replacement
-	was     *content        // its present content; empty for a new file
+	was     *judge.Content  // its present content; empty for a new file
 	decoded *hclfile.Result // of was; nil for a new file
 	folder  string          // was made for a new file; it goes again if nothing has come into it
 	update  *update
@@ -89,7 +90,7 @@ type target interface {
 	// change returns the new content of the file. Other files that change with it are added to the update.
 	change(w *write) (content []byte, err error)
 	// prove returns an error if the decoded result is not the present content with the intended change and no other.
-	prove(w *write, result *candidate) error
+	prove(w *write, result *judge.Candidate) error
 }
 
 // attempt makes all steps once.
@@ -165,14 +166,14 @@ func (w *write) change() error {
 	if err != nil {
 		return err
 	}
-	u.stays = bytes.Equal(content, w.was.bytes)
+	u.stays = bytes.Equal(content, w.was.Bytes)
 	if u.stays && len(u.files) == 0 {
 		return nil
 	}
 	if u.c, err = w.prove(content); err != nil {
 		return err
 	}
-	w.file.c, w.file.Content = u.c, u.c.bytes
+	w.file.c, w.file.Content = u.c, u.c.Bytes
 	if !u.stays {
 		u.files = append(u.files, w.file)
 	}
@@ -181,40 +182,40 @@ func (w *write) change() error {
 
 // prove decodes the new content as a look does, and compares it with what the edit means. A file that declares nothing
 // any more is removed, unless it is a link: that is a person's, and its target stays, with its comments.
-func (w *write) prove(b []byte) (*candidate, error) {
-	c := &candidate{path: w.path, content: content{bytes: b}, stamp: w.file.stamp}
+func (w *write) prove(b []byte) (*judge.Candidate, error) {
+	c := &judge.Candidate{Path: w.path, Content: judge.Content{Bytes: b}, Stamp: w.file.stamp}
 	texts := map[string][]byte{}
 	for _, f := range w.update.files {
 		if f.c == nil {
 			texts[f.Name] = f.Content
 		}
 	}
-	if c.decode(w.display(w.path), changedContents{w.tree, texts}, w.today()); c.fault != nil {
-		return nil, namedFault(c.fault)
+	if c.Decode(w.display(w.path), changedContents{w.tree, texts}, w.today()); c.Fault != nil {
+		return nil, namedFault(c.Fault)
 	}
 	if err := w.target.prove(w, c); err != nil {
 		return nil, err
 	}
-	if len(c.refs) == 0 && !w.ws.isLink(w.path) {
-		c = &candidate{path: w.path, gone: true}
+	if len(c.Refs) == 0 && !w.ws.isLink(w.path) {
+		c = &judge.Candidate{Path: w.path, Gone: true}
 		w.file.Removes, w.file.Like = true, nil
 	}
 	return c, nil
 }
 
 // openFile reads and decodes a config file that will be replaced.
-func (w *write) openFile(path string) (f *fileSwap, was *content, decoded *hclfile.Result, err error) {
+func (w *write) openFile(path string) (f *fileSwap, was *judge.Content, decoded *hclfile.Result, err error) {
 	f, src, err := w.ws.swap(w.tree, path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	was = &content{bytes: src}
-	decoded = was.decode(w.display(path), w.tree, w.today())
+	was = &judge.Content{Bytes: src}
+	decoded = was.Decode(w.display(path), w.tree, w.today())
 	switch {
-	case was.fault != nil:
-		return nil, nil, nil, namedFault(was.fault)
-	case was.declared == nil:
-		return nil, nil, nil, w.invalidFile(was.diags, w.edit.Covers)
+	case was.Fault != nil:
+		return nil, nil, nil, namedFault(was.Fault)
+	case was.Declared == nil:
+		return nil, nil, nil, w.invalidFile(was.Diags, w.edit.Covers)
 	}
 	return f, was, decoded, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"fingerpost/configsrc/hcledit"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -24,7 +25,7 @@ type keyTarget struct {
 }
 
 func (k *keyTarget) find(w *write) (path string, err error) {
-	path, exists := w.fileOf(claimOf("key", k.edit.Name))
+	path, exists := w.fileOf(judge.ClaimOf("key", k.edit.Name))
 	switch {
 	case k.edit.Create == nil && !exists:
 		return "", catalog.NotFound("key")
@@ -43,7 +44,7 @@ func (k *keyTarget) find(w *write) (path string, err error) {
 func (k *keyTarget) read(w *write) (err error) {
 	if k.edit.Create != nil && w.path == KeysFile { // may not exist yet
 		if w.file, err = w.ws.create(w.path); !errors.Is(err, fs.ErrExist) {
-			w.was = &content{declared: new(catalog.Declared)}
+			w.was = &judge.Content{Declared: new(catalog.Declared)}
 			return err
 		}
 	}
@@ -53,7 +54,7 @@ func (k *keyTarget) read(w *write) (err error) {
 
 func (k *keyTarget) change(w *write) ([]byte, error) {
 	w.update.permit = k.edit.Permit
-	src, keys := w.was.bytes, slices.Clone(w.was.declared.Keys)
+	src, keys := w.was.Bytes, slices.Clone(w.was.Declared.Keys)
 	at := findKey(keys, k.edit.Name)
 	switch {
 	case k.edit.Create != nil && at >= 0:
@@ -83,15 +84,15 @@ func (k *keyTarget) change(w *write) ([]byte, error) {
 	return content, err
 }
 
-func (k *keyTarget) prove(w *write, result *candidate) error {
-	if result.declared == nil {
-		return w.wouldBreak(result.diags, w.edit.Covers)
+func (k *keyTarget) prove(w *write, result *judge.Candidate) error {
+	if result.Declared == nil {
+		return w.wouldBreak(result.Diags, w.edit.Covers)
 	}
-	want := *w.was.declared
+	want := *w.was.Declared
 	if want.Keys = k.want; len(want.Keys) == 0 {
 		want.Keys = nil
 	}
-	if !reflect.DeepEqual(&want, result.declared) {
+	if !reflect.DeepEqual(&want, result.Declared) {
 		return fmt.Errorf("edit %s: %w", w.path, hcledit.ErrVerify)
 	}
 	return nil
@@ -111,7 +112,7 @@ func KeyTaken(name string) error {
 // filesOfKeys lists the files that declare the keys with these names, in path order.
 func (s *base) filesOfKeys(names []string) (paths []string) {
 	for _, name := range names {
-		if path, ok := s.fileOf(claimOf("key", name)); ok {
+		if path, ok := s.fileOf(judge.ClaimOf("key", name)); ok {
 			paths = append(paths, path)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"fingerpost/configsrc/hcledit"
+	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
@@ -22,7 +23,7 @@ func (n newProject) find(*write) (path string, err error) {
 
 // read implements target: a name that another file has is no reason to refuse the slug.
 func (n newProject) read(w *write) (err error) {
-	w.was, w.decoded = new(content), nil
+	w.was, w.decoded = new(judge.Content), nil
 	slug := n.project.Project.Slug
 	for number := 1; number <= 100; number++ {
 		w.path = slug + ".hcl"
@@ -51,18 +52,18 @@ func (w *write) brokenFile(path string) error {
 	w.known.RLock()
 	defer w.known.RUnlock()
 	if bad := w.quarantine[path]; bad != nil {
-		return w.invalidFile(bad.diags, w.edit.Covers)
+		return w.invalidFile(bad.Diags, w.edit.Covers)
 	}
 	return nil
 }
 
 func (n newProject) change(*write) ([]byte, error) { return hcledit.NewProject(n.project) }
 
-func (n newProject) prove(w *write, result *candidate) error {
-	if result.declared == nil {
-		return fmt.Errorf("write %s: the new content is invalid: %s", w.path, result.diags[0].Summary)
+func (n newProject) prove(w *write, result *judge.Candidate) error {
+	if result.Declared == nil {
+		return fmt.Errorf("write %s: the new content is invalid: %s", w.path, result.Diags[0].Summary)
 	}
-	is := result.declared.Projects
+	is := result.Declared.Projects
 	if len(is) != 1 || !slices.EqualFunc(is[0].Domains, n.project.Domains, func(a, b catalog.Domain) bool {
 		return a.UUID == b.UUID && a.Name == b.Name && catalog.SameFields(a.Fields(), b.Fields())
 	}) {
@@ -84,7 +85,7 @@ type projectTarget struct {
 }
 
 func (p *projectTarget) find(w *write) (path string, err error) {
-	path, ok := w.fileOf(projectClaim(p.edit.UUID))
+	path, ok := w.fileOf(judge.ProjectClaim(p.edit.UUID))
 	if !ok {
 		return "", catalog.NotFound("project")
 	}
@@ -95,7 +96,7 @@ func (p *projectTarget) read(w *write) (err error) {
 	if w.file, w.was, w.decoded, err = w.openFile(w.path); err != nil {
 		return err
 	}
-	projects := w.was.declared.Projects
+	projects := w.was.Declared.Projects
 	p.at = slices.IndexFunc(projects, func(c catalog.ProjectConfig) bool { return c.Project.UUID == p.edit.UUID })
 	if p.at < 0 {
 		return &catalog.Error{Code: catalog.CodeFileChanged, Message: "the project is no longer in " + w.path +
@@ -174,14 +175,14 @@ func (p *projectTarget) remove(w *write) error {
 }
 
 // prove implements target.
-func (p *projectTarget) prove(w *write, result *candidate) error {
-	if result.declared == nil {
+func (p *projectTarget) prove(w *write, result *judge.Candidate) error {
+	if result.Declared == nil {
 		if err := p.clash(w); err != nil {
 			return err
 		}
-		return w.wouldBreak(result.diags, w.edit.Covers)
+		return w.wouldBreak(result.Diags, w.edit.Covers)
 	}
-	want, is := *w.was.declared, *result.declared
+	want, is := *w.was.Declared, *result.Declared
 	if p.moves != nil {
 		want.Keys = p.moves.keys(want.Keys)
 	}

@@ -70,8 +70,11 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/explain": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
 	"fingerpost/configsrc/compare": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/folder", "github.com/rogpeppe/go-internal/diff"},
+	// atomicfile: which errors are the disk's; seal: whether a recipient can be sealed for; folder: the bound of a text
+	"fingerpost/configsrc/judge": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
+		"fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile"},
 	// trace: the steps of a traced write
-	"fingerpost/configsrc": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
+	"fingerpost/configsrc": {"fingerpost/configsrc/judge", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
 		"fingerpost/configsrc/watch", "fingerpost/configsrc/gitguard", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
 		"fingerpost/configsrc/explain", "fingerpost/configsrc/background", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile"},
