@@ -118,8 +118,12 @@ func (j *Case) conflicts() {
 		}
 	}
 	for c, is := range lost {
-		if is {
-			c.Cross = append(c.Cross, j.explain(c)...)
+		if !is {
+			continue
+		}
+		if c.Cross = append(c.Cross, j.explain(c)...); len(c.Cross) == 0 { // files that exchange names in a circle
+			c.Cross = append(c.Cross, hclfile.FileProblem(j.Display(c.Path),
+				"its names conflict with those of files that have changed at the same time", "save it again"))
 		}
 	}
 }

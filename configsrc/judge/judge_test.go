@@ -1,0 +1,120 @@
+package judge_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
+	"fingerpost/resolver/catalog"
+)
+
+// A world is a table with the bytes of its files.
+type world struct {
+	table *judge.Table
+	bytes map[string][]byte
+	rows  map[string]*catalog.FileRow
+}
+
+// change judges new contents of files, "" for one that is gone, puts the accepted ones into the table, and returns the
+// candidates.
+func (w *world) change(files map[string]string) []*judge.Candidate {
+	var all []*judge.Candidate
+	for path, text := range files {
+		c := &judge.Candidate{Path: path, Prev: w.table.File(path), Gone: text == ""}
+		if c.Bytes = []byte(text); !c.Gone {
+			c.Decode(path, nil, "")
+		}
+		if !c.Gone || c.Prev != nil {
+			all = append(all, c)
+		}
+	}
+	judge.SortByPath(all)
+	of := &judge.Case{Table: w.table, Candidates: all, Display: func(path string) string { return path },
+		Row: func(path string) (*catalog.FileRow, error) { return w.rows[path], nil },
+		Locate: func(path string) (*hclfile.Result, error) {
+			if c := judge.Positions(path, []byte(files[path])); files[path] != "" {
+				return c, nil
+			}
+			return judge.Positions(path, w.bytes[path]), nil
+		}}
+	of.Run()
+	for _, c := range all {
+		switch {
+		case c.Out():
+		case c.Gone:
+			w.table.Drop(c.Path)
+		default:
+			w.rows[c.Path], w.bytes[c.Path] = &catalog.FileRow{Refs: c.Refs}, c.Bytes
+			w.table.Put(judge.NewFile(c.Path, w.rows[c.Path], false))
+		}
+	}
+	return all
+}
+
+func newWorld() *world {
+	return &world{judge.NewTable(), map[string][]byte{}, map[string]*catalog.FileRow{}}
+}
+
+// TestClaimsAreUnique makes many changes of a few files that fight for a few names, and looks after each one that no
+// claim of the accepted files has two owners, and that a rejected file has a reason.
+func TestClaimsAreUnique(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	w, rejected := newWorld(), 0
+	for step := range 500 {
+		files := map[string]string{}
+		for range 1 + r.IntN(3) {
+			var text strings.Builder
+			for range r.IntN(3) {
+				slug := fmt.Sprintf("p%d", r.IntN(4))
+				if strings.Contains(text.String(), `"`+slug+`"`) {
+					continue
+				}
+				fmt.Fprintf(&text, "project %q {\n  name = \"P\"\n  domain \"%c.example\" {}\n}\n", slug, 'a'+rune(r.IntN(4)))
+			}
+			files[fmt.Sprintf("f%d.hcl", r.IntN(4))] = text.String()
+		}
+		for _, c := range w.change(files) {
+			if !c.Rejected {
+				continue
+			}
+			rejected++
+			if !c.Diags.HasErrors() && !c.Cross.HasErrors() {
+				t.Fatalf("step %d: %s was rejected without a reason:\n%s", step, c.Path, c.Bytes)
+			}
+		}
+		owners := map[judge.Claim]string{}
+		for path, f := range w.table.Files {
+			for _, cl := range f.Claims {
+				if other := owners[cl]; other != "" {
+					t.Fatalf("step %d: %s and %s have the same claim:\n%s\n%s", step, path, other, w.bytes[path], w.bytes[other])
+				}
+				if owners[cl] = path; w.table.Owner(cl) != f {
+					t.Fatalf("step %d: the table does not know that %s has one of its claims", step, path)
+				}
+			}
+		}
+	}
+	if rejected < 100 {
+		t.Errorf("only %d files were rejected", rejected)
+	}
+}
+
+// TestConflict: the earlier path wins, and the other file's diagnostic names both places.
+func TestConflict(t *testing.T) {
+	t.Parallel()
+	text := func(slug string) string {
+		return fmt.Sprintf("project %q {\n  name = \"P\"\n  domain \"shop.example\" {}\n}\n", slug)
+	}
+	all := newWorld().change(map[string]string{"b.hcl": text("two"), "a.hcl": text("one")})
+	if all[0].Rejected || !all[1].Rejected || len(all[1].Cross) != 1 {
+		t.Fatalf("a.hcl: %v, b.hcl: %v with %v", all[0].Rejected, all[1].Rejected, all[1].Cross)
+	}
+	const want = `domain "shop.example" is declared in a.hcl:3 already`
+	if d := all[1].Cross[0]; d.File != "b.hcl" || d.Start.Line != 3 || d.Summary != want {
+		t.Errorf("%s:%d: %s, want b.hcl:3: %s", d.File, d.Start.Line, d.Summary, want)
+	}
+}
