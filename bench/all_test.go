@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fingerpost/cmd/testrig"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // TestSmokeAll runs every command as people do: the real binary, all of them after another, with small sizes. Whether

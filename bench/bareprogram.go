@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"fingerpost/bench/wire"
+
 	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sys/unix"
 )
@@ -73,7 +75,7 @@ func (p *bareProgram) side(own [][]int) *side {
 	}
 	return writes("bare program", os.Getpid(), p.corpus, own, func() (func(project, revision int) error, func()) {
 		return func(project, revision int) error {
-			at := bytes.Index(texts[project], revisionWord) + len(revisionWord)
+			at := bytes.Index(texts[project], wire.RevisionWord) + len(wire.RevisionWord)
 			copy(texts[project][at:at+6], fmt.Sprintf("%06d", revision%1_000_000))
 			return p.write(p.corpus.path(project), texts[project])
 		}, func() {}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"fingerpost/bench/wire"
+
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 )
@@ -35,9 +37,9 @@ type clusterBench struct {
 	*bench
 	corpus    *corpus
 	authority *server
-	calls     *client   // of the authority
-	nats      string    // where edges follow
-	nodes     []*server // the edges
+	calls     *wire.Client // of the authority
+	nats      string       // where edges follow
+	nodes     []*server    // the edges
 }
 
 // runCluster measures how soon a write is visible on all edges, and what a cluster costs its authority and an edge.
@@ -60,7 +62,7 @@ func runCluster(ctx context.Context, b *bench) (*report, error) {
 	if err := c.start(ctx); err != nil {
 		return nil, err
 	}
-	defer c.calls.close()
+	defer c.calls.Close()
 	rep := &report{Parameters: b.parameters(c.corpus, map[string]any{
 		"edges": b.cluster.edges.String(), "writeRate": writeRate})}
 	for _, part := range []func() error{
@@ -106,7 +108,7 @@ func (c *clusterBench) start(ctx context.Context) (err error) {
 	}
 	c.authority, err = c.fingerpost(ctx, "cluster-"+c.corpus.String(), c.corpus.config, "--cluster-listen", c.nats)
 	if err == nil {
-		c.calls = newClient(c.authority.addr, keyField, c.corpus.key)
+		c.calls = wire.NewClient(c.authority.addr, wire.KeyField, c.corpus.key)
 	}
 	return err
 }
@@ -198,15 +200,15 @@ func (c *clusterBench) writePath(ctx context.Context, plain *server, alike *corp
 
 // visible times the way of writes to all edges, for each number of edges.
 func (c *clusterBench) visible(ctx context.Context, rep *report) error {
-	question := resolvePath + string(c.corpus.appendHost(nil, 0))
+	question := wire.ResolvePath + string(c.corpus.appendHost(nil, 0))
 	for _, n := range c.cluster.edges {
 		if err := c.grow(ctx, n); err != nil {
 			return err
 		}
-		var edges []*client
+		var edges []*wire.Client
 		for _, edge := range c.nodes[:n] {
-			cl := newClient(edge.addr, keyField, c.corpus.key)
-			defer cl.close()
+			cl := wire.NewClient(edge.addr, wire.KeyField, c.corpus.key)
+			defer cl.Close()
 			edges = append(edges, cl)
 		}
 		p50, p99, err := c.wayOfWrites(ctx, fmt.Sprintf("%d edges: write → visible on all", n), n,
@@ -215,8 +217,8 @@ func (c *clusterBench) visible(ctx context.Context, rep *report) error {
 				errs := make([]error, n)
 				for i, cl := range edges {
 					all.Go(func() {
-						cl.req.Header.Set("X-Min-Position", position)
-						_, errs[i] = cl.must("GET", question, nil)
+						cl.Req.Header.Set("X-Min-Position", position)
+						_, errs[i] = cl.Must("GET", question, nil)
 					})
 				}
 				all.Wait()
@@ -239,11 +241,11 @@ func (c *clusterBench) visible(ctx context.Context, rep *report) error {
 func (c *clusterBench) write() (position string, err error) {
 	slug := c.corpus.slugs[0]
 	body := fmt.Appendf(nil, `{"description":%q}`, description(slug, int(c.corpus.last.Add(1))))
-	a, err := c.calls.must("PUT", projectURL(slug), body)
+	a, err := c.calls.Must("PUT", projectURL(slug), body)
 	if err != nil {
 		return "", err
 	}
-	return string(a.head.Peek("X-Config-Position")), nil
+	return string(a.Head.Peek("X-Config-Position")), nil
 }
 
 // wayOfWrites alternates writes at the authority, each timed from its answer until everywhere returns, with messages of

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"fingerpost/bench/wire"
+
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/resolver/catalog"
@@ -29,11 +31,11 @@ func (c *corpus) checking(tokens []string) question {
 				r.Header.Set("Authorization", tokens[name/c.perProject()])
 			}
 		},
-		judge: func(a answer, name int) error {
+		judge: func(a wire.Answer, name int) error {
 			slug := c.slugs[name/c.perProject()]
-			if a.status != 200 || len(a.body) > 0 || string(a.head.Peek("X-Project-Slug")) != slug ||
-				tokens != nil && string(a.head.Peek("X-User-Id")) != "user" {
-				return fmt.Errorf("a check of %s: %s%s", slug, a.head, a.body)
+			if a.Status != 200 || len(a.Body) > 0 || string(a.Head.Peek("X-Project-Slug")) != slug ||
+				tokens != nil && string(a.Head.Peek("X-User-Id")) != "user" {
+				return fmt.Errorf("a check of %s: %s%s", slug, a.Head, a.Body)
 			}
 			return nil
 		},

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"time"
 
+	"fingerpost/bench/wire"
+
 	"fingerpost/bench/clients"
 	"fingerpost/resolver/catalog"
 )
@@ -125,14 +127,14 @@ func (b *bench) clientWrites(ctx context.Context, rep *report, s *server, c *cor
 	if err != nil {
 		return err
 	}
-	calls := newClient(s.addr, keyField, c.key)
-	defer calls.close()
+	calls := wire.NewClient(s.addr, wire.KeyField, c.key)
+	defer calls.Close()
 	path := fmt.Sprintf("/api/platform/projects/%d", catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID(c.slugs[0])))
 	var all latencies
 	for i := range b.client.writes {
 		name := fmt.Sprintf("written %d", i)
 		took, err := crowd.Write(ctx, name, func() error {
-			_, err := calls.must("PUT", path, fmt.Appendf(nil, `{"name":%q}`, name))
+			_, err := calls.Must("PUT", path, fmt.Appendf(nil, `{"name":%q}`, name))
 			return err
 		})
 		if err != nil {

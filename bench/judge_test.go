@@ -6,19 +6,21 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"fingerpost/bench/wire"
+
 	"github.com/valyala/fasthttp"
 )
 
 // body is an answer about project i of c at a revision.
-func body(c *corpus, i, revision int, sms bool) answer {
-	return answer{status: 200, body: fmt.Appendf(nil, `{"slug":"%s","description":"Storefront, revision %06d","smsEnabled":%t}`, c.slugs[i], revision, sms)}
+func body(c *corpus, i, revision int, sms bool) wire.Answer {
+	return wire.Answer{Status: 200, Body: fmt.Appendf(nil, `{"slug":"%s","description":"Storefront, revision %06d","smsEnabled":%t}`, c.slugs[i], revision, sms)}
 }
 
-func judges(t *testing.T, q question, a answer, name int, want string) {
+func judges(t *testing.T, q question, a wire.Answer, name int, want string) {
 	t.Helper()
 	err := q.judge(a, name)
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-		t.Errorf("%s for name %d: %v, want %q", a.body, name, err, want)
+		t.Errorf("%s for name %d: %v, want %q", a.Body, name, err, want)
 	}
 }
 
@@ -27,14 +29,14 @@ func TestResolving(t *testing.T) {
 	q := c.resolving()
 	var r fasthttp.Request
 	q.ask(&r, 5)
-	if got, want := string(r.RequestURI()), resolvePath+"blog."+c.slugs[1]+".example"; got != want || string(r.Header.Peek(keyField)) != "k" {
+	if got, want := string(r.RequestURI()), wire.ResolvePath+"blog."+c.slugs[1]+".example"; got != want || string(r.Header.Peek(wire.KeyField)) != "k" {
 		t.Errorf("asks %q, want %q", r.String(), want)
 	}
 	judges(t, q, body(c, 1, 0, false), 5, "")
 	judges(t, q, body(c, 2, 0, false), 5, "asked for "+c.slugs[1])
-	judges(t, q, answer{status: 404}, 5, "status 404")
+	judges(t, q, wire.Answer{Status: 404}, 5, "status 404")
 	longer := body(c, 1, 0, false)
-	longer.body = []byte(`{"slug":"` + c.slugs[1] + `x"}`)
+	longer.Body = []byte(`{"slug":"` + c.slugs[1] + `x"}`)
 	judges(t, q, longer, 5, "asked for")
 }
 
@@ -60,11 +62,11 @@ func TestChecking(t *testing.T) {
 		return &h
 	}
 	ours := head("X-Project-Slug", c.slugs[1])
-	judges(t, plain, answer{status: 200, head: ours}, 5, "")
-	judges(t, plain, answer{status: 200, head: head("X-Project-Slug", c.slugs[2])}, 5, "a check of")
-	judges(t, plain, answer{status: 403, head: ours}, 5, "a check of")
-	judges(t, tokens, answer{status: 200, head: ours}, 5, "a check of")
-	judges(t, tokens, answer{status: 200, head: head("X-Project-Slug", c.slugs[1], "X-User-Id", "user")}, 5, "")
+	judges(t, plain, wire.Answer{Status: 200, Head: ours}, 5, "")
+	judges(t, plain, wire.Answer{Status: 200, Head: head("X-Project-Slug", c.slugs[2])}, 5, "a check of")
+	judges(t, plain, wire.Answer{Status: 403, Head: ours}, 5, "a check of")
+	judges(t, tokens, wire.Answer{Status: 200, Head: ours}, 5, "a check of")
+	judges(t, tokens, wire.Answer{Status: 200, Head: head("X-Project-Slug", c.slugs[1], "X-User-Id", "user")}, 5, "")
 }
 
 // TestNewest: no answer is torn, or older than one that came before its question.
@@ -79,7 +81,7 @@ func TestNewest(t *testing.T) {
 	judges(t, q, body(c, 0, 6, true), 0, "torn or older")
 	judges(t, q, body(c, 0, 6, false), 0, "")
 	judges(t, early, body(c, 0, 4, false), 0, "") // it was under way when a newer one came
-	judges(t, q, answer{status: 200, body: []byte(`{"slug":"` + c.slugs[0] + `"}`)}, 0, "torn or older")
+	judges(t, q, wire.Answer{Status: 200, Body: []byte(`{"slug":"` + c.slugs[0] + `"}`)}, 0, "torn or older")
 	q.ask(new(fasthttp.Request), 3)
 	judges(t, q, body(c, 1, 0, false), 3, "") // another project
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fingerpost/bench/wire"
+
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
 )
@@ -137,18 +139,18 @@ func (l load) while(ctx context.Context, f func() error) (*outcome, error) {
 // A question is what a worker asks about names of a corpus; it may keep what it needs from the request to the answer.
 type question struct {
 	ask   func(r *fasthttp.Request, name int)
-	judge func(a answer, name int) error
+	judge func(a wire.Answer, name int) error
 }
 
 // asks is a side whose workers ask a server about the names of a schedule, in its order, again and again.
 func asks(s *server, schedule []uint32, newQuestion func() question) *side {
 	var next atomic.Int64
 	return &side{name: s.name, pid: s.pid, ops: s.ops, worker: func(int) worker {
-		c, q := newClient(s.addr), newQuestion()
-		return worker{close: c.close, do: func() error {
+		c, q := wire.NewClient(s.addr), newQuestion()
+		return worker{close: c.Close, do: func() error {
 			name := int(schedule[int(next.Add(1)-1)%len(schedule)])
-			q.ask(&c.req, name)
-			a, err := c.exchange()
+			q.ask(&c.Req, name)
+			a, err := c.Exchange()
 			if err == nil {
 				err = q.judge(a, name)
 			}
@@ -167,13 +169,13 @@ func (c *corpus) resolving() question {
 	var path []byte
 	return question{
 		ask: func(r *fasthttp.Request, name int) {
-			path = c.appendHost(append(path[:0], resolvePath...), name)
+			path = c.appendHost(append(path[:0], wire.ResolvePath...), name)
 			r.SetRequestURIBytes(path)
-			r.Header.Set(keyField, c.key)
+			r.Header.Set(wire.KeyField, c.key)
 		},
-		judge: func(a answer, name int) error {
-			if slug := c.slugs[name/c.perProject()]; a.status != 200 || !hasSlug(a.body, slug) {
-				return fmt.Errorf("asked for %s: status %d: %s", slug, a.status, a.body)
+		judge: func(a wire.Answer, name int) error {
+			if slug := c.slugs[name/c.perProject()]; a.Status != 200 || !wire.HasSlug(a.Body, slug) {
+				return fmt.Errorf("asked for %s: status %d: %s", slug, a.Status, a.Body)
 			}
 			return nil
 		},
@@ -190,13 +192,13 @@ func (c *corpus) newest(seen []atomic.Int32) question {
 			least = seen[name/c.perProject()].Load()
 			q.ask(r, name)
 		},
-		judge: func(a answer, name int) error {
+		judge: func(a wire.Answer, name int) error {
 			if err := q.judge(a, name); err != nil {
 				return err
 			}
-			got, ok := revisionOf(a.body)
+			got, ok := wire.RevisionOf(a.Body)
 			if !ok || int32(got) < least {
-				return fmt.Errorf("revision %06d was answered before; a torn or older answer: %s", least, a.body)
+				return fmt.Errorf("revision %06d was answered before; a torn or older answer: %s", least, a.Body)
 			}
 			for newest := &seen[name/c.perProject()]; ; {
 				if now := newest.Load(); now >= int32(got) || newest.CompareAndSwap(now, int32(got)) {

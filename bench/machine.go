@@ -76,6 +76,9 @@ func (m machine) warnings() (notes []string) {
 	return notes
 }
 
+// fsTmpfs is a file system in memory, on which a sync costs nothing.
+const fsTmpfs = "tmpfs"
+
 // fileSystems names the usual file systems by their number in statfs.
 var fileSystems = map[int64]string{
 	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs",

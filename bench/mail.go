@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"fingerpost/bench/wire"
+
 	"golang.org/x/sys/unix"
 
 	"fingerpost/bench/mailsink"
@@ -107,8 +109,8 @@ type mailServer struct {
 }
 
 // client calls the mail API.
-func (s mailServer) client() *client {
-	return newClient(s.addr, "X-Internal-Service-Token", s.key, "X-Internal-Service-Name", "bench")
+func (s mailServer) client() *wire.Client {
+	return wire.NewClient(s.addr, "X-Internal-Service-Token", s.key, "X-Internal-Service-Name", "bench")
 }
 
 // startMail starts fingerpost on projects that send to the sinks of their slugs. A server whose name is in use already
@@ -208,9 +210,9 @@ func (m *mailBench) againstBare(ctx context.Context, rep *report) (rate float64,
 func (m *mailBench) calls(s mailServer, slug string, to *mailsink.Sink) *side {
 	return &side{name: s.name, pid: s.pid, worker: func(int) worker {
 		cl := s.client()
-		return worker{close: cl.close, do: func() error {
+		return worker{close: cl.Close, do: func() error {
 			number := int(m.numbers.Add(1))
-			a, err := cl.call("POST", "/api/mail/send/raw", sendBody(slug, number))
+			a, err := cl.Call("POST", "/api/mail/send/raw", sendBody(slug, number))
 			if err == nil {
 				err = judgeSend(a, to == nil)
 			}
@@ -253,13 +255,13 @@ func sendBody(slug string, number int) []byte {
 }
 
 // judgeSend returns an error unless the answer is the expected one.
-func judgeSend(a answer, queued bool) error {
+func judgeSend(a wire.Answer, queued bool) error {
 	status, field := 200, `"data":{"sent":true,"logId":`
 	if queued {
 		status, field = 202, `"data":{"sent":false,"queued":true,"logId":`
 	}
-	if a.status != status || !bytes.Contains(a.body, []byte(field)) {
-		return fmt.Errorf("status %d, want %d: %s", a.status, status, a.body)
+	if a.Status != status || !bytes.Contains(a.Body, []byte(field)) {
+		return fmt.Errorf("status %d, want %d: %s", a.Status, status, a.Body)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/bench/wire"
+
 	"fingerpost/bench/mailsink"
 )
 
@@ -16,19 +18,19 @@ func goodMail(n int) []byte {
 }
 
 func TestJudgeSend(t *testing.T) {
-	sent := answer{status: 200, body: []byte(`{"success":true,"message":"mail sent","data":{"sent":true,"logId":1},"timestamp":""}`)}
-	queued := answer{status: 202, body: []byte(`{"success":true,"message":"mail queued","data":{"sent":false,"queued":true,"logId":1},"timestamp":""}`)}
-	f := func(a answer, wantQueued, good bool) {
+	sent := wire.Answer{Status: 200, Body: []byte(`{"success":true,"message":"mail sent","data":{"sent":true,"logId":1},"timestamp":""}`)}
+	queued := wire.Answer{Status: 202, Body: []byte(`{"success":true,"message":"mail queued","data":{"sent":false,"queued":true,"logId":1},"timestamp":""}`)}
+	f := func(a wire.Answer, wantQueued, good bool) {
 		t.Helper()
 		if err := judgeSend(a, wantQueued); (err == nil) != good {
-			t.Errorf("judgeSend(%d %s, %v): %v", a.status, a.body, wantQueued, err)
+			t.Errorf("judgeSend(%d %s, %v): %v", a.Status, a.Body, wantQueued, err)
 		}
 	}
 	f(sent, false, true)
 	f(sent, true, false)
 	f(queued, true, true)
 	f(queued, false, false)
-	f(answer{status: 200, body: queued.body}, false, false)
+	f(wire.Answer{Status: 200, Body: queued.Body}, false, false)
 }
 
 // The secure sink accepts mail only after a login, so that neither side can omit it.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"fingerpost/bench/wire"
+
 	"fingerpost/resolver/catalog"
 )
 
@@ -56,8 +58,8 @@ func (m *mailBench) readLog(ctx context.Context, rep *report) error {
 func (m *mailBench) fillLog(ctx context.Context, s mailServer, slug string, want int) (int, error) {
 	for {
 		cl := s.client()
-		has, _, err := cl.readLog(slug, 1)
-		cl.close()
+		has, _, err := readLog(cl, slug, 1)
+		cl.Close()
 		if err != nil || has >= want {
 			return has, err
 		}
@@ -69,27 +71,27 @@ func (m *mailBench) fillLog(ctx context.Context, s mailServer, slug string, want
 }
 
 // readLog reads one page of a log. It returns how many entries the log and the page have.
-func (c *client) readLog(slug string, page int) (total, entries int, err error) {
+func readLog(c *wire.Client, slug string, page int) (total, entries int, err error) {
 	id := catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID(slug))
-	a, err := c.call("GET", fmt.Sprintf("/api/mail/projects/%d/logs?page=%d&limit=%d", id, page, logPage), nil)
+	a, err := c.Call("GET", fmt.Sprintf("/api/mail/projects/%d/logs?page=%d&limit=%d", id, page, logPage), nil)
 	if err != nil {
 		return 0, 0, err
 	}
-	_, rest, _ := bytes.Cut(a.body, []byte(`"meta":{"total":`))
+	_, rest, _ := bytes.Cut(a.Body, []byte(`"meta":{"total":`))
 	digits, _, _ := bytes.Cut(rest, []byte(","))
 	total, err = strconv.Atoi(string(digits))
-	if a.status != 200 || err != nil {
-		return 0, 0, fmt.Errorf("read the mail log: status %d: %s", a.status, a.body)
+	if a.Status != 200 || err != nil {
+		return 0, 0, fmt.Errorf("read the mail log: status %d: %s", a.Status, a.Body)
 	}
-	return total, bytes.Count(a.body, []byte(`"providerType":"SMTP"`)), nil
+	return total, bytes.Count(a.Body, []byte(`"providerType":"SMTP"`)), nil
 }
 
 // readsLog is a side that reads one page of a log of total entries. Each answer must be a full page.
 func readsLog(s mailServer, slug string, page, total int) *side {
 	return &side{name: s.name, pid: s.pid, worker: func(int) worker {
 		cl := s.client()
-		return worker{close: cl.close, do: func() error {
-			has, entries, err := cl.readLog(slug, page)
+		return worker{close: cl.Close, do: func() error {
+			has, entries, err := readLog(cl, slug, page)
 			if err == nil && (has != total || entries != logPage) {
 				err = fmt.Errorf("read the mail log: page %d of %s has %d entries of %d, want %d of %d",
 					page, slug, entries, has, logPage, total)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/bench/wire"
+
 	"fingerpost/cmd/testrig"
 )
 
@@ -28,10 +30,10 @@ func TestNginx(t *testing.T) {
 	if mem, err := s.memory(); err != nil || mem.peak < 1 {
 		t.Errorf("memory %+v, %v", mem, err)
 	}
-	stranger := newClient(s.addr, keyField, c.key)
-	defer stranger.close()
-	if a, err := stranger.resolve([]byte("nobody.unknown.example")); err != nil || a.status != 404 {
-		t.Errorf("asked for a stranger: %d, %v", a.status, err)
+	stranger := wire.NewClient(s.addr, wire.KeyField, c.key)
+	defer stranger.Close()
+	if a, err := stranger.Resolve([]byte("nobody.unknown.example")); err != nil || a.Status != 404 {
+		t.Errorf("asked for a stranger: %d, %v", a.Status, err)
 	}
 	end(t, b)
 	left, err := filepath.Glob(filepath.Join(b.work, "peer-*"))

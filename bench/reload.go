@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"fingerpost/bench/wire"
 )
 
 const (
@@ -75,8 +77,8 @@ func (b *bench) timeSaves(ctx context.Context, s *server, c *corpus, rep *report
 // a pause of nil it asks once.
 func saves(s *server, c *corpus, how saver, pause func()) *side {
 	return &side{name: how.name, pid: s.pid, worker: func(int) worker {
-		cl, n := newClient(s.addr, keyField, c.key), 0
-		return worker{close: cl.close, do: func() error {
+		cl, n := wire.NewClient(s.addr, wire.KeyField, c.key), 0
+		return worker{close: cl.Close, do: func() error {
 			n++
 			project := n * 97 % c.Projects
 			revision, err := c.save(project, how)
@@ -85,14 +87,14 @@ func saves(s *server, c *corpus, how saver, pause func()) *side {
 			}
 			host := c.appendHost(nil, project*c.perProject())
 			for until := time.Now().Add(visibleTimeout); time.Now().Before(until); pause() {
-				a, err := cl.resolve(host)
+				a, err := cl.Resolve(host)
 				if err != nil {
 					return err
 				}
-				got, ok := revisionOf(a.body)
+				got, ok := wire.RevisionOf(a.Body)
 				switch {
-				case a.status != 200 || !ok:
-					return fmt.Errorf("resolve %s: status %d, or composed of two states: %s", host, a.status, a.body)
+				case a.Status != 200 || !ok:
+					return fmt.Errorf("resolve %s: status %d, or composed of two states: %s", host, a.Status, a.Body)
 				case got == revision || pause == nil:
 					return nil
 				}

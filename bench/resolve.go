@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"fingerpost/bench/wire"
 )
 
 // sweep are the numbers of connections that are compared, sweepRounds bounds the rounds of each.
@@ -150,15 +152,15 @@ func (b *bench) sweepConnections(ctx context.Context, all []*side, rep *report) 
 
 // answerSize returns the mean length of the bodies of names.
 func answerSize(s *server, c *corpus, names []uint32) (int, error) {
-	cl := newClient(s.addr, keyField, c.key)
-	defer cl.close()
+	cl := wire.NewClient(s.addr, wire.KeyField, c.key)
+	defer cl.Close()
 	total := 0
 	for _, name := range names {
-		a, err := cl.must("GET", resolvePath+string(c.appendHost(nil, int(name))), nil)
+		a, err := cl.Must("GET", wire.ResolvePath+string(c.appendHost(nil, int(name))), nil)
 		if err != nil {
 			return 0, err
 		}
-		total += len(a.body)
+		total += len(a.Body)
 	}
 	return total / len(names), nil
 }

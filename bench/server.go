@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"fingerpost/bench/wire"
+
 	"fingerpost/bench/mailsink"
 
 	"github.com/prometheus/procfs"
@@ -95,11 +97,11 @@ func freeAddress() (string, error) {
 
 // answersHTTP returns an error unless a GET of the path has the status.
 func answersHTTP(addr, path string, status int) error {
-	c := newClient(addr)
-	defer c.close()
-	a, err := c.call("GET", path, nil)
-	if err == nil && a.status != status {
-		err = fmt.Errorf("GET %s: status %d, want %d", path, a.status, status)
+	c := wire.NewClient(addr)
+	defer c.Close()
+	a, err := c.Call("GET", path, nil)
+	if err == nil && a.Status != status {
+		err = fmt.Errorf("GET %s: status %d, want %d", path, a.Status, status)
 	}
 	return err
 }
@@ -261,14 +263,14 @@ func metrics(ops string) (map[string]float64, error) {
 	if ops == "" {
 		return nil, nil
 	}
-	c := newClient(ops)
-	defer c.close()
-	a, err := c.must("GET", "/metrics", nil)
+	c := wire.NewClient(ops)
+	defer c.Close()
+	a, err := c.Must("GET", "/metrics", nil)
 	if err != nil {
 		return nil, fmt.Errorf("read metrics: %w", err)
 	}
 	values := map[string]float64{}
-	for line := range strings.Lines(string(a.body)) {
+	for line := range strings.Lines(string(a.Body)) {
 		line = strings.TrimSpace(line)
 		at := strings.LastIndexByte(line, ' ')
 		if v, err := strconv.ParseFloat(line[at+1:], 64); at > 0 && err == nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"fingerpost/bench/wire"
+
 	"golang.org/x/perf/benchmath"
 )
 
@@ -116,10 +118,10 @@ type operation struct {
 func readsLists(one *build) *side {
 	pages := max(1, one.corpus.Projects/100)
 	return &side{name: "a page", pid: one.server.pid, worker: func(int) worker {
-		cl, n := newClient(one.server.addr, keyField, one.corpus.key), 0
-		return worker{close: cl.close, do: func() error {
+		cl, n := wire.NewClient(one.server.addr, wire.KeyField, one.corpus.key), 0
+		return worker{close: cl.Close, do: func() error {
 			n++
-			_, err := cl.must("GET", fmt.Sprintf("/api/platform/projects?limit=100&page=%d", 1+n*7%pages), nil)
+			_, err := cl.Must("GET", fmt.Sprintf("/api/platform/projects?limit=100&page=%d", 1+n*7%pages), nil)
 			return err
 		}}
 	}}

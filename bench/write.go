@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"fingerpost/bench/wire"
+
 	"golang.org/x/sys/unix"
 
 	"fingerpost/resolver/catalog"
@@ -81,8 +83,6 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 	return rep, b.resolveWhileWriting(ctx, s, c, rep)
 }
 
-const fsTmpfs = "tmpfs"
-
 // noteTmpfs warns if the disk is none.
 func (r *report) noteTmpfs(fileSystem string) {
 	if fileSystem == fsTmpfs {
@@ -120,19 +120,19 @@ func writes(name string, pid int, c *corpus, own [][]int, open func() (write fun
 // served writes through the API. An answer other than 200 with the new value is an error.
 func served(s *server, c *corpus, own [][]int) *side {
 	return writes(s.name, s.pid, c, own, func() (func(project, revision int) error, func()) {
-		cl := newClient(s.addr, keyField, c.key)
+		cl := wire.NewClient(s.addr, wire.KeyField, c.key)
 		return func(project, revision int) error {
 			slug := c.slugs[project]
 			field := fmt.Appendf(nil, `"description":%q`, description(slug, revision))
-			a, err := cl.call("PUT", projectURL(slug), fmt.Appendf(nil, "{%s}", field))
+			a, err := cl.Call("PUT", projectURL(slug), fmt.Appendf(nil, "{%s}", field))
 			if err != nil {
 				return err
 			}
-			if a.status != 200 || !hasSlug(a.body, slug) || !bytes.Contains(a.body, field) {
-				return fmt.Errorf("write %s of %s: status %d: %s", field, slug, a.status, a.body)
+			if a.Status != 200 || !wire.HasSlug(a.Body, slug) || !bytes.Contains(a.Body, field) {
+				return fmt.Errorf("write %s of %s: status %d: %s", field, slug, a.Status, a.Body)
 			}
 			return nil
-		}, cl.close
+		}, cl.Close
 	})
 }
 
