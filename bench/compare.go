@@ -70,11 +70,11 @@ type change struct {
 // compareResults compares two results. Its error names every reason why they cannot be compared; a row that the second
 // lacks is a note.
 func compareResults(before, after *result) (changes []change, notes []string, err error) {
-	same := before.Machine.sameAs(after.Machine)
+	same := before.Machine.SameAs(after.Machine)
 	if !same {
 		notes = append(notes, "These are two kinds of machine: only figures with a baseline of the same run are judged.")
 	}
-	notes = slices.Concat(notes, before.Machine.warnings(), after.Machine.warnings())
+	notes = slices.Concat(notes, before.Machine.Warnings(), after.Machine.Warnings())
 	var errs []error
 	for _, was := range before.Reports {
 		is := after.report(was.Command)

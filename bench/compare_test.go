@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fingerpost/bench/machine"
 )
 
 // sampleResult has one report with a row of rounds and a baseline, one of rounds alone and one measured once.
@@ -14,7 +16,7 @@ func sampleResult() *result {
 	rate := measured("resolve", "requests/s", 95, 96, 94, 95, 97).over("floor", 100, 101, 99, 100, 102).ratioAtLeast(0.92)
 	return &result{
 		Format: resultFormat, Version: resultVersion, Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Command: "resolve",
-		Source: source{Release: "v1-3-gabc", Commit: "abc"}, Machine: machine{CPU: "X", Cores: 2, Usable: 2, MemoryMiB: 4000, System: "linux/amd64"},
+		Source: source{Release: "v1-3-gabc", Commit: "abc"}, Machine: machine.Machine{CPU: "X", Cores: 2, Usable: 2, MemoryMiB: 4000, System: "linux/amd64"},
 		Reports: []*report{{Command: "resolve", Parameters: map[string]any{"projects": 100, "rate": 5.5}, Rows: []row{
 			rate,
 			measured("latency", "ms", 10, 10.1, 9.9, 10, 10.2),

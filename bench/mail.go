@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"fingerpost/bench/machine"
+
 	"fingerpost/bench/wire"
 
 	"golang.org/x/sys/unix"
@@ -98,7 +100,7 @@ func runMail(ctx context.Context, b *bench) (*report, error) {
 	rep.note("The bare mailer is net/smtp, in the process of the sink: for each mail one synced batch of Pebble with a " +
 		"ready message of fingerpost's, then MAIL to the final dot. Fingerpost notes the end of each mail, too, " +
 		"which is a second synced batch. Sink, callers and server share the machine.")
-	rep.noteTmpfs(fileSystem(m.work))
+	rep.noteTmpfs(machine.FileSystem(m.work))
 	return rep, err
 }
 

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fingerpost/bench/machine"
 )
 
 // resultFormat and resultVersion mark a file as a result of this program. The version changes when an older reader
@@ -25,14 +27,14 @@ const (
 
 // A result is the output of one run of bench: the file in bench/results.
 type result struct {
-	Format   string    `json:"format"`
-	Version  int       `json:"version"`
-	Began    time.Time `json:"began"`
-	Command  string    `json:"command"` // the command of the run: all, or the one with a report
-	Source   source    `json:"source"`
-	Machine  machine   `json:"machine"`
-	Reports  []*report `json:"reports"`
-	Failures []failure `json:"failures,omitempty"`
+	Format   string          `json:"format"`
+	Version  int             `json:"version"`
+	Began    time.Time       `json:"began"`
+	Command  string          `json:"command"` // the command of the run: all, or the one with a report
+	Source   source          `json:"source"`
+	Machine  machine.Machine `json:"machine"`
+	Reports  []*report       `json:"reports"`
+	Failures []failure       `json:"failures,omitempty"`
 }
 
 // A source is the state of the checkout that was measured.
@@ -51,7 +53,7 @@ type failure struct {
 
 func newResult(ctx context.Context, command string, o options) *result {
 	r := &result{Format: resultFormat, Version: resultVersion, Began: time.Now().UTC().Truncate(time.Second),
-		Command: command, Source: lookAtSource(ctx), Machine: lookAtMachine(o.work), Reports: []*report{}}
+		Command: command, Source: lookAtSource(ctx), Machine: machine.Look(o.work), Reports: []*report{}}
 	if o.binary != "" {
 		r.Source.Binary = filepath.Base(o.binary)
 	}
@@ -119,7 +121,7 @@ func (r *result) writeText(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s at %s on %s\n", r.Command, r.Source, r.Machine)
 	for _, rep := range r.Reports {
 		fmt.Fprintf(w, "\n%s, in %.0f s\n\n", rep.Command, rep.Seconds)
-		if err := align(w, rep.markdown(r.Machine.warnings())); err != nil {
+		if err := align(w, rep.markdown(r.Machine.Warnings())); err != nil {
 			return err
 		}
 	}
@@ -251,7 +253,7 @@ func figures(results []*result) string {
 				}
 			}
 			fmt.Fprintf(&sections, "\n### %s\n\n%s, %s, on %s.\n\n<details><summary>All figures</summary>\n\n%s\n</details>\n",
-				c.name, r.Began.Format(time.DateOnly), r.Source, r.Machine, rep.markdown(r.Machine.warnings()))
+				c.name, r.Began.Format(time.DateOnly), r.Source, r.Machine, rep.markdown(r.Machine.Warnings()))
 			break
 		}
 	}

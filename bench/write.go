@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"fingerpost/bench/machine"
+
 	"fingerpost/bench/wire"
 
 	"golang.org/x/sys/unix"
@@ -42,7 +44,7 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	disk := fileSystem(c.config)
+	disk := machine.FileSystem(c.config)
 	rep := &report{Parameters: b.parameters(c, map[string]any{
 		"fileBytes": len(c.file(0, 0)), "filesPerClient": filesPerClient, "writeRate": writeRate, "fileSystem": disk,
 	})}
@@ -85,7 +87,7 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 
 // noteTmpfs warns if the disk is none.
 func (r *report) noteTmpfs(fileSystem string) {
-	if fileSystem == fsTmpfs {
+	if fileSystem == machine.FsTmpfs {
 		r.note("The work folder lies in memory (tmpfs), where fsync costs nothing: name a folder on a disk by -work.")
 	}
 }

@@ -150,8 +150,8 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 	sort.Slice(todo, func(i, j int) bool { return todo[i].Path < todo[j].Path })
 	s.examine(ctx, t, todo, &f)
 	for _, p := range gone {
-		f.candidates = append(f.candidates, &judge.Candidate{Path: p, Prev: s.table.Files[p], Gone: true, Stamp: t.FolderStamp(p),
-			Named: sc.Names(p)})
+		f.candidates = append(f.candidates, &judge.Candidate{Path: p, Prev: s.table.Files[p], Gone: true,
+			Stamp: t.FolderStamp(p), Named: sc.Names(p)})
 	}
 	judge.SortByPath(f.candidates)
 	return &f, ctx.Err()

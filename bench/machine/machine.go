@@ -1,4 +1,7 @@
-package main
+// Package machine takes the fingerprint of the machine on which figures are measured: processor, memory, kernel, file
+// system of the work folder, and how busy it was at the start. Figures of two machines are compared only if
+// [Machine.SameAs] says so.
+package machine
 
 import (
 	"fmt"
@@ -10,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A machine describes what the figures depend on most, and how quiet it was at the start.
-type machine struct {
+// A Machine describes what the figures depend on most, and how quiet it was at the start.
+type Machine struct {
 	CPU        string  `json:"cpu"`
 	Cores      int     `json:"cores"`  // shown by the kernel
 	Usable     int     `json:"usable"` // the part of them allowed by affinity and cgroup
@@ -26,10 +29,10 @@ type machine struct {
 // quietLoad is the load average up to which a machine counts as idle.
 const quietLoad = 0.3
 
-// lookAtMachine takes the fingerprint. work is the folder whose disk is used.
-func lookAtMachine(work string) machine {
-	m := machine{
-		CPU: "unknown CPU", Cores: runtime.NumCPU(), Usable: runtime.GOMAXPROCS(0), FileSystem: fileSystem(work),
+// Look takes the fingerprint. work is the folder whose disk is used.
+func Look(work string) Machine {
+	m := Machine{
+		CPU: "unknown CPU", Cores: runtime.NumCPU(), Usable: runtime.GOMAXPROCS(0), FileSystem: FileSystem(work),
 		System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
 	}
 	proc, err := procfs.NewDefaultFS()
@@ -51,7 +54,7 @@ func lookAtMachine(work string) machine {
 	return m
 }
 
-func (m machine) String() string {
+func (m Machine) String() string {
 	cores := fmt.Sprintf("%d cores", m.Cores)
 	if m.Usable != m.Cores {
 		cores = fmt.Sprintf("%d of %d cores", m.Usable, m.Cores)
@@ -60,15 +63,15 @@ func (m machine) String() string {
 		m.CPU, cores, float64(m.MemoryMiB)/1024, m.System, m.Kernel, m.FileSystem, m.Go)
 }
 
-// sameAs reports whether figures of both machines may be compared. Kernel and Go may differ, because comparing them may
+// SameAs reports whether figures of both machines may be compared. Kernel and Go may differ, because comparing them may
 // be the purpose.
-func (m machine) sameAs(o machine) bool {
+func (m Machine) SameAs(o Machine) bool {
 	return m.CPU == o.CPU && m.Cores == o.Cores && m.Usable == o.Usable && m.System == o.System &&
 		m.MemoryMiB>>9 == o.MemoryMiB>>9
 }
 
-// warnings lists the reasons why the figures of a machine in this state are imprecise.
-func (m machine) warnings() (notes []string) {
+// Warnings lists the reasons why the figures of a machine in this state are imprecise.
+func (m Machine) Warnings() (notes []string) {
 	if m.Load > quietLoad {
 		notes = append(notes, fmt.Sprintf("The machine was busy before this began (load %.2f, bound %.2f): "+
 			"ratios are rough, and latencies mean little.", m.Load, quietLoad))
@@ -76,17 +79,17 @@ func (m machine) warnings() (notes []string) {
 	return notes
 }
 
-// fsTmpfs is a file system in memory, on which a sync costs nothing.
-const fsTmpfs = "tmpfs"
+// FsTmpfs is a file system in memory, on which a sync costs nothing.
+const FsTmpfs = "tmpfs"
 
 // fileSystems names the usual file systems by their number in statfs.
 var fileSystems = map[int64]string{
 	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs",
-	unix.OVERLAYFS_SUPER_MAGIC: "overlayfs", unix.TMPFS_MAGIC: fsTmpfs,
+	unix.OVERLAYFS_SUPER_MAGIC: "overlayfs", unix.TMPFS_MAGIC: FsTmpfs,
 }
 
-// fileSystem returns the type of the file system that holds a folder.
-func fileSystem(dir string) string {
+// FileSystem returns the type of the file system that holds a folder.
+func FileSystem(dir string) string {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return "unknown"
