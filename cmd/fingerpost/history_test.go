@@ -135,6 +135,7 @@ func TestHistory(t *testing.T) {
 
 // An edge has a lane at its authority while it is there, and a history of its own. A flood of writes is one mark a step.
 func TestHistoryOfEdges(t *testing.T) {
+	testrig.Thorough(t) // it waits for several steps of the history; TestHistory waits for two
 	t.Parallel()
 	c := newCluster(t, "fra")
 	fra := c.edge("fra", "")

@@ -181,6 +181,7 @@ func (v *verified) actions() (all []string) {
 // TestVerification follows a customer's domain from "pending" to served, to a lost proof and back: the files, the answers,
 // the feed, the audit trail, the metrics and the status tell the same, also after a restart.
 func TestVerification(t *testing.T) {
+	testrig.Thorough(t) // it waits for states that change by the clock; package verify has a clock of its own
 	zone := newDNSZone(t, nameServer)
 	v := newVerified(t)
 	v.start()
