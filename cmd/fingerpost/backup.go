@@ -175,5 +175,6 @@ func fetchBackup(ctx context.Context, w io.Writer, ops string, pid int) error {
 // summary describes a backup in one line.
 func summary(m *datadir.Manifest) string {
 	return fmt.Sprintf("generation %d of %s, %s, %s, %d kB in %s", m.Generation, m.CreatedAt.Format(time.RFC3339),
-		cli.Count(m.Projects, "project"), cli.Count(m.Domains, "domain"), (m.Bytes()+999)/1000, cli.Count(len(m.Files), "file"))
+		cli.Count(m.Projects, "project"), cli.Count(m.Domains, "domain"), (m.Bytes()+999)/1000,
+		cli.Count(len(m.Files), "file"))
 }

@@ -184,7 +184,8 @@ func (out *exported) finish(t cli.Terminal, f exportFlags, interrupted error) er
 	case interrupted != nil:
 		return fmt.Errorf("%w: the same command does the rest", interrupted)
 	case out.Failed > 0:
-		return fmt.Errorf("%s not done; what is done stays, and the same command tries the rest", cli.Count(out.Failed, "action"))
+		return fmt.Errorf("%s not done; what is done stays, and the same command tries the rest",
+			cli.Count(out.Failed, "action"))
 	case ignored > 0:
 		return cli.No("the server ignored %s", cli.Count(ignored, "action"))
 	}

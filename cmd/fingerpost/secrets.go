@@ -84,8 +84,8 @@ func sealKeygen(t cli.Terminal, dir, keyFile string) error {
 	}
 	recipient, err := seal.Keygen(keyFile)
 	if errors.Is(err, fs.ErrExist) {
-		return cli.No("%s exists and is not overwritten: what it sealed could not be opened any more; name another file with "+
-			"--seal-key", keyFile)
+		return cli.No("%s exists and is not overwritten: what it sealed could not be opened any more; name another file "+
+			"with --seal-key", keyFile)
 	}
 	if err != nil {
 		return err

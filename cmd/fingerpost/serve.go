@@ -48,8 +48,8 @@ func serve(ctx context.Context, t cli.Terminal, f *serveFlags) error {
 		return err
 	}
 	if f.Terminal = cli.IsTerminal(t.Out); f.Console.Link && !f.Terminal {
-		return cli.Usage("--console-link prints a link with which its first reader may do everything: it needs a terminal as " +
-			"stdout")
+		return cli.Usage("--console-link prints a link with which its first reader may do everything: it needs a terminal " +
+			"as stdout")
 	}
 	if _, err := os.Stat(f.Files.Config); err != nil && !f.Cluster.IsEdge() {
 		return fmt.Errorf("open config folder %s: %w (\"fingerpost init\" writes an example)", f.Files.Config,

@@ -195,8 +195,8 @@ func (v *validation) print(t cli.Terminal, format string) (err error) {
 		return err
 	}
 	if format == "text" || format == "github" {
-		fmt.Fprintf(t.Err, "%s good, %s, %s\n", cli.Count(v.Files, "file"), cli.Count(v.Errors, "error"), cli.Count(v.Warnings,
-			"warning"))
+		fmt.Fprintf(t.Err, "%s good, %s, %s\n", cli.Count(v.Files, "file"), cli.Count(v.Errors, "error"),
+			cli.Count(v.Warnings, "warning"))
 	}
 	if !v.Valid {
 		return cli.ErrNot

@@ -19,8 +19,8 @@ func (r *Result) Lines(ref catalog.Ref) Lines {
 	if block == nil {
 		return Lines{}
 	}
-	l := Lines{Block: r.before + block.TypeRange.Start.Line, End: r.before + block.CloseBraceRange.Start.Line, Attrs: make(map[string]int,
-		len(block.Body.Attributes))}
+	l := Lines{Block: r.before + block.TypeRange.Start.Line, End: r.before + block.CloseBraceRange.Start.Line,
+		Attrs: make(map[string]int, len(block.Body.Attributes))}
 	for name, attr := range block.Body.Attributes {
 		l.Attrs[name] = r.before + attr.NameRange.Start.Line
 	}

@@ -246,8 +246,8 @@ func (l *list) cutOff(f *Facts) {
 	if f.May.Everything {
 		to, do = "/console/live", "See the state"
 	}
-	l.add(Bad, "This edge last heard its authority "+about(f.CutOff)+" ago: it answers from what was true then, and refuses "+
-		"changes and mail.", "", to, do)
+	l.add(Bad, "This edge last heard its authority "+about(f.CutOff)+" ago: it answers from what was true then, and "+
+		"refuses changes and mail.", "", to, do)
 }
 
 func (l *list) edges(edges []client.Edge) {
