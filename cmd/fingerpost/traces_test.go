@@ -245,8 +245,12 @@ func TestCollectorAway(t *testing.T) {
 	sink.away = false
 	sink.mu.Unlock()
 	r.halt() // sends the rest
-	if n := len(sink.of(someTrace)); n+dropped < requests {
-		t.Errorf("the collector has %d spans at the end, %d were dropped", n, dropped)
+	var late int // what a busy machine has not sent in the time that is left at the end
+	if _, rest, found := strings.Cut(r.logged(), `"spans did not reach the collector before the end","spans":`); found {
+		_, _ = fmt.Sscan(rest, &late)
+	}
+	if n := len(sink.of(someTrace)); n == 0 || n+dropped+late < requests {
+		t.Errorf("the collector has %d spans at the end, %d were dropped, %d came too late", n, dropped, late)
 	}
 }
 
