@@ -154,19 +154,27 @@ func TestCustomerChecks(t *testing.T) {
 	if res, _ := r.visit("POST", link, "", nil, "Sec-Fetch-Site", "cross-site"); res.StatusCode != 403 || r.script.made() != 0 {
 		t.Errorf("another site's form: %d, %d checks", res.StatusCode, r.script.made())
 	}
+	var links []string
+	for range 20 {
+		links = append(links, r.link())
+	}
+	began := time.Now()
 	res, _ := r.visit("POST", link, "", nil)
 	if res.StatusCode != 303 || res.Header.Get("Location") != link || r.script.made() != 1 {
 		t.Fatalf("a check: %d to %q, %d checks", res.StatusCode, res.Header.Get("Location"), r.script.made())
 	}
-	for range 20 {
-		res, page := r.visit("POST", r.link(), "", nil)
+	for _, other := range links {
+		res, page := r.visit("POST", other, "", nil)
+		if time.Since(began) > 30*time.Second { // the machine is busy, and the next check is allowed
+			break
+		}
 		if res.StatusCode != 429 || res.Header.Get("Retry-After") == "" || !strings.Contains(page, "was checked a moment ago") ||
 			!strings.Contains(page, `href="/console/domain/`) {
 			t.Fatalf("at once again: %d %v", res.StatusCode, res.Header)
 		}
 	}
-	if r.script.made() != 1 {
-		t.Errorf("%d checks were made", r.script.made())
+	if made := r.script.made(); made > 1+int(time.Since(began)/(30*time.Second)) {
+		t.Errorf("%d checks were made in %v", made, time.Since(began))
 	}
 	if res, _ := r.visit("POST", link, "", url.Values{"x": {strings.Repeat("a", 5000)}}); res.StatusCode < 400 {
 		t.Errorf("a large form: %d", res.StatusCode)
