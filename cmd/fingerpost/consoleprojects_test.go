@@ -74,7 +74,7 @@ func TestConsoleProjectAddress(t *testing.T) {
 		t.Errorf("sections that are not there: %q", missing)
 	}
 	b.open("/console/projects/none-of-this-name")
-	b.sees("no such project")
+	b.sees("No such project")
 	b.open("/console/projects/..%2facme")
 	b.sees("no such page")
 
