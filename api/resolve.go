@@ -169,11 +169,11 @@ func (s *Server) appendBatchItem(dst []byte, r *web.Request, domain string, form
 	if refused != nil {
 		dst = append(dst, `,"code":"`...)
 		dst = append(dst, refused.Code...)
-		return append(dst, `","etag":null,"result":null}`...)
+		return append(dst, `","result":null,"etag":null}`...)
 	}
-	dst = append(dst, `,"code":null,"etag":`...)
-	dst = resolver.AppendString(dst, answer.ETag)
-	dst = append(dst, `,"result":`...)
+	dst = append(dst, `,"code":null,"result":`...)
 	dst = append(dst, answer.Data...)
+	dst = append(dst, `,"etag":`...)
+	dst = resolver.AppendString(dst, answer.ETag)
 	return append(dst, '}')
 }

@@ -131,7 +131,7 @@ func batchAnswers(r *rig) {
 				Code   *string
 				Result json.RawMessage
 			}
-			if err := json.Unmarshal(item, &got); err != nil || !regexp.MustCompile(`(?s)^\{"domain":".*","status":\d+,"code":(null|"[A-Z_]+"),"result":.*\}$`).Match(item) {
+			if err := json.Unmarshal(item, &got); err != nil || !regexp.MustCompile(`(?s)^\{"domain":".*","status":\d+,"code":(null|"[A-Z_]+"),"result":.*,"etag":(null|"\\"[\w-]+\\"")\}$`).Match(item) {
 				r.t.Errorf("answer %d: %v %s", i, err, item)
 				continue
 			}
