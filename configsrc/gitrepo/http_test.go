@@ -82,6 +82,7 @@ func TestLyingRemote(t *testing.T) {
 	refs := func() string {
 		return testrig.Git(t, clone, "for-each-ref", "--format=%(refname) %(objectname)", "refs/remotes", "refs/fingerpost")
 	}
+	testrig.Eventually(t, "the first round has noted its base", func() bool { return strings.Contains(refs(), "refs/fingerpost/base/") })
 	before := refs()
 	for _, c := range []struct {
 		name, want string
