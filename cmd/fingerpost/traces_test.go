@@ -244,7 +244,7 @@ func TestCollectorAway(t *testing.T) {
 	sink.mu.Lock()
 	sink.away = false
 	sink.mu.Unlock()
-	r.halt() // sends the rest
+	r.halt()     // sends the rest
 	var late int // what a busy machine has not sent in the time that is left at the end
 	if _, rest, found := strings.Cut(r.logged(), `"spans did not reach the collector before the end","spans":`); found {
 		_, _ = fmt.Sscan(rest, &late)
