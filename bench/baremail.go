@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"fingerpost/bench/mailsink"
-
 	"github.com/cockroachdb/pebble/v2"
+
+	"fingerpost/bench/mailsink"
 )
 
 // A bareMailer is the baseline of mail: it sends ready messages to a sink over net/smtp, with one synced Pebble batch

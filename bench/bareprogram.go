@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"fingerpost/bench/wire"
-
 	"github.com/cockroachdb/pebble/v2"
 	"golang.org/x/sys/unix"
+
+	"fingerpost/bench/wire"
 )
 
 // A bareProgram is the baseline of durable writes. Each write makes the system calls that make a file's new content

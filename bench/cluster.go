@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"fingerpost/bench/wire"
-
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"fingerpost/bench/wire"
 )
 
 // pauseBetween is the time between two writes whose way to the edges is timed.

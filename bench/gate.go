@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"time"
 
-	"fingerpost/bench/wire"
-
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/bench/wire"
 	"fingerpost/resolver/catalog"
 )
 

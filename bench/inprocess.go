@@ -8,9 +8,8 @@ import (
 	"runtime"
 	"time"
 
-	"fingerpost/bench/wire"
-
 	"fingerpost/bench/clients"
+	"fingerpost/bench/wire"
 	"fingerpost/resolver/catalog"
 )
 

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"fingerpost/bench/wire"
-
 	"github.com/valyala/fasthttp"
+
+	"fingerpost/bench/wire"
 )
 
 // body is an answer about project i of c at a revision.

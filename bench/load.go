@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"fingerpost/bench/wire"
-
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
+
+	"fingerpost/bench/wire"
 )
 
 // A side does the work that a measurement compares: fingerpost, a baseline, or a peer.

@@ -14,13 +14,11 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"fingerpost/bench/machine"
-
-	"fingerpost/bench/wire"
-
 	"golang.org/x/sys/unix"
 
+	"fingerpost/bench/machine"
 	"fingerpost/bench/mailsink"
+	"fingerpost/bench/wire"
 	"fingerpost/resolver/catalog"
 )
 

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/bench/wire"
-
 	"fingerpost/bench/mailsink"
+	"fingerpost/bench/wire"
 )
 
 func goodMail(n int) []byte {

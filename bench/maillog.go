@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"fingerpost/bench/wire"
-
 	"fingerpost/resolver/catalog"
 )
 

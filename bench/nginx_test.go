@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"fingerpost/bench/wire"
-
 	"fingerpost/cmd/testrig"
 )
 

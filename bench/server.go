@@ -14,12 +14,11 @@ import (
 	"syscall"
 	"time"
 
-	"fingerpost/bench/wire"
-
-	"fingerpost/bench/mailsink"
-
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"fingerpost/bench/mailsink"
+	"fingerpost/bench/wire"
 )
 
 // A server is a process under measurement: fingerpost, a baseline or a peer.

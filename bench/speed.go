@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"fingerpost/bench/wire"
-
 	"golang.org/x/perf/benchmath"
+
+	"fingerpost/bench/wire"
 )
 
 // speedCommand compares two builds. All leaves it out, because it needs a second binary.

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"fingerpost/bench/machine"
-
-	"fingerpost/bench/wire"
-
 	"golang.org/x/sys/unix"
 
+	"fingerpost/bench/machine"
+	"fingerpost/bench/wire"
 	"fingerpost/resolver/catalog"
 )
 

@@ -9,15 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dgraph-io/ristretto/v2"
+	"golang.org/x/sync/singleflight"
+
 	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/standby"
 	"fingerpost/resolver/store"
 	"fingerpost/resolver/trail"
-
-	"github.com/dgraph-io/ristretto/v2"
-	"golang.org/x/sync/singleflight"
 )
 
 // DefaultCacheBytes is the default of Options.CacheBytes.

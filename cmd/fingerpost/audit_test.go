@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"

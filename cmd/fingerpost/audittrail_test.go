@@ -8,9 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/tail"
 )
 

@@ -13,10 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/nats-io/nkeys"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/gitrepo"

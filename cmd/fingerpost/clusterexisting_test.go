@@ -13,10 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/cluster/natsd"

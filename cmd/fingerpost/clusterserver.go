@@ -7,10 +7,9 @@ import (
 	"strings"
 	"syscall"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/cluster/natsd"
 )
 

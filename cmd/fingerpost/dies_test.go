@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/configsrc/atomicfile"
 )
 

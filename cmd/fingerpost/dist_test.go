@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/pflag"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/testrig"
 )
 

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"fingerpost/cmd/fingerpost/cli"
 )
 
 func newDocs(t cli.Terminal) *cobra.Command {

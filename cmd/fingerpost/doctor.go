@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/doctor"
 )
 

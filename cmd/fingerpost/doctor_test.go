@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/cmd/fingerpost/doctor"
 	"fingerpost/cmd/testrig"
 )

@@ -10,13 +10,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"fingerpost/resolver/datadir"
-
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
+	"fingerpost/resolver/datadir"
 )
 
 // edgesFlags are the flags of edges.

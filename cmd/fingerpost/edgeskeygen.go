@@ -7,10 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/hcledit"

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/offline"
 	"fingerpost/resolver"
 )

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/api/transfer"
+	"fingerpost/cmd/fingerpost/cli"
 )
 
 // exportFiles are what the tests export: everything that the two APIs accept, and some things that they do not.

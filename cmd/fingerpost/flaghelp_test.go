@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"fingerpost/cmd/fingerpost/cli"
 )
 
 // TestFlagHelp: the help of every flag stands alone, and serve shows each of its flags in a group.

@@ -6,11 +6,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"

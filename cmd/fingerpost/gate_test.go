@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/cmd/testrig"
 )
 

@@ -3,10 +3,9 @@ package main
 import (
 	"fmt"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/pflag"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/node"
 )
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/cmd/testrig"
 )
 

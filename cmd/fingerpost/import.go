@@ -7,11 +7,10 @@ import (
 	"io/fs"
 	"os"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/transfer"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"

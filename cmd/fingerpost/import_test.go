@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/api/client"
 	"fingerpost/api/transfer"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/folder"
 )
 

@@ -5,10 +5,9 @@ import (
 	"os"
 	"strings"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/api/transfer"
 	"fingerpost/api/transfer/table"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/folder"
 )
 

@@ -8,10 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"

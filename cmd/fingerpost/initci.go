@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/configsrc/folder"
 )
 

@@ -13,9 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/testrig"
 )
 

@@ -5,10 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/pflag"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/mailer"
 )
 

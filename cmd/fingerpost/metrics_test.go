@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
 )

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/cmd/testrig"
 )
 

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"unicode"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/pflag"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/resolver/trace"
 )
 

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/transfer"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/resolver/datadir"
 )
 

@@ -7,9 +7,8 @@ import (
 	"os"
 	"strings"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/api/transfer"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/offline"

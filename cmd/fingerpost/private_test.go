@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/cmd/testrig"
 )
 

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"unicode"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
 	"fingerpost/api/transfer"
+	"fingerpost/cmd/fingerpost/cli"
 )
 
 func newPropose(t cli.Terminal) *cobra.Command {

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"fingerpost/cmd/fingerpost/cli"
 )
 
 // TestReadmeCalls: curl -d sends a form by default, and a form gets 415.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
+
+	"fingerpost/cmd/fingerpost/cli"
 )
 
 func newReload(t cli.Terminal) *cobra.Command {

@@ -9,10 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hclfile"

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/seal"

@@ -8,11 +8,10 @@ import (
 	"net/http"
 	"strings"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/catalog"
 )

@@ -7,11 +7,10 @@ import (
 	"io"
 	"os"
 
-	"fingerpost/resolver/datadir"
+	"github.com/spf13/cobra"
 
 	"fingerpost/cmd/fingerpost/cli"
-
-	"github.com/spf13/cobra"
+	"fingerpost/resolver/datadir"
 )
 
 // restoreFlags are the flags of restore.

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"fingerpost/cmd/fingerpost/domains"
-	"fingerpost/cmd/fingerpost/logs"
+	"github.com/spf13/cobra"
 
 	"fingerpost/cmd/fingerpost/cli"
-
-	"github.com/spf13/cobra"
+	"fingerpost/cmd/fingerpost/domains"
+	"fingerpost/cmd/fingerpost/logs"
 )
 
 // runContext is main without the process: it parses, runs and returns the exit code.

@@ -10,11 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/offline"

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"os"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc/atomicfile"
 )

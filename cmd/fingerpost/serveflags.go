@@ -12,12 +12,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"fingerpost/api/gateway"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/cmd/fingerpost/progress"
 	"fingerpost/configsrc/seal"

@@ -3,9 +3,8 @@ package main
 import (
 	"cmp"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/api/transfer"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/offline"

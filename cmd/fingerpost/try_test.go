@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/cmd/testrig"
 )
 

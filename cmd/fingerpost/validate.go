@@ -10,16 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 
-	"fingerpost/resolver/datadir"
-
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/offline"
+	"fingerpost/resolver/datadir"
 )
 
 func newValidate(t cli.Terminal) *cobra.Command {

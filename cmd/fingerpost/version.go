@@ -5,10 +5,9 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/resolver"
 )
 

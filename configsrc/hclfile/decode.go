@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"fingerpost/resolver/catalog"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/resolver/catalog"
 )
 
 // Options of Decode.

@@ -6,11 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/verify/authdns"
 	"fingerpost/configsrc/verify/dcv"
 )

@@ -9,11 +9,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/offline"
 	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver/catalog"

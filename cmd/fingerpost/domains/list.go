@@ -14,16 +14,14 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"fingerpost/resolver/datadir"
-
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/datadir"
 )
 
 // listFlags are the flags of domains list.

@@ -3,11 +3,10 @@ package logs
 import (
 	"context"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/tail"
 )
 

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/tail"
 	"fingerpost/resolver/catalog"
 )

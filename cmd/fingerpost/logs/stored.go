@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/tail"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
 	"fingerpost/api/client"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/tail"
 	"fingerpost/configsrc/offline"
 )

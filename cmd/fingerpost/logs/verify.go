@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"fingerpost/cmd/fingerpost/cli"
-
 	"github.com/spf13/cobra"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/resolver"
 	"fingerpost/resolver/datadir"
 )
