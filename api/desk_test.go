@@ -15,6 +15,7 @@ import (
 	"fingerpost/api"
 	"fingerpost/api/console"
 	"fingerpost/api/platform"
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/seal"
@@ -66,7 +67,7 @@ func (d *desk) open(t testing.TB, files map[string]string) {
 		id, catalog.HashKeyText(text))})
 	res, _ := d.load(t, true)
 	d.source = res.source
-	h := &house{t: t, resolver: res.resolver, log: &lockedBuffer{}, served: make(chan error, 1)}
+	h := &house{t: t, resolver: res.resolver, log: &testrig.Log{}, served: make(chan error, 1)}
 	if h.server, err = api.New(api.Options{Resolver: res.resolver, Config: api.Config{Files: res.source, Explainer: res.source, Plan: planFiles, Verifier: d.verifier}, Console: d.console, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
 		t.Fatal(err)
 	}

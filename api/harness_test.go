@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,34 +26,17 @@ type house struct {
 	resolver *resolver.Resolver
 	server   *api.Server
 	addr     string
-	log      *lockedBuffer
+	log      *testrig.Log
 	served   chan error
 
 	// Keys by what they may do.
 	all, onlyResolve, onlyRead, onlyWrite, onlyMail, acme, acmeResolve, expired, revoked string
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // start serves the platform and mail APIs on a free port.
 func start(t testing.TB, change ...func(*api.Options)) *house {
 	t.Helper()
-	h := &house{t: t, log: &lockedBuffer{}, served: make(chan error, 1)}
+	h := &house{t: t, log: &testrig.Log{}, served: make(chan error, 1)}
 	logger := slog.New(slog.NewJSONHandler(h.log, nil))
 	var err error
 	if h.resolver, err = resolver.Open(resolver.Options{

@@ -88,7 +88,7 @@ type keyNode struct {
 
 func newKeyNode(t *testing.T, data string, text string, o resolver.DiskOptions) keyNode {
 	t.Helper()
-	h := &house{t: t, log: &lockedBuffer{}, served: make(chan error, 1)}
+	h := &house{t: t, log: &testrig.Log{}, served: make(chan error, 1)}
 	var err error
 	log := slog.New(slog.NewJSONHandler(h.log, nil))
 	if h.resolver, err = resolver.Open(resolver.Options{DataDir: data, Logger: log, CacheBytes: 1 << 20, Disk: o}); err != nil {

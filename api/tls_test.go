@@ -55,7 +55,7 @@ func TestTLS(t *testing.T) {
 	}
 	dir := t.TempDir()
 	cert, key := writeCert(t, dir, "first.example")
-	log := &lockedBuffer{}
+	log := &testrig.Log{}
 	config, err := api.TLSConfig(cert, key, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)

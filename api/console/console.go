@@ -126,7 +126,7 @@ type Node struct {
 	GitState func() GitState
 	// Cluster says that there are edges, and Edge that this node is one.
 	Cluster, Edge bool
-	// CutOff returns how long ago an edge heard its authority, 0 while that is recent. Nil: the node is no edge.
+	// CutOff returns how long ago an edge heard its authority, 0 while that is recent. Nil: the node is not an edge.
 	CutOff func() time.Duration
 }
 

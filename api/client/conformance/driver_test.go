@@ -2,7 +2,6 @@ package conformance_test
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"fingerpost/cmd/testrig"
 )
 
 // answerLimit is how long the runner waits for a driver.
@@ -32,7 +33,8 @@ type driver struct {
 	mu      sync.Mutex // guards what follows
 	next    int
 	waiting map[int]chan driven
-	log     bytes.Buffer
+
+	log testrig.Log // its standard error
 }
 
 // A driven is an answer of a driver.
@@ -59,7 +61,7 @@ type driven struct {
 func startDriver(t testing.TB, l language) *driver {
 	t.Helper()
 	d := &driver{t: t, cmd: l.command(t), waiting: map[int]chan driven{}, done: make(chan struct{})}
-	d.cmd.Stderr = d
+	d.cmd.Stderr = &d.log
 	var err error
 	if d.in, err = d.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -75,19 +77,6 @@ func startDriver(t testing.TB, l language) *driver {
 	return d
 }
 
-// Write keeps what the driver writes to its standard error.
-func (d *driver) Write(b []byte) (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.log.Write(b)
-}
-
-func (d *driver) logged() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.log.String()
-}
-
 func (d *driver) read(out io.Reader) {
 	defer close(d.done)
 	lines := bufio.NewScanner(out)
@@ -95,7 +84,7 @@ func (d *driver) read(out io.Reader) {
 	for lines.Scan() {
 		var a driven
 		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			_, _ = fmt.Fprintf(d, "not an answer: %v: %s\n", err, lines.Text())
+			_, _ = fmt.Fprintf(&d.log, "not an answer: %v: %s\n", err, lines.Text())
 			continue
 		}
 		d.mu.Lock()
@@ -134,9 +123,9 @@ func (d *driver) ask(do string, o object) driven {
 	case a := <-d.begin(do, o):
 		return a
 	case <-d.done:
-		d.t.Fatalf("the driver has ended:\n%s", d.logged())
+		d.t.Fatalf("the driver has ended:\n%s", d.log.String())
 	case <-time.After(answerLimit):
-		d.t.Fatalf("the driver does not answer %s %v:\n%s", do, o, d.logged())
+		d.t.Fatalf("the driver does not answer %s %v:\n%s", do, o, d.log.String())
 	}
 	return driven{}
 }
@@ -159,9 +148,9 @@ func (d *driver) end() {
 		<-d.done
 	}
 	if err := d.cmd.Wait(); err != nil {
-		d.t.Errorf("the driver: %v\n%s", err, d.logged())
+		d.t.Errorf("the driver: %v\n%s", err, d.log.String())
 	}
 	if d.t.Failed() && os.Getenv("CI") == "" {
-		d.t.Logf("the driver's log:\n%s", d.logged())
+		d.t.Logf("the driver's log:\n%s", d.log.String())
 	}
 }

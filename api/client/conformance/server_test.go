@@ -11,8 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -45,25 +43,7 @@ type node struct {
 	url    string
 	follow string // where edges follow it
 	done   chan struct{}
-	log    *logged
-}
-
-// A logged is a log that several goroutines use.
-type logged struct {
-	mu sync.Mutex // guards b
-	b  strings.Builder
-}
-
-func (l *logged) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log    *testrig.Log
 }
 
 // A world is a server with its files, perhaps an edge, and the proxy before them.
@@ -138,7 +118,7 @@ func (w *world) start() {
 
 func (w *world) run(name string, flags ...string) *node {
 	w.t.Helper()
-	n := &node{done: make(chan struct{}), log: &logged{}}
+	n := &node{done: make(chan struct{}), log: &testrig.Log{}}
 	dir := filepath.Join(w.dir, name)
 	if name == "edge" {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -156,7 +136,7 @@ func (w *world) run(name string, flags ...string) *node {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var said logged
+	var said testrig.Log
 	go func() {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
@@ -199,7 +179,7 @@ func (n *node) running() bool {
 	}
 }
 
-// resolve asks a node without the proxy. It returns 0 if there is no answer.
+// resolve asks a node without the proxy. It returns 0 if none comes.
 func (w *world) resolve(n *node, host, key string) (status int, body string) {
 	req, err := http.NewRequest(http.MethodGet, n.url+"/api/platform/projects/resolve?labels=1&domain="+url.QueryEscape(host), nil)
 	if err != nil {

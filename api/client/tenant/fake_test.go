@@ -1,7 +1,6 @@
 package tenant_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -215,30 +214,12 @@ func (f *fake) questions() string {
 	return asked
 }
 
-// A lockedLog is a log that goroutines write.
-type lockedLog struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lockedLog) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
 // A desk is a cache under test with a clock that moves on demand.
 type desk struct {
 	*tenant.Cache
 	t    testing.TB
 	time *clock.Shifted
-	log  *lockedLog
+	log  *testrig.Log
 }
 
 // open opens a cache for a server and waits until the change feed is open, unless o.File has answers.
@@ -254,7 +235,7 @@ func open(t testing.TB, f *fake, change func(*tenant.Options)) *desk {
 // openSoon is open without the wait.
 func openSoon(t testing.TB, f *fake, change func(*tenant.Options)) *desk {
 	t.Helper()
-	d := &desk{t: t, time: &clock.Shifted{}, log: &lockedLog{}}
+	d := &desk{t: t, time: &clock.Shifted{}, log: &testrig.Log{}}
 	via := &http.Transport{}
 	o := tenant.Options{URL: f.url, Key: fakeKey, Transport: clock.Transport{RoundTripper: via, Clock: d.time},
 		Logger: slog.New(slog.NewTextHandler(d.log, nil))}

@@ -48,7 +48,7 @@ func TestProgram(t *testing.T) {
 	cmd := exec.Command(filepath.Join(dir, "program"))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "FINGERPOST_KEY="+fakeKey)
-	cmd.Stderr = &lockedLog{}
+	cmd.Stderr = &testrig.Log{}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ const (
 	Stale    Kind = "stale"    // from memory, with Tenant.Stale
 	Miss     Kind = "miss"     // by the server
 	Negative Kind = "negative" // the name has no tenant: from memory or by the server
-	Error    Kind = "error"    // there is no answer, or the context has ended
+	Error    Kind = "error"    // the lookup failed without an answer, or the context has ended
 )
 
 // An Event is the end of a lookup, for metrics and traces.

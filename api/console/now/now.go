@@ -45,7 +45,7 @@ type Facts struct {
 	MailRoom  string // why new mail is refused, or ""
 	Stopped   []Stopped
 	More      int           // projects whose mail has stopped and that Stopped does not have
-	CutOff    time.Duration // since this edge heard its authority; 0: it does, or this is no edge
+	CutOff    time.Duration // since this edge heard its authority; 0: lately, or the node is not an edge
 	Edges     []client.Edge
 	Keys      []client.Key
 	Proposals []client.Proposal
