@@ -21,7 +21,7 @@ type clientOptions struct {
 }
 
 func (o *clientOptions) register(f *flag.FlagSet) {
-	f.Var(&o.entries, "entries", "client: numbers of names in memory whose memory is measured; hits are those of the first")
+	f.Var(&o.entries, "entries", "client: numbers of names in memory whose memory is measured; hits are of the first")
 	f.IntVar(&o.crowd, "clients", o.crowd, "client: clients that wait for a write")
 	f.IntVar(&o.writes, "client-writes", o.writes, "client: writes whose way to the clients is timed")
 }
@@ -72,7 +72,9 @@ func (b *bench) clientHits(ctx context.Context, rep *report, s *server, c *corpu
 	over := b.fullSpeed(resolves(s, c, c.zipf()))
 	over.name = "resolve over HTTP"
 	one := looking("Go, one goroutine", func() (int64, time.Duration, error) { return here.Hits(ctx, b.round, 1) })
-	all := looking("Go, a goroutine a core", func() (int64, time.Duration, error) { return here.Hits(ctx, b.round, runtime.GOMAXPROCS(0)) })
+	all := looking("Go, a goroutine a core", func() (int64, time.Duration, error) {
+		return here.Hits(ctx, b.round, runtime.GOMAXPROCS(0))
+	})
 	turns := []*turn{over, one, all}
 	node, err := clients.OpenNode(ctx, to, entries)
 	switch {
@@ -122,13 +124,14 @@ func (b *bench) clientMemory(ctx context.Context, rep *report, to *clients.Serve
 // clientWrites times the way from the beginning of a write to the new answer in many clients.
 func (b *bench) clientWrites(ctx context.Context, rep *report, s *server, c *corpus, to *clients.Server) error {
 	crowd, err := clients.OpenCrowd(ctx, to, b.client.crowd)
-	defer crowd.Close()
 	if err != nil {
 		return err
 	}
+	defer crowd.Close()
 	calls := wire.NewClient(s.addr, wire.KeyField, c.key)
 	defer calls.Close()
-	path := fmt.Sprintf("/api/platform/projects/%d", catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID(c.slugs[0])))
+	id := catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID(c.slugs[0]))
+	path := fmt.Sprintf("/api/platform/projects/%d", id)
 	var all latencies
 	for i := range b.client.writes {
 		name := fmt.Sprintf("written %d", i)
@@ -144,7 +147,7 @@ func (b *bench) clientWrites(ctx context.Context, rep *report, s *server, c *cor
 	ranks := all.percentiles(0.5, 0.99)
 	what := fmt.Sprintf("from a write to the new answer in %d clients", b.client.crowd)
 	rep.add(measured(what+" p50", "ms", ms(ranks[0])), measured(what+" p99", "ms", ms(ranks[1])))
-	rep.note("Every hit was the right project and not stale. The clients of the last rows are in the process of bench, and share " +
-		"the machine with the server; a write is a PUT that renames the project, its file and fsync included.")
+	rep.note("Every hit was the right project and not stale. The clients of the last rows are in the process of bench, " +
+		"and share the machine with the server; a write is a PUT that renames the project, its file and fsync included.")
 	return nil
 }

@@ -125,13 +125,15 @@ func OpenCrowd(ctx context.Context, s *Server, clients int) (*Crowd, error) {
 			}
 		}))
 		if err != nil {
-			return c, err
+			c.Close()
+			return nil, err
 		}
 		c.caches, c.events = append(c.caches, cache), append(c.events, event)
 	}
 	for _, cache := range c.caches {
 		if err := cache.Ready(ctx); err != nil {
-			return c, fmt.Errorf("a client is not ready: %w", err)
+			c.Close()
+			return nil, fmt.Errorf("a client is not ready: %w", err)
 		}
 	}
 	return c, nil

@@ -41,8 +41,8 @@ func OpenNode(ctx context.Context, s *Server, entries int) (*Node, error) {
 	if folder, err = filepath.Abs(folder); err != nil {
 		return nil, err
 	}
-	n := &Node{cmd: exec.CommandContext(ctx, node, "--expose-gc", "--max-old-space-size=8192", "--input-type=module", "--eval", program, "--",
-		folder, s.URL, s.Suffix, s.Slug, strconv.Itoa(entries))}
+	n := &Node{cmd: exec.CommandContext(ctx, node, "--expose-gc", "--max-old-space-size=8192", "--input-type=module",
+		"--eval", program, "--", folder, s.URL, s.Suffix, s.Slug, strconv.Itoa(entries))}
 	n.cmd.Env = append(os.Environ(), "FINGERPOST_KEY="+s.Key)
 	n.cmd.Stderr = &n.log
 	var err1, err2 error
