@@ -14,7 +14,7 @@ import (
 
 // newDomainDesk is a desk with a domain whose verification a script tells.
 func newDomainDesk(t *testing.T) (*consoleRig, *script) {
-	s := &script{standings: []platform.Standing{standing(0, "shop.acme.example", dcv.Failing, dcv.Here, dcv.Good, false)}}
+	s := &script{standings: []platform.Standing{{Ownership: dcv.Failing, Pointing: dcv.Here, Certificate: dcv.Good}}}
 	d := &desk{dir: t.TempDir(), verifier: s}
 	reader, text := catalog.Key{Name: "reader", Allow: catalog.MayRead}, ""
 	text = reader.Renew()
@@ -22,15 +22,19 @@ func newDomainDesk(t *testing.T) (*consoleRig, *script) {
 		"reader.hcl": fmt.Sprintf("key \"reader\" {\n  id    = %q\n  hash  = %q\n  allow = [\"read\"]\n}\n", reader.ID, catalog.HashKeyText(text))})
 	d.onlyRead = text
 	s.set(func() {
-		s.standings[0].ProjectID = catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID("acme"))
+		s.standings[0].ID = acmeShopID()
 	})
 	return newConsoleRig(t, d), s
 }
 
+// acmeShopID is the id of shop.acme.example.
+func acmeShopID() int64 {
+	return catalog.DeriveID(catalog.KindDomain, catalog.DeriveDomainUUID(catalog.DeriveProjectUUID("acme"), "shop.acme.example"))
+}
+
 func acmeDomainPage() string {
-	uuid := catalog.DeriveProjectUUID("acme")
-	return fmt.Sprintf("/console/projects/%d/domains/%d", catalog.DeriveID(catalog.KindProject, uuid),
-		catalog.DeriveID(catalog.KindDomain, catalog.DeriveDomainUUID(uuid, "shop.acme.example")))
+	return fmt.Sprintf("/console/projects/%d/domains/%d",
+		catalog.DeriveID(catalog.KindProject, catalog.DeriveProjectUUID("acme")), acmeShopID())
 }
 
 // The page of a domain shows what is known, escaped, and a button for those who may have it checked.
@@ -76,6 +80,10 @@ func TestConsoleDomain(t *testing.T) {
 	g.send("/console/", nil)
 	if !strings.Contains(g.page, "The proof of the domain shop.acme.example is gone") {
 		t.Error("the start page does not tell of the failing domain")
+	}
+	r.proven = true
+	if g.send("/console/", nil); strings.Contains(g.page, "The proof of the domain") {
+		t.Error("the start page lists domains in a state that none is in")
 	}
 	for _, none := range []string{"/console/projects/acme/domains/1", "/console/projects/acme/domains/x", "/console/projects/none/domains/1"} {
 		if g.send(none, nil); g.status != 404 {

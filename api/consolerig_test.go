@@ -30,6 +30,7 @@ type consoleRig struct {
 	wire    *http.Transport
 	keys    sync.Map // console.Key by text
 	calls   []apiCall
+	proven  bool                                    // no domain is pending, failing or lost
 	alter   func(path string, answer []byte) []byte // changes answers to reads; nil: none
 }
 
@@ -47,7 +48,8 @@ func newConsoleRig(t *testing.T, d *desk) *consoleRig {
 	r := &consoleRig{desk: d, wire: new(http.Transport)}
 	t.Cleanup(r.wire.CloseIdleConnections)
 	var err error
-	if r.console, err = console.New(console.Options{API: r, Keys: r, Git: true, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if r.console, err = console.New(console.Options{API: r, Keys: r, Git: true, Logger: slog.New(slog.DiscardHandler),
+		Node: console.Node{Unproven: func(string) bool { return !r.proven }}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.console.Close)

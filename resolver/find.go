@@ -14,6 +14,7 @@ type Search struct {
 	Text   string          // a part of a slug, name, domain or label's value, in any case; of domains, a part of the name
 	Status string          // "": any
 	Labels []catalog.Label // labels that a project must have
+	IDs    map[int64]bool  // of domains: their ids; nil: any
 }
 
 func (s Search) terms() (terms []string) {
@@ -38,7 +39,7 @@ func (r *Resolver) FoundProjects(s Search, ids []int64) ([]Found, error) {
 
 // FoundDomains is FoundProjects for domains, which have no status and no labels; ids are the ids of projects.
 func (r *Resolver) FoundDomains(s Search, ids []int64) ([]Found, error) {
-	found, _, err := r.lookUp((*indexes).ofDomains, search.Query{Text: s.Text, Projects: ids})
+	found, _, err := r.lookUp((*indexes).ofDomains, search.Query{Text: s.Text, IDs: s.IDs, Projects: ids})
 	return found, err
 }
 
@@ -54,7 +55,7 @@ func (r *Resolver) FindProjects(s Search, q Query) ([]*catalog.Project, int, err
 
 // FindDomains is FindProjects for domains, see FoundDomains.
 func (r *Resolver) FindDomains(s Search, q Query) ([]*catalog.Domain, int, error) {
-	return findRows(r, (*indexes).ofDomains, search.Query{Text: s.Text, Projects: q.IDs}, q, readFoundDomain, domainOrders)
+	return findRows(r, (*indexes).ofDomains, search.Query{Text: s.Text, IDs: s.IDs, Projects: q.IDs}, q, readFoundDomain, domainOrders)
 }
 
 func (r *Resolver) lookUp(in func(*indexes) *search.Index, q search.Query) ([]Found, int, error) {

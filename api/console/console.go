@@ -120,6 +120,8 @@ type Node struct {
 	// APIURL returns the address of the API for a browser that reaches the console by a host name. Nil: it is that of
 	// the console.
 	APIURL func(host string) string
+	// Unproven reports whether domains of any project may be in a state of ownership. Nil: they may.
+	Unproven func(ownership string) bool
 	// MailKept says that every mail is kept instead of being sent.
 	MailKept bool
 	// GitState returns the state of the git repository of the files. Nil: there is none.

@@ -53,7 +53,7 @@ func (c *Console) facts(ctx context.Context, s *session) *now.Facts {
 	} else if !k.ExpiresAt.IsZero() {
 		f.Keys = []client.Key{{Name: k.Name, ExpiresAt: k.ExpiresAt.UTC().Format("2006-01-02T15:04:05")}}
 	}
-	f.Domains = unprovenDomains(ctx, api)
+	f.Domains = c.unprovenDomains(ctx, api)
 	if c.o.Git && may.Edit {
 		f.Proposals, _ = api.Proposals(ctx)
 	}
@@ -64,9 +64,12 @@ func (c *Console) facts(ctx context.Context, s *session) *now.Facts {
 const maxUnproven = 100
 
 // unprovenDomains lists domains whose proof is gone or has not come yet, the worst first. A server that does not know tells
-// nothing.
-func unprovenDomains(ctx context.Context, api *client.Client) (found []now.Domain) {
+// nothing. To list them costs a look at every domain, so states that no domain is in are not asked for.
+func (c *Console) unprovenDomains(ctx context.Context, api *client.Client) (found []now.Domain) {
 	for _, state := range []string{"lost", "failing", "pending"} {
+		if c.o.Unproven != nil && !c.o.Unproven(state) {
+			continue
+		}
 		page, err := api.DomainPage(ctx, query("ownership", state, "limit", itoa(maxUnproven)))
 		if err != nil {
 			return found

@@ -25,8 +25,7 @@ type Verifier interface {
 
 // A Standing is what is known of a domain, in short.
 type Standing struct {
-	ProjectID                        int64
-	Domain                           string
+	ID                               int64 // of the domain
 	Ownership, Pointing, Certificate string
 	Ready                            bool
 }
@@ -125,49 +124,36 @@ func parseStandingFilter(raw []byte) (f standingFilter, problems catalog.Problem
 }
 
 func (f standingFilter) selects(s *Standing) bool {
-	for name, value := range map[string]string{"ownership": s.Ownership, "pointing": s.Pointing,
-		"certificate": s.Certificate, "ready": strconv.FormatBool(s.Ready)} {
-		if want, given := f[name]; given && want != value {
-			return false
-		}
+	is := func(name, value string) bool {
+		want, given := f[name]
+		return !given || want == value
 	}
-	return true
+	return is("ownership", s.Ownership) && is("pointing", s.Pointing) && is("certificate", s.Certificate) &&
+		is("ready", strconv.FormatBool(s.Ready))
 }
 
-// listStanding answers GET /domains with a filter by verification. It reads the domains of those projects that have one
-// which is selected.
+// listStanding answers GET /domains with a filter by verification.
 func (a *API) listStanding(r *web.Request, by filter, f standingFilter, page web.Paging) error {
 	if a.Verifier == nil {
 		return refuseVerification
 	}
-	selected, projects := map[string]bool{}, map[int64]bool{}
+	by.IDs = map[int64]bool{}
 	err := a.Verifier.Each(func(s Standing) bool {
-		if r.Key.Covers(s.ProjectID) && f.selects(&s) {
-			selected[s.Domain], projects[s.ProjectID] = true, true
+		if f.selects(&s) {
+			by.IDs[s.ID] = true
 		}
 		return true
 	})
 	if err != nil {
 		return err
 	}
-	rows, ids := []*catalog.Domain{}, make([]int64, 0, len(projects))
-	for id := range projects {
-		ids = append(ids, id)
+	q := searchQuery(page, r.Key.ProjectIDs())
+	if !page.Paged {
+		q.Limit = 0
 	}
-	if len(ids) > 0 {
-		q := searchQuery(page, ids)
-		if q.Page, q.Limit = 0, 0; q.Sort == "" && by.Text == "" {
-			q.Sort = "id"
-		}
-		if rows, _, err = a.Lists.FindDomains(by.Search, q); err != nil {
-			return err
-		}
-	}
-	rows = slices.DeleteFunc(rows, func(d *catalog.Domain) bool { return !selected[d.Name] || !r.Key.Covers(d.ProjectID) })
-	total := len(rows)
-	if page.Paged {
-		from := min((page.Page-1)*page.Limit, total)
-		rows = rows[from:min(from+page.Limit, total)]
+	rows, total, err := a.Lists.FindDomains(by.Search, q)
+	if err != nil {
+		return err
 	}
 	r.SucceedPage("domains found", web.AppendRows(rows, resolver.AppendDomain), page, total)
 	return nil

@@ -83,7 +83,7 @@ type gathered struct {
 func (s *Service) gather(policy dcv.Policy) (all gathered, err error) {
 	all.subjects = map[string]*subject{}
 	err = s.o.Domains.Each(func(d Domain) bool {
-		all.subjects[d.Name] = &subject{project: d.Project, projectID: d.ProjectID, name: d.Name, verified: d.Verified}
+		all.subjects[d.Name] = &subject{project: d.Project, projectID: d.ProjectID, id: d.ID, name: d.Name, verified: d.Verified}
 		return true
 	})
 	if err != nil {
@@ -189,12 +189,12 @@ func (s *Service) refresh(name string) error {
 	case old == nil:
 		old = &subject{project: d.Project, name: d.Name}
 	case old.verified == d.Verified:
-		old.projectID = d.ProjectID
+		old.projectID, old.id = d.ProjectID, d.ID
 		return nil
 	default:
 		s.schedule.remove(old)
 	}
-	old.projectID, old.verified = d.ProjectID, d.Verified
+	old.projectID, old.id, old.verified = d.ProjectID, d.ID, d.Verified
 	state, err := s.notes.read(old.key())
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func (l Live) Each(yield func(d Domain) bool) error {
 		if !there { // it was added after the list of projects was read, and the feed tells of it
 			return true
 		}
-		return yield(Domain{ProjectID: d.ProjectID,
+		return yield(Domain{ID: d.ID, ProjectID: d.ProjectID,
 			Subject: dcv.Subject{Project: project, Name: d.Name, Verified: Verified(d)}})
 	})
 }
@@ -49,7 +49,7 @@ func (l Live) Named(name string) (d Domain, found bool, err error) {
 		return d, false, err
 	}
 	return Domain{Subject: dcv.Subject{Project: project.UUID, Name: record.Name, Verified: Verified(record)},
-		ProjectID: project.ID, Slug: project.Slug}, true, nil
+		ID: record.ID, ProjectID: project.ID, Slug: project.Slug}, true, nil
 }
 
 // Policy implements Domains.

@@ -12,6 +12,7 @@ import (
 // A Domain is a domain as it is served.
 type Domain struct {
 	dcv.Subject
+	ID        int64
 	ProjectID int64
 	Slug      string // of the project; "" from Domains.Each
 }

@@ -12,6 +12,7 @@ import (
 type subject struct {
 	project   catalog.UUID
 	projectID int64
+	id        int64
 	name      string
 	verified  string
 	next      int64 // when it is checked, Unix nanoseconds

@@ -9,15 +9,14 @@ import (
 
 // A Standing is what is known of a domain, in short.
 type Standing struct {
-	ProjectID                        int64
-	Domain                           string
+	ID                               int64 // of the domain
 	Ownership, Pointing, Certificate string
 	Ready                            bool
 }
 
 func (c *subject) shown() Standing {
 	s := &c.standing
-	return Standing{c.projectID, c.name, s.state(0), s.state(1), s.state(2), s.ready()}
+	return Standing{c.id, s.state(0), s.state(1), s.state(2), s.ready()}
 }
 
 // Each yields the standing of all domains, in no order, until yield returns false. Without a verification block it reads
@@ -67,6 +66,14 @@ func (s *Service) EachCount(yield func(axis, state string, n int)) {
 			yield(axis.name, state, counts.states[i][j])
 		}
 	}
+}
+
+// Some reports whether a domain is in a state of ownership; false where nothing is checked.
+func (s *Service) Some(ownership string) (some bool) {
+	s.EachCount(func(axis, state string, n int) {
+		some = some || axis == AxisOwnership && state == ownership && n > 0
+	})
+	return some
 }
 
 // A Status is the part of /status about the checks of domains.

@@ -111,9 +111,14 @@ func servedHere(name string) dcv.Pointing {
 	}}
 }
 
+func idOf(name string) int64 {
+	return catalog.DeriveID(catalog.KindDomain, catalog.DeriveDomainUUID(project(1), name))
+}
+
 // put saves a domain, of project 1 if it has none.
 func (w *world) put(name, verified string, projects ...byte) {
-	d := verify.Domain{Subject: dcv.Subject{Project: project(1), Name: name, Verified: verified}, ProjectID: 1, Slug: "acme"}
+	d := verify.Domain{Subject: dcv.Subject{Project: project(1), Name: name, Verified: verified},
+		ID: idOf(name), ProjectID: 1, Slug: "acme"}
 	if len(projects) > 0 {
 		d.Project, d.ProjectID = project(projects[0]), int64(projects[0])
 	}
@@ -376,7 +381,7 @@ func ownership(t *testing.T, s *verify.Service, name string) (state string) {
 	count := map[string]int{}
 	if err := s.Each(func(st verify.Standing) bool {
 		count[st.Ownership]++
-		if st.Domain == name {
+		if st.ID == idOf(name) {
 			state = st.Ownership
 		}
 		return true
@@ -386,6 +391,9 @@ func ownership(t *testing.T, s *verify.Service, name string) (state string) {
 	s.EachCount(func(axis, of string, n int) {
 		if axis == verify.AxisOwnership && n != count[of] {
 			t.Errorf("%d domains are counted as %s, and %d are", n, of, count[of])
+		}
+		if axis == verify.AxisOwnership && s.Some(of) != (n > 0) {
+			t.Errorf("some are %s: %v; counted are %d", of, s.Some(of), n)
 		}
 	})
 	return state

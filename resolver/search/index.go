@@ -25,9 +25,10 @@ type Doc struct {
 
 // A Query selects documents.
 type Query struct {
-	Text     string   // a part of the key or of a text, in any case; "" selects every document
-	Terms    []string // terms that the document must have
-	Projects []int64  // the document belongs to one of these; nil: to any
+	Text     string         // a part of the key or of a text, in any case; "" selects every document
+	Terms    []string       // terms that the document must have
+	Projects []int64        // the document belongs to one of these; nil: to any
+	IDs      map[int64]bool // the document's id is one of these; nil: any
 
 	// From and Count select a page of the result; Count 0 stands for all that follows From.
 	From, Count int
@@ -196,10 +197,10 @@ func (s *segment) key(n int) []byte {
 	return text[:bytes.IndexByte(text, separator[0])]
 }
 
-// filter returns whether a document has the terms of q and belongs to its projects, and not to a hidden one; nil if
-// each does.
+// filter returns whether a document has the terms of q, is one of its ids and belongs to its projects, and not to a hidden
+// one; nil if each does.
 func (s *segment) filter(q *Query, hidden map[int64]bool) func(n uint32) bool {
-	if len(q.Terms) == 0 && q.Projects == nil && len(hidden) == 0 {
+	if len(q.Terms) == 0 && q.Projects == nil && q.IDs == nil && len(hidden) == 0 {
 		return nil
 	}
 	var terms []uint32
@@ -219,7 +220,7 @@ func (s *segment) filter(q *Query, hidden map[int64]bool) func(n uint32) bool {
 	}
 	return func(n uint32) bool {
 		d := &s.docs[n]
-		if hidden[d.Project] || projects != nil && !projects[d.Project] {
+		if hidden[d.Project] || projects != nil && !projects[d.Project] || q.IDs != nil && !q.IDs[d.ID] {
 			return false
 		}
 		_, end := s.end(int(n))

@@ -44,7 +44,7 @@ func (m model) find(q search.Query) (page []search.Ref, total int) {
 	text := lower(q.Text)
 	var found []search.Doc
 	for _, d := range m.docs() {
-		if q.Projects != nil && !slices.Contains(q.Projects, d.Project) ||
+		if q.Projects != nil && !slices.Contains(q.Projects, d.Project) || q.IDs != nil && !q.IDs[d.ID] ||
 			slices.ContainsFunc(q.Terms, func(term string) bool { return !slices.Contains(d.Terms, term) }) ||
 			rankOf(d, text) == 3 {
 			continue
@@ -116,6 +116,12 @@ func randomQuery(random *rand.Rand, m model) search.Query {
 		q.Projects = []int64{}
 		for range random.IntN(8) {
 			q.Projects = append(q.Projects, random.Int64N(int64(len(m)+3)))
+		}
+	}
+	if random.IntN(3) == 0 {
+		q.IDs = map[int64]bool{}
+		for _, d := range m.docs() {
+			q.IDs[d.ID] = random.IntN(2) == 0
 		}
 	}
 	return q

@@ -21,7 +21,7 @@ func (n *service) consoleOptions() *console.Options {
 		return nil
 	}
 	o := &console.Options{Node: console.Node{Config: n.source, Mail: n.mail.mailer, History: n.history,
-		MailKept: n.o.Mail.Keep},
+		MailKept: n.o.Mail.Keep, Unproven: n.unproven},
 		DemoKey: n.demoKeyInUse,
 		GitWeb:  n.o.Git.Web, Version: n.o.Build.Version}
 	if n.repo != nil {

@@ -83,6 +83,16 @@ func (v verification) Status() any {
 	return nil
 }
 
+// unproven reports whether domains may be in a state of ownership. An edge has the authority list them, if the files have
+// domains checked; a read-only node knows none.
+func (n *service) unproven(ownership string) bool {
+	if n.cluster.isEdge() {
+		_, on := verify.Live{Resolver: n.resolver}.Policy()
+		return on
+	}
+	return n.verify.Some(ownership)
+}
+
 // Each implements platform.Verifier.
 func (v verification) Each(yield func(platform.Standing) bool) error {
 	return v.Service.Each(func(s verify.Standing) bool { return yield(platform.Standing(s)) })
