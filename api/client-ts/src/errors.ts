@@ -23,11 +23,12 @@ export class FingerpostError extends Error {
   }
 }
 
-/** Reports whether an error says something about a name. */
+/** Reports whether an error says something about a name. @internal */
 export function isAnswer(error: FingerpostError): boolean {
   return error.code !== "unauthorized" && error.code !== "unavailable" && error.code !== "cancelled";
 }
 
+/** @internal */
 export function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error && error.cause.message !== "" ? `: ${error.cause.message}` : "";

@@ -1,9 +1,8 @@
 import type { FingerpostError } from "./errors.js";
-import { ask, ByRequest, hostOf, refusalOf, type HostOptions } from "./refuse.js";
-import type { Tenant } from "./tenant.js";
+import { ask, nodeHeaders, refusal, type HostOptions } from "./refuse.js";
 import type { Tenants } from "./tenants.js";
 
-export type { HostOptions } from "./refuse.js";
+export { tenantOf, type HostOptions } from "./refuse.js";
 
 interface Request {
   headers: Record<string, string | string[] | undefined>;
@@ -20,32 +19,21 @@ export interface Options<Req, Rep> extends HostOptions {
   onError?: (request: Req, reply: Rep, error: FingerpostError) => unknown;
 }
 
-const requests = new ByRequest();
-
 /** Returns a hook for onRequest. It lets requests pass whose host has a tenant, which tenantOf returns. */
 export function tenantHook<Req extends Request, Rep extends Reply>(
   tenants: Tenants,
   options: Options<Req, Rep> = {},
 ): (request: Req, reply: Rep) => Promise<unknown> {
   return async (request, reply) => {
-    const host = hostOf((name) => [request.headers[name] ?? ""].flat()[0] || undefined, options);
-    const found = await ask(tenants, host);
-    if (!(found instanceof Error)) {
-      requests.set(request, found);
-      return undefined;
-    }
-    if (options.onError !== undefined) await options.onError(request, reply, found);
+    const error = await ask(tenants, request, nodeHeaders(request), options);
+    if (error === undefined) return undefined;
+    if (options.onError !== undefined) await options.onError(request, reply, error);
     else {
-      const refusal = refusalOf(found);
-      reply.code(refusal.status);
-      reply.headers(refusal.headers);
-      reply.send(refusal.text);
+      const { status, headers, text } = refusal(error);
+      reply.code(status);
+      reply.headers(headers);
+      reply.send(text);
     }
     return reply; // an asynchronous hook that has sent the reply says so in this way
   };
-}
-
-/** The tenant of a request that has passed the hook. */
-export function tenantOf(request: object): Tenant {
-  return requests.get(request);
 }

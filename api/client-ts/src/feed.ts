@@ -1,6 +1,6 @@
 import { backoff } from "./backoff.js";
 import { Blocks, type Block } from "./blocks.js";
-import { sleep, type Clock } from "./clock.js";
+import { Limit, sleep, type Clock } from "./clock.js";
 import { Failure, failure, mediaType, type Wire } from "./wire.js";
 
 const path = "/api/platform/events";
@@ -20,80 +20,59 @@ export interface Listener {
 
 /** Keeps a stream of the server's change feed open. */
 export class Feed {
-  /** Fulfilled when the feed is first open or has first failed. */
-  readonly tried: Promise<void>;
-  private triedOnce!: () => void;
   private lastID = ""; // to resume after
+  private openedAt: number | undefined;
 
   constructor(
     private readonly wire: Wire,
     private readonly clock: Clock,
     private readonly end: AbortSignal,
     private readonly to: Listener,
-  ) {
-    this.tried = new Promise((resolve) => (this.triedOnce = resolve));
-  }
+  ) {}
 
   /** Returns when the client is closed. */
   async follow(): Promise<void> {
     for (let failures = 0; !this.end.aborted; ) {
-      const opened: { at?: number } = {};
-      let why: Failure;
-      try {
-        why = await this.stream(opened);
-      } catch (error) {
-        why = error as Failure;
-      }
-      if (opened.at !== undefined && this.clock.now() - opened.at >= goodAfter) failures = 0;
-      this.to.lost(this.end.aborted ? new Failure("the client is closed") : why);
-      this.triedOnce();
+      const why = await this.stream().catch((error: Failure) => error);
+      if (this.openedAt !== undefined && this.clock.now() - this.openedAt >= goodAfter) failures = 0;
+      this.to.lost(why);
       await sleep(this.clock, backoff(++failures, why.retryAfter), this.end);
     }
   }
 
   /** Follows one stream until it ends, which is always a failure. */
-  private async stream(opened: { at?: number }): Promise<Failure> {
-    const control = new AbortController();
-    const closed = (): void => control.abort(new Failure("the client is closed"));
-    let stop = (): void => undefined;
-    const alive = (): void => {
-      stop();
-      stop = this.clock.after(silence, () => control.abort(new Failure(`no byte for ${silence} ms`)));
-    };
-    this.end.addEventListener("abort", closed);
-    alive();
+  private async stream(): Promise<never> {
+    this.openedAt = undefined;
+    const limit = new Limit(this.clock, silence, new Failure(`no byte for ${silence} ms`), this.end);
     try {
       const resumes = this.lastID !== "";
       const headers: Record<string, string> = { Accept: "text/event-stream", "Cache-Control": "no-store" };
       if (resumes) headers["Last-Event-ID"] = this.lastID;
-      const response = await this.wire.send(path, control.signal, headers);
+      const response = await this.wire.send(path, limit.signal, headers);
       if (response.status !== 200 || mediaType(response) !== "text/event-stream" || response.body === null) {
         if (response.status === 400) this.lastID = "";
-        throw new Failure(`the change feed answers ${response.status} with ${mediaType(response) || "no content type"}`);
+        throw new Failure(`the change feed answers ${response.status} with ${mediaType(response)}`);
       }
       const reader = response.body.getReader();
       const blocks = new Blocks();
       for (;;) {
         const { done, value } = await reader.read();
-        if (done) return new Failure("the change feed has ended");
-        alive();
+        if (done) throw new Failure("the change feed has ended");
+        limit.restart();
         for (const block of blocks.take(value)) {
-          if (control.signal.aborted) throw control.signal.reason;
+          if (limit.signal.aborted) throw limit.signal.reason;
           this.take(block);
-          if (opened.at === undefined) {
-            opened.at = this.clock.now();
+          if (this.openedAt === undefined) {
+            this.openedAt = this.clock.now();
             this.to.connected(resumes);
-            this.triedOnce();
           }
           this.to.heard();
         }
       }
     } catch (error) {
-      throw failure("the change feed has ended", error, control.signal);
+      throw failure("the change feed has ended", error, limit.signal);
     } finally {
-      stop();
-      this.end.removeEventListener("abort", closed);
-      control.abort(new Failure("the change feed has ended")); // whatever is open of it
+      limit.end(); // and whatever is open of the stream
     }
   }
 

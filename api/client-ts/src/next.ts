@@ -1,5 +1,5 @@
 import type { FingerpostError } from "./errors.js";
-import { ask, hostOf, refusalOf, type HostOptions } from "./refuse.js";
+import { ask, refusalResponse, tenantOf, type HostOptions } from "./refuse.js";
 import type { Tenant } from "./tenant.js";
 import type { Tenants } from "./tenants.js";
 
@@ -21,11 +21,9 @@ export function tenantProxy<Req extends Request>(
   options: Options<Req> = {},
 ): (request: Req) => Promise<Response> {
   return async (request) => {
-    const host = hostOf((name) => (/^[a-z-]+$/.test(name) ? request.headers.get(name) : null), options);
-    const found = await ask(tenants, host || new URL(request.url).host);
-    if (!(found instanceof Error)) return pass(request, found);
-    if (options.onError !== undefined) return options.onError(request, found);
-    const { text, ...init } = refusalOf(found);
-    return new Response(text, init);
+    const get = (name: string) => request.headers.get(name) || (name === "host" ? new URL(request.url).host : null);
+    const error = await ask(tenants, request, get, options);
+    if (error === undefined) return pass(request, tenantOf(request));
+    return options.onError?.(request, error) ?? refusalResponse(error);
   };
 }

@@ -54,6 +54,7 @@ export interface Options {
   clock?: Clock;
 }
 
+/** @internal */
 export interface Complete {
   url: string;
   key: string;
@@ -71,7 +72,7 @@ export interface Complete {
   clock: Clock;
 }
 
-/** Puts the defaults in. It throws a TypeError that names every wrong option, without their values. */
+/** Puts the defaults in. It throws a TypeError that names every wrong option, without their values. @internal */
 export function complete(o: Options): Complete {
   const problems: string[] = [];
   const url = address(o.url, problems);

@@ -8,23 +8,38 @@ export interface HostOptions {
   trustForwardedHost?: boolean;
 }
 
-/** The host of a request by its headers; "" if they have none. */
-export function hostOf(get: (name: string) => string | null | undefined, options: HostOptions): string {
-  if (options.trustForwardedHost) {
-    const first = get("x-forwarded-host")?.split(",")[0]?.trim();
-    if (first) return first;
+// Frameworks have no place with a type for a request's tenant.
+const tenantsByRequest = new WeakMap<object, Tenant>();
+
+/** The tenant of a request that has passed the middleware; of a context in Hono. */
+export function tenantOf(request: object): Tenant {
+  const tenant = tenantsByRequest.get(request);
+  if (tenant === undefined) throw new Error("this request has not passed the middleware of fingerpost-client");
+  return tenant;
+}
+
+/** @internal */
+export type GetHeader = (name: string) => string | null | undefined;
+
+/** Asks for the tenant of a request, which tenantOf then returns, or returns the error of a lookup. @internal */
+export async function ask(tenants: Tenants, request: object, get: GetHeader, options: HostOptions): Promise<FingerpostError | undefined> {
+  const forwarded = options.trustForwardedHost && get("x-forwarded-host")?.split(",")[0]?.trim();
+  try {
+    tenantsByRequest.set(request, await tenants.lookup(forwarded || (get("host") ?? get(":authority") ?? "")));
+  } catch (error) {
+    if (error instanceof FingerpostError) return error;
+    throw error;
   }
-  return get("host") ?? get(":authority") ?? "";
+  return undefined;
 }
 
-/** How a request is answered whose host has no tenant. The text does not say why: that is for operators. */
-export interface Refusal {
-  status: number;
-  headers: Record<string, string>;
-  text: string;
+/** Reads the headers of a request of Node. @internal */
+export function nodeHeaders(request: { headers: Record<string, string | string[] | undefined> }): GetHeader {
+  return (name) => [request.headers[name] ?? ""].flat()[0] || undefined;
 }
 
-export function refusalOf(error: FingerpostError): Refusal {
+/** How a request is answered whose host has no tenant. The text does not say why: that is for operators. @internal */
+export function refusal(error: FingerpostError): { status: number; headers: Record<string, string>; text: string } {
   const headers: Record<string, string> = { "Cache-Control": "no-store", "Content-Type": "text/plain; charset=utf-8" };
   switch (error.code) {
     case "unknown":
@@ -40,27 +55,8 @@ export function refusalOf(error: FingerpostError): Refusal {
   }
 }
 
-/** The tenant of a host, or the error for the application; other exceptions are thrown. */
-export async function ask(tenants: Tenants, host: string): Promise<Tenant | FingerpostError> {
-  try {
-    return await tenants.lookup(host);
-  } catch (error) {
-    if (error instanceof FingerpostError) return error;
-    throw error;
-  }
-}
-
-/** Tenants by request, for frameworks whose requests have no place with a type for them. */
-export class ByRequest {
-  private readonly tenants = new WeakMap<object, Tenant>();
-
-  set(request: object, tenant: Tenant): void {
-    this.tenants.set(request, tenant);
-  }
-
-  get(request: object): Tenant {
-    const tenant = this.tenants.get(request);
-    if (tenant === undefined) throw new Error("this request has not passed the middleware of fingerpost-client");
-    return tenant;
-  }
+/** The same as a Response. @internal */
+export function refusalResponse(error: FingerpostError): Response {
+  const { text, ...init } = refusal(error);
+  return new Response(text, init);
 }

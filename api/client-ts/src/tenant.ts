@@ -56,7 +56,7 @@ function object(value: unknown): Fields {
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const yes = (value: unknown): boolean => value === true;
 
-/** Reads the data of an answer; undefined if it has no project. */
+/** Reads the data of an answer; undefined if it has no project. @internal */
 export function readTenant(data: unknown, etag: string, now: number): Tenant | undefined {
   const d = object(data);
   const project = object(d.project);
@@ -90,7 +90,7 @@ export function readTenant(data: unknown, etag: string, now: number): Tenant | u
   });
 }
 
-/** Reads what JSON.stringify made of a Tenant; undefined if it did not. A time in the future becomes now. */
+/** Reads what JSON.stringify made of a Tenant; undefined if it did not. A time in the future becomes now. @internal */
 export function rereadTenant(value: unknown, now: number): Tenant | undefined {
   const t = object(value);
   const asOf = Math.min(Date.parse(text(t.asOf)), now);
@@ -116,6 +116,7 @@ function labels(value: unknown): Readonly<Record<string, string>> {
   return Object.freeze(all);
 }
 
+/** @internal */
 export function withTime(t: Tenant, asOf: number, stale: boolean): Tenant {
   return Object.freeze({ ...t, asOf: new Date(asOf), stale });
 }
@@ -128,7 +129,7 @@ const refusals: Record<string, [code: Code, why: string]> = {
   "403 FORBIDDEN": ["forbidden", "the key does not reach the project"],
 };
 
-/** What a status says about a name; undefined if it says nothing. */
+/** What a status says about a name; undefined if it says nothing. @internal */
 export function refusal(host: string, status: number, code: unknown): FingerpostError | undefined {
   const known = refusals[`${status} ${String(code)}`];
   return known && new FingerpostError(known[0], `${host}: ${known[1]}`);

@@ -1,5 +1,5 @@
 import { backoff } from "./backoff.js";
-import { sleep } from "./clock.js";
+import { Limit, sleep, unlessAborted } from "./clock.js";
 import { Entries, type Entry } from "./entries.js";
 import { FingerpostError, isAnswer } from "./errors.js";
 import { Feed, isBelow } from "./feed.js";
@@ -9,7 +9,7 @@ import { complete, type Complete, type Kind, type Options } from "./options.js";
 import { parsePosition, positionText, reaches, type Position } from "./position.js";
 import { Question } from "./question.js";
 import { readTenant, refusal, withTime, type Tenant } from "./tenant.js";
-import { Failure, Wire, failure, type Answer } from "./wire.js";
+import { Failure, failure, Wire, type Answer } from "./wire.js";
 
 const lookupLimit = 2000;
 const askLimit = 5000; // of a question; the server waits up to 2 s for a position
@@ -77,7 +77,7 @@ export class Tenants {
   #seen: { at: Position; reached: boolean } | undefined;
   /** What is known of a server that does not answer questions. */
   #away = { failures: 0, until: 0, probing: 0, cause: undefined as Failure | undefined };
-  #warm = false;
+  #warm: "toAsk" | "asked" | "answered" = "toAsk";
   #closed: Promise<void> | undefined;
   readonly #ready: Promise<void>;
   #isReady!: () => void;
@@ -89,7 +89,6 @@ export class Tenants {
     this.#wire = new Wire(o.url, o.key, o.fetch, clock.now);
     this.#entries = new Entries(o.maxEntries, o.maxNegative);
     this.#ready = new Promise((resolve) => (this.#isReady = resolve));
-    this.#warm = o.warm.length === 0;
     if (o.file !== undefined) {
       const keeper = new Keeper(o.file, o.url, o.key, clock, o.log, () => ({
         position: this.#seen && positionText(this.#seen.at),
@@ -100,8 +99,7 @@ export class Tenants {
       this.#loading = this.#load(keeper);
     }
     if (!o.feed) {
-      if (this.#warm) this.#checkReady();
-      else void this.#askWarm();
+      void this.#askWarm();
       return;
     }
     this.#feed = new Feed(this.#wire, clock, this.#end.signal, {
@@ -151,9 +149,17 @@ export class Tenants {
 
   /** Answers a canonical name by memory, by the server, or by memory if the server is away. */
   async #answer(name: string, signal: AbortSignal | undefined): Promise<[Tenant, Kind]> {
-    const patience = new Patience(this.#o, signal);
+    let limit: Limit | undefined;
+    /** Waits for done; the error if the lookup gives up before. */
+    const wait = (done: Promise<void>): Promise<FingerpostError | undefined> => {
+      const end = signal ?? (limit ??= new Limit(this.#o.clock, lookupLimit, noAnswer(lookupLimit))).signal;
+      return unlessAborted(done, end).then(
+        () => undefined,
+        (cause: unknown) => new FingerpostError("cancelled", "the lookup was given up", { cause }),
+      );
+    };
     try {
-      if (this.#loading !== undefined) await patience.wait(this.#loading);
+      if (this.#loading !== undefined) await wait(this.#loading);
       for (;;) {
         const now = this.#o.clock.now();
         const e = this.#entries.byHost.get(name);
@@ -168,7 +174,7 @@ export class Tenants {
           if (!this.#mayAsk(now)) throw this.#awayError();
           q = this.#ask(name, e);
         }
-        const gaveUp = await patience.wait(q.done);
+        const gaveUp = await wait(q.done);
         if (gaveUp === undefined && !joins) continue;
         if (q.tenant !== undefined && gaveUp === undefined) return [q.tenant, "miss"];
         const error = gaveUp ?? (q.error as FingerpostError);
@@ -176,7 +182,7 @@ export class Tenants {
         throw error;
       }
     } finally {
-      patience.end();
+      limit?.end();
     }
   }
 
@@ -226,7 +232,7 @@ export class Tenants {
 
   #awayError(): FingerpostError {
     const { cause, until } = this.#away;
-    const why = cause ?? new Failure(this.#closed === undefined ? "the server gave no answer" : "the client is closed");
+    const why = cause ?? (this.#end.signal.reason as Failure | undefined) ?? new Failure("the server gave no answer");
     return why.asError(Math.max(0, until - this.#o.clock.now()));
   }
 
@@ -238,7 +244,7 @@ export class Tenants {
 
   #ask(host: string, e: Entry | undefined): Question {
     const q = this.#pose(host, e?.tenant, askLimit);
-    void this.#within(askLimit, (signal) => this.#resolve(q, signal)).then(
+    void this.#resolve(q).then(
       (reply) => {
         this.#succeeded();
         this.#settle(q, reply);
@@ -281,26 +287,10 @@ export class Tenants {
     this.#away = { failures, until, probing: 0, cause: why };
   }
 
-  /** Runs f with a signal that aborts after a time, and with the client. Its error is a Failure. */
-  async #within<T>(ms: number, f: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const control = new AbortController();
-    const end = () => control.abort(new Failure("the client is closed"));
-    const stop = this.#o.clock.after(ms, () => control.abort(new Failure(`no answer within ${ms} ms`)));
-    this.#end.signal.addEventListener("abort", end);
-    try {
-      return await f(control.signal);
-    } catch (error) {
-      throw failure("the request failed", error, control.signal);
-    } finally {
-      stop();
-      this.#end.signal.removeEventListener("abort", end);
-    }
-  }
-
-  async #resolve(q: Question, signal: AbortSignal): Promise<Reply> {
+  async #resolve(q: Question): Promise<Reply> {
     const etag = q.prior?.etag ?? "";
     const headers: Record<string, string> = etag === "" ? {} : { "If-None-Match": etag };
-    const a = await this.#exchange([q], `${resolvePath}&domain=${encodeURIComponent(q.host)}`, signal, headers);
+    const a = await this.#exchange([q], `${resolvePath}&domain=${encodeURIComponent(q.host)}`, askLimit, headers);
     const now = this.#o.clock.now();
     const maxAge = this.#feed === undefined ? freshness(a.headers, this.#o.fresh) : this.#o.fresh;
     if (a.status === 304 && etag !== "") return { unchanged: true, maxAge };
@@ -315,33 +305,38 @@ export class Tenants {
   }
 
   /** Sends a request, again where its position is refused. The answer is as new as the newest event. */
-  async #exchange(qs: Question[], path: string, signal: AbortSignal, headers: Record<string, string>, body?: string): Promise<Answer> {
-    for (let n = 0; n < sends; n++) {
-      for (const q of qs) q.era = this.#era;
-      const seen = this.#seen;
-      const min = seen !== undefined && !seen.reached ? positionText(seen.at) : undefined;
-      const a = await this.#wire.ask(path, signal, min === undefined ? headers : { ...headers, "X-Min-Position": min }, body);
-      if (a.status === 409 && a.code === "POSITION_UNKNOWN" && min !== undefined) {
-        // The files were restored, or the node is another cluster's.
-        this.#seen = undefined;
-        this.#mark();
-        continue;
+  async #exchange(qs: Question[], path: string, ms: number, headers: Record<string, string>, body?: string): Promise<Answer> {
+    const limit = new Limit(this.#o.clock, ms, noAnswer(ms), this.#end.signal);
+    try {
+      for (let n = 0; n < sends; n++) {
+        for (const q of qs) q.era = this.#era;
+        const seen = this.#seen;
+        const min = seen && !seen.reached ? { "X-Min-Position": positionText(seen.at) } : undefined;
+        const a = await this.#wire.ask(path, limit.signal, { ...headers, ...min }, body);
+        if (a.status === 409 && a.code === "POSITION_UNKNOWN" && min !== undefined) {
+          // The files were restored, or the node is another cluster's.
+          this.#seen = undefined;
+          this.#mark();
+          continue;
+        }
+        const at = parsePosition(a.headers.get("X-Config-Position"));
+        if (seen === undefined || at === undefined) return a;
+        seen.reached = reaches(at, seen.at); // where nodes differ, the next question asks for the position
+        if (seen.reached) return a;
+        if (min !== undefined) throw new Failure("an answer is older than the position that was asked for");
       }
-      const at = parsePosition(a.headers.get("X-Config-Position"));
-      if (seen === undefined || at === undefined) return a;
-      const newer = reaches(at, seen.at);
-      seen.reached = newer; // where nodes differ, the next question asks for the position
-      if (newer) return a;
-      if (min !== undefined) throw new Failure("an answer is older than the position that was asked for");
+      throw new Failure("the server's position changes with every answer");
+    } catch (error) {
+      throw failure("the request failed", error, limit.signal);
+    } finally {
+      limit.end();
     }
-    throw new Failure("the server's position changes with every answer");
   }
 
   // ---- the change feed
 
   async #follow(feed: Feed): Promise<void> {
-    if (this.#loading !== undefined) await this.#loading;
-    if (!this.#warm) void feed.tried.then(() => this.#askWarm()); // what is asked before it is open has to be confirmed
+    await this.#loading;
     await feed.follow();
   }
 
@@ -351,6 +346,7 @@ export class Tenants {
     this.#feedError = undefined;
     this.#succeeded();
     if (!resumed) this.#mark();
+    void this.#askWarm();
     this.#checkReady();
   }
 
@@ -360,6 +356,7 @@ export class Tenants {
     }
     this.#connected = false;
     this.#feedError = why;
+    void this.#askWarm();
   }
 
   #see(id: string): void {
@@ -424,8 +421,11 @@ export class Tenants {
     return all;
   }
 
+  /** Asks for the names of warm, once: with the feed when that is tried, since what is asked before has to be confirmed. */
   async #askWarm(): Promise<void> {
-    if (this.#loading !== undefined) await this.#loading;
+    if (this.#warm !== "toAsk") return;
+    this.#warm = "asked";
+    await this.#loading;
     let names: string[] = [];
     for (const host of this.#o.warm) {
       try {
@@ -444,7 +444,7 @@ export class Tenants {
         await sleep(this.#o.clock, backoff(++failures, error instanceof Failure ? error.retryAfter : 0), this.#end.signal);
       }
     }
-    this.#warm = names.length === 0;
+    if (names.length === 0) this.#warm = "answered";
     this.#checkReady();
   }
 
@@ -457,7 +457,7 @@ export class Tenants {
     try {
       const headers = { "Content-Type": "application/json" };
       const body = JSON.stringify({ domains: asked });
-      const a = await this.#within(batchLimit, (signal) => this.#exchange(qs, resolvePath, signal, headers, body));
+      const a = await this.#exchange(qs, resolvePath, batchLimit, headers, body);
       if (a.status !== 200 || !Array.isArray(a.data) || a.data.length !== asked.length) {
         throw new Failure(`the answer to a batch (${a.status}) is not of this API`);
       }
@@ -484,27 +484,15 @@ export class Tenants {
   }
 
   #checkReady(): void {
-    if (this.#warm && (this.#connected || !this.#o.feed)) this.#isReady();
+    if (this.#warm === "answered" && (this.#connected || !this.#o.feed)) this.#isReady();
   }
 
   /**
    * Waits until the change feed is open and the names of `warm` are answered; at once if answers were read from `file`.
    * It fails when the signal aborts, with the signal's reason. A service may begin without it: it then waits in lookup.
    */
-  async ready(options?: { signal?: AbortSignal | undefined }): Promise<void> {
-    const signal = options?.signal;
-    if (signal === undefined) return this.#ready;
-    let stop = (): void => undefined;
-    const aborted = new Promise<void>((_, reject) => {
-      stop = () => reject(signal.reason as Error);
-      if (signal.aborted) stop();
-      else signal.addEventListener("abort", stop);
-    });
-    try {
-      await Promise.race([this.#ready, aborted]);
-    } finally {
-      signal.removeEventListener("abort", stop);
-    }
+  ready(options?: { signal?: AbortSignal | undefined }): Promise<void> {
+    return options?.signal ? unlessAborted(this.#ready, options.signal) : this.#ready;
   }
 
   /** Returns the present state. It looks at every entry. */
@@ -528,8 +516,8 @@ export class Tenants {
    */
   close(): Promise<void> {
     this.#closed ??= (async () => {
-      this.#end.abort();
-      if (this.#loading !== undefined) await this.#loading;
+      this.#end.abort(new Failure("the client is closed"));
+      await this.#loading;
       await this.#keeper?.close();
     })();
     return this.#closed;
@@ -545,41 +533,6 @@ function freshness(headers: Headers, otherwise: number): number {
   return age === null ? otherwise : Number(age[1]) * 1000;
 }
 
-/** How long a lookup waits: until its signal aborts, or without one for lookupLimit. */
-class Patience {
-  private gaveUp: FingerpostError | undefined;
-  private wake: (() => void) | undefined;
-  private stop: (() => void) | undefined;
-
-  constructor(
-    private readonly o: Complete,
-    private readonly signal: AbortSignal | undefined,
-  ) {}
-
-  /** Waits for done; the error if the lookup gives up before. */
-  async wait(done: Promise<void>): Promise<FingerpostError | undefined> {
-    if (this.stop === undefined) this.begin();
-    if (this.gaveUp === undefined) await Promise.race([done, new Promise<void>((resolve) => (this.wake = resolve))]);
-    return this.gaveUp;
-  }
-
-  private begin(): void {
-    const { signal } = this;
-    const giveUp = (why: unknown): void => {
-      this.gaveUp ??= new FingerpostError("cancelled", "the lookup was given up", { cause: why });
-      this.wake?.();
-    };
-    if (signal === undefined) {
-      this.stop = this.o.clock.after(lookupLimit, () => giveUp(new Error(`no answer within ${lookupLimit} ms`)));
-      return;
-    }
-    const aborted = (): void => giveUp(signal.reason);
-    if (signal.aborted) aborted();
-    signal.addEventListener("abort", aborted);
-    this.stop = () => signal.removeEventListener("abort", aborted);
-  }
-
-  end(): void {
-    this.stop?.();
-  }
+function noAnswer(ms: number): Failure {
+  return new Failure(`no answer within ${ms} ms`);
 }

@@ -2,6 +2,8 @@ import { FingerpostError, textOf } from "./errors.js";
 
 const maxBody = 64 << 20; // bytes; a batch of 1,000 names has about 2 MiB
 
+const unauthorized = "the server refuses the key (401)";
+
 /** Why the server has said nothing about a name. */
 export class Failure extends Error {
   constructor(
@@ -16,7 +18,7 @@ export class Failure extends Error {
   /** The error of a lookup that the failure leaves without an answer, to be repeated after some milliseconds. */
   asError(retryAfter: number): FingerpostError {
     return this.unauthorized
-      ? new FingerpostError("unauthorized", "the server refuses the key (401)", { retryAfter })
+      ? new FingerpostError("unauthorized", unauthorized, { retryAfter })
       : new FingerpostError("unavailable", `no answer and nothing remembered: ${textOf(this)}`, { cause: this, retryAfter });
   }
 }
@@ -58,16 +60,15 @@ export class Wire {
       throw failure("the request failed", error, signal);
     }
     const { status } = response;
-    const refused =
-      status === 401
-        ? new Failure("the server refuses the key (401)", 0, true)
-        : status >= 500 || status === 429
-          ? new Failure(`the server answers ${status}`, retryAfter(response.headers.get("Retry-After"), this.now()))
-          : status === 0 || (status >= 300 && status < 400 && status !== 304)
-            ? new Failure(`the server answers with a redirect (${status}): give the final address as url`)
-            : undefined;
+    let refused: Failure | undefined;
+    if (status === 401) refused = new Failure(unauthorized, 0, true);
+    else if (status >= 500 || status === 429) {
+      refused = new Failure(`the server answers ${status}`, retryAfter(response.headers.get("Retry-After"), this.now()));
+    } else if (status === 0 || (status >= 300 && status < 400 && status !== 304)) {
+      refused = new Failure(`the server answers with a redirect (${status}): give the final address as url`);
+    }
     if (refused === undefined) return response;
-    void response.body?.cancel().catch(() => undefined);
+    drop(response);
     throw refused;
   }
 
@@ -75,23 +76,24 @@ export class Wire {
   async ask(path: string, signal: AbortSignal, headers: Record<string, string>, body?: string): Promise<Answer> {
     const response = await this.send(path, signal, { Accept: "application/json", ...headers }, body);
     const answer: Answer = { status: response.status, headers: response.headers, code: undefined, data: undefined };
+    const answers = `the server answers ${response.status} with `;
     if (response.status === 304) {
-      void response.body?.cancel().catch(() => undefined);
+      drop(response);
       return answer;
     }
     if (mediaType(response) !== "application/json") {
-      void response.body?.cancel().catch(() => undefined);
-      throw new Failure(`the server answers ${response.status} with ${mediaType(response) || "no content type"} instead of JSON`);
+      drop(response);
+      throw new Failure(`${answers}${mediaType(response)} instead of JSON`);
     }
     let envelope: { success?: unknown; data?: unknown; error?: { code?: unknown } };
     try {
       envelope = JSON.parse(await text(response)) as typeof envelope;
     } catch (error) {
-      if (error instanceof SyntaxError) throw new Failure(`the server answers ${response.status} with a body that is not JSON`);
+      if (error instanceof SyntaxError) throw new Failure(`${answers}a body that is not JSON`);
       throw failure("reading the answer failed", error, signal);
     }
     if (typeof envelope !== "object" || envelope === null || envelope.success !== (response.status === 200)) {
-      throw new Failure(`the server answers ${response.status} with a body that is not of this API`);
+      throw new Failure(`${answers}a body that is not of this API`);
     }
     answer.data = envelope.data;
     answer.code = envelope.error?.code;
@@ -107,8 +109,14 @@ export function failure(step: string, error: unknown, signal: AbortSignal): Fail
   return new Failure(`${step}: ${textOf(cause)}`, 0, false, cause);
 }
 
+/** Frees the connection of an answer whose body is not read. */
+function drop(response: Response): void {
+  void response.body?.cancel().catch(() => undefined);
+}
+
 export function mediaType(response: Response): string {
-  return ((response.headers.get("Content-Type") ?? "").split(";")[0] as string).trim().toLowerCase();
+  const [type] = (response.headers.get("Content-Type") ?? "").split(";") as [string];
+  return type.trim().toLowerCase() || "no content type";
 }
 
 async function text(response: Response): Promise<string> {
@@ -121,7 +129,6 @@ async function text(response: Response): Promise<string> {
     if (done) return all + decoder.decode();
     size += value.length;
     if (size > maxBody) {
-      void reader.cancel().catch(() => undefined);
       throw new Failure("the answer is too large");
     }
     all += decoder.decode(value, { stream: true });

@@ -1,4 +1,5 @@
-// The built package: FINGERPOST_CLIENT_TS is its folder, this one by default.
+// The built package: FINGERPOST_CLIENT_TS is its folder, this one by default. To build this one and test it:
+// npm ci --ignore-scripts && npm run types && npm run build, then FINGERPOST_BINARY=… npm test with a built fingerpost.
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
