@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,34 +34,6 @@ func (b *tab) hears(id, want string) {
 	}
 }
 
-// fits checks a page at all widths in both schemes, and keeps pictures of it where FINGERPOST_PICTURES says.
-func (b *tab) fits(name string) {
-	b.t.Helper()
-	dir := os.Getenv("FINGERPOST_PICTURES")
-	for _, width := range []int64{360, 768, 1280} {
-		for _, dark := range []bool{false, true} {
-			b.size(width, dark)
-			var wide int64
-			if b.eval("document.documentElement.scrollWidth", &wide); wide > width {
-				b.t.Errorf("%s is %d px wide in a window of %d", name, wide, width)
-			}
-			for _, finding := range b.axe() {
-				b.t.Errorf("%s, %d px, dark %v: axe: %s", name, width, dark, finding)
-			}
-			if dir == "" {
-				continue
-			}
-			var picture []byte
-			b.do(chromedp.FullScreenshot(&picture, 100))
-			scheme := map[bool]string{true: "-dark"}[dark]
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d%s.png", name, width, scheme)), picture, 0o644); err != nil {
-				b.t.Fatal(err)
-			}
-		}
-	}
-	b.size(1280, false)
-}
-
 // The charts of the last hour begin empty and honest, follow what happens while the page is open, and are there without
 // JavaScript.
 func TestConsoleCharts(t *testing.T) {
@@ -91,7 +61,7 @@ func TestConsoleCharts(t *testing.T) {
 		t.Error("the numbers were folded, or replaced, while a person read them")
 	}
 	b.open("/console/live")
-	b.fits("live")
+	b.look("live")
 	if len(b.said) > 0 {
 		t.Errorf("the page's scripts: %q", b.said)
 	}
@@ -146,7 +116,7 @@ func TestConsoleEdges(t *testing.T) {
 	fra.halt()
 	b.sees("It was last heard ")
 	lane("not ready for ")
-	b.fits("live-edges")
+	b.look("live-edges")
 	fra.start()
 	b.sees("It has everything.")
 

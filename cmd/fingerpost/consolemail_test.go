@@ -51,19 +51,8 @@ func TestConsoleDidTheMailArrive(t *testing.T) {
 		"SMTP_CONNECTION_REFUSED", "Waiting: next try", "To change: port")
 	b.open("/console/mail?q=nothing+like+it")
 	b.sees("No mail matches")
-	for _, path := range []string{"/console/mail", "/console/mail?q=order+17&status=SENT"} {
-		for _, width := range []int64{360, 768, 1280} {
-			b.size(width, width == 360)
-			b.open(path)
-			var wide int64
-			if b.eval("document.documentElement.scrollWidth", &wide); wide > width {
-				t.Errorf("%s is %d px wide in a window of %d", path, wide, width)
-			}
-			for _, finding := range b.axe() {
-				t.Errorf("%s, %d px: axe: %s", path, width, finding)
-			}
-		}
-	}
+	b.open("/console/mail?q=order+17&status=SENT")
+	b.look("mail-found")
 
 	// A key of another project finds nothing of it, whatever it asks for.
 	b = v.signedIn(v.shopOnly)

@@ -12,9 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
-
 	"fingerpost/cmd/testrig"
 )
 
@@ -51,71 +48,25 @@ func consolePages(t *testing.T) []string {
 type looker struct {
 	*visit
 	*tab
-	dir  string // for pictures; "": none are kept
 	mux  *http.ServeMux
 	seen map[string]bool // patterns of pages
 }
 
 func newLooker(t *testing.T, v *visit) *looker {
-	l := &looker{visit: v, tab: v.tab(), dir: os.Getenv("FINGERPOST_PICTURES"), mux: http.NewServeMux(), seen: map[string]bool{}}
+	l := &looker{visit: v, tab: v.tab(), mux: http.NewServeMux(), seen: map[string]bool{}}
 	for _, pattern := range consolePages(t) {
 		l.mux.Handle(pattern, http.NotFoundHandler())
 	}
 	return l
 }
 
-// look asks axe about the page in both schemes, checks that nothing is wider than a phone and the header is one line, and
-// keeps pictures.
+// look is that of its tab, and notes that somebody has looked at the page.
 func (l *looker) look(name string) {
 	l.test.Helper()
 	at := &http.Request{Method: http.MethodGet, URL: mustURL(l.test, "http://console"+l.at())}
 	_, pattern := l.mux.Handler(at)
 	l.seen[pattern] = true
-	for _, dark := range []bool{false, true} {
-		for _, width := range []int64{360, 768, 1280} {
-			l.size(width, dark)
-			var wide, header int64
-			if l.eval("document.documentElement.scrollWidth", &wide); wide > width {
-				l.test.Errorf("%s is %d px wide in a window of %d", name, wide, width)
-			}
-			if l.eval(`document.querySelector("header.top")?.offsetHeight ?? 0`, &header); header > 60 {
-				l.test.Errorf("%s, %d px: the header is %d px high, which is more than a line", name, width, header)
-			}
-			var heads string
-			if l.eval(`[...document.querySelectorAll("table.stack:has(thead) tbody td:not([data-label], [colspan], :first-child)")].map(e => e.outerHTML).join("\n")`, &heads); heads != "" {
-				l.test.Errorf("%s: on a phone these cells stand without the head of their column:\n%s", name, cutMiddle(heads, 600))
-			}
-			if judged := testrig.Size(l.test, true, dark == (width == 1280) && width != 768); judged {
-				for _, finding := range l.axe() {
-					l.test.Errorf("%s, %d px, dark %v: axe: %s", name, width, dark, finding)
-				}
-			}
-			if l.dir != "" {
-				l.picture(name, width, dark)
-			}
-		}
-	}
-	l.size(1280, false)
-}
-
-// picture keeps a picture of the whole page in the folder, and where the README shows it.
-func (l *looker) picture(name string, width int64, dark bool) {
-	l.test.Helper()
-	var height int64 // frames beyond the window are not painted
-	l.eval("document.documentElement.scrollHeight", &height)
-	var picture []byte
-	l.do(emulation.SetDeviceMetricsOverride(width, max(height, 900), 1, false))
-	l.eval(`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))`, nil)
-	l.do(chromedp.CaptureScreenshot(&picture))
-	picture = fewColours(l.test, picture)
-	ending := ".png"
-	if dark {
-		ending = "-dark.png"
-	}
-	must(l.test, os.WriteFile(filepath.Join(l.dir, fmt.Sprintf("%s-%d%s", name, width, ending)), picture, 0o644))
-	if width == 1280 && os.Getenv("FINGERPOST_WRITE") != "" && slices.Contains(shown(l.test), name+ending) {
-		must(l.test, os.WriteFile(filepath.Join(consoleFolder, "pictures", name+ending), picture, 0o644))
-	}
+	l.tab.look(name)
 }
 
 // shown lists the pictures that the console's README shows.

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -54,18 +50,6 @@ func (v *visit) propose(b *tab, as, name, message string) {
 	b.press("Show the change")
 	b.fill("proposal", as, "message", message)
 	b.press("Propose")
-}
-
-// keep writes a picture of the page where FINGERPOST_PICTURES says.
-func (b *tab) keep(name string) {
-	b.t.Helper()
-	dir := os.Getenv("FINGERPOST_PICTURES")
-	if dir == "" {
-		return
-	}
-	var picture []byte
-	b.do(chromedp.FullScreenshot(&picture, 100))
-	must(b.t, os.WriteFile(filepath.Join(dir, name), picture, 0o644))
 }
 
 // buttons lists what a page offers to press.
@@ -139,23 +123,10 @@ func TestConsoleConflictingProposal(t *testing.T) {
 	ada := v.signedInAs(v.admin, "Ada Lovelace", "ada@example.com")
 	ada.open("/console/proposals")
 	ada.sees("conflicts")
-	for _, path := range []string{"/console/proposals", "/console/proposals/mine", "/console/proposals/mine?drop=1",
-		"/console/changes", "/console/changes?actor=nobody", "/console/keys", "/console/edit?kind=key&preset=support",
-		"/console/sessions"} {
-		for _, dark := range []bool{false, true} {
-			for _, width := range []int64{360, 768, 1280} {
-				ada.size(width, dark)
-				ada.open(path)
-				var wide int64
-				if ada.eval("document.documentElement.scrollWidth", &wide); wide > width {
-					t.Errorf("%s is %d px wide in a window of %d", path, wide, width)
-				}
-				for _, finding := range ada.axe() {
-					t.Errorf("%s, %d px, dark %v: axe: %s", path, width, dark, finding)
-				}
-				ada.keep(fmt.Sprintf("%s-%d-%v.png", regexp.MustCompile(`[^a-z]+`).ReplaceAllString(path, "-"), width, dark))
-			}
-		}
+	for name, path := range map[string]string{"proposals-conflict": "/console/proposals", "proposal-conflict": "/console/proposals/mine",
+		"changes-none": "/console/changes?actor=nobody", "key-preset": "/console/edit?kind=key&preset=support"} {
+		ada.open(path)
+		ada.look(name)
 	}
 	ada.do(emulation.SetScriptExecutionDisabled(true))
 	ada.open("/console/proposals/mine")
