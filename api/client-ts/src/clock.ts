@@ -19,7 +19,11 @@ export function realClock(): Clock {
   };
 }
 
-/** A signal that aborts after a time, or with another signal. @internal */
+/**
+ * A signal that aborts after a time, or with another signal, which has not aborted yet: workerd lets a request listen to a
+ * signal of another request, and does not let it read that signal.
+ * @internal
+ */
 export class Limit {
   readonly #control = new AbortController();
   readonly signal = this.#control.signal;
@@ -32,8 +36,7 @@ export class Limit {
     private readonly parent?: AbortSignal,
   ) {
     parent?.addEventListener("abort", this.#aborted);
-    if (parent?.aborted) this.#aborted();
-    else this.restart();
+    this.restart();
   }
 
   readonly #aborted = (): void => this.end(this.parent?.reason);
@@ -68,8 +71,7 @@ export async function unlessAborted<T>(done: Promise<T>, signal: AbortSignal): P
 /** Waits for a time, or until the signal aborts. @internal */
 export function sleep(clock: Clock, ms: number, end: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const { signal } = new Limit(clock, ms, new Error("over"), end);
-    signal.addEventListener("abort", () => resolve());
-    if (signal.aborted) resolve();
+    if (end.aborted) return resolve();
+    new Limit(clock, ms, new Error("over"), end).signal.addEventListener("abort", () => resolve());
   });
 }

@@ -15,6 +15,7 @@ const lookupLimit = 2000;
 const askLimit = 5000; // of a question; the server waits up to 2 s for a position
 const batchLimit = 30_000;
 const maxBatch = 1000;
+const closedText = "the client is closed";
 const sends = 4; // of one question, where its position is refused
 const resolvePath = "/api/platform/projects/resolve?labels=1";
 
@@ -232,7 +233,7 @@ export class Tenants {
 
   #awayError(): FingerpostError {
     const { cause, until } = this.#away;
-    const why = cause ?? (this.#end.signal.reason as Failure | undefined) ?? new Failure("the server gave no answer");
+    const why = cause ?? new Failure(this.#closed === undefined ? "the server gave no answer" : closedText);
     return why.asError(Math.max(0, until - this.#o.clock.now()));
   }
 
@@ -516,7 +517,7 @@ export class Tenants {
    */
   close(): Promise<void> {
     this.#closed ??= (async () => {
-      this.#end.abort(new Failure("the client is closed"));
+      this.#end.abort(new Failure(closedText));
       await this.#loading;
       await this.#keeper?.close();
     })();
