@@ -78,7 +78,7 @@ func (c *Cache) stream() (good bool, f *failure) {
 	if after != "" {
 		header.Set("Last-Event-ID", after)
 	}
-	res, f := c.do(ctx, http.MethodGet, eventsPath, header, nil) //nolint:bodyclose // closed below, on every way out
+	res, f := c.do(ctx, eventsPath, header, nil) //nolint:bodyclose // closed below, on every way out
 	if f != nil {
 		return false, f
 	}

@@ -41,32 +41,33 @@ func failed(format string, args ...any) *failure { return &failure{cause: fmt.Er
 // resolve asks about one name.
 func (c *Cache) resolve(ctx context.Context, q *question) (*reply, *failure) {
 	path := resolvePath + "&domain=" + url.QueryEscape(q.host)
-	etag := ""
-	if q.prior != nil {
-		etag = q.prior.ETag
+	header := http.Header{}
+	if q.prior != nil && q.prior.ETag != "" {
+		header.Set("If-None-Match", q.prior.ETag)
 	}
-	a, f := c.exchange(ctx, []*question{q}, func(h http.Header) (method, p string, body []byte) {
-		if etag != "" {
-			h.Set("If-None-Match", etag)
-		}
-		return http.MethodGet, path, nil
-	})
+	a, f := c.exchange(ctx, []*question{q}, path, header, nil)
 	switch {
 	case f != nil:
 		return nil, f
-	case a.status == http.StatusNotModified && etag != "":
+	case a.status == http.StatusNotModified && header.Get("If-None-Match") != "":
 		return &reply{unchanged: true}, nil
-	case a.status == http.StatusOK:
-		t, err := readTenant(a.data, a.header.Get("ETag"))
+	}
+	return replyOf(a.status, a.code, a.data, a.header.Get("ETag"))
+}
+
+// replyOf reads the answer about one name, also that in a row of a batch.
+func replyOf(status int, code string, data []byte, etag string) (*reply, *failure) {
+	if status == http.StatusOK {
+		t, err := readTenant(data, etag)
 		if err != nil {
 			return nil, &failure{cause: err}
 		}
 		return &reply{tenant: t}, nil
 	}
-	if refusal := refusalOf(a.status, a.code); refusal != nil {
+	if refusal := refusalOf(status, code); refusal != nil {
 		return &reply{refusal: refusal}, nil
 	}
-	return nil, failed("the server answers %d", a.status)
+	return nil, failed("the server answers %d", status)
 }
 
 // refusalOf returns what a status says about a name; nil if it says nothing.
@@ -121,16 +122,15 @@ type answered struct {
 }
 
 // exchange sends a request, again where its position is refused.
-func (c *Cache) exchange(ctx context.Context, qs []*question,
-	request func(http.Header) (method, path string, body []byte)) (*answered, *failure) {
+func (c *Cache) exchange(ctx context.Context, qs []*question, path string, header http.Header, body []byte) (
+	*answered, *failure) {
 	for range sends {
 		minPosition, at := c.begun(qs)
-		header := http.Header{"Accept": {"application/json"}}
+		h := header.Clone()
 		if minPosition != "" {
-			header.Set("X-Min-Position", minPosition)
+			h.Set("X-Min-Position", minPosition)
 		}
-		method, path, body := request(header)
-		a, f := c.send(ctx, method, path, header, body)
+		a, f := c.send(ctx, path, h, body)
 		switch {
 		case f != nil:
 			return nil, f
@@ -146,8 +146,9 @@ func (c *Cache) exchange(ctx context.Context, qs []*question,
 }
 
 // send sends a request and reads the answer, which is JSON.
-func (c *Cache) send(ctx context.Context, method, path string, header http.Header, body []byte) (*answered, *failure) {
-	res, f := c.do(ctx, method, path, header, body)
+func (c *Cache) send(ctx context.Context, path string, header http.Header, body []byte) (*answered, *failure) {
+	header.Set("Accept", "application/json")
+	res, f := c.do(ctx, path, header, body)
 	if f != nil {
 		return nil, f
 	}
@@ -178,15 +179,15 @@ func (c *Cache) send(ctx context.Context, method, path string, header http.Heade
 	return a, nil
 }
 
-// do sends a request. An answer that cannot be about a name is a failure.
-func (c *Cache) do(ctx context.Context, method, path string, header http.Header, body []byte) (
-	*http.Response, *failure) {
+// do sends a request: a POST if it has a body. An answer that cannot be about a name is a failure.
+func (c *Cache) do(ctx context.Context, path string, header http.Header, body []byte) (*http.Response, *failure) {
+	method := http.MethodGet
+	if body != nil {
+		method = http.MethodPost
+	}
 	req, err := http.NewRequestWithContext(ctx, method, c.o.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, &failure{cause: err}
-	}
-	if body == nil {
-		req.Body, req.GetBody = http.NoBody, nil
 	}
 	req.Header = header
 	req.Header.Set("X-Platform-Key", c.o.Key)

@@ -73,7 +73,7 @@ func (c *Cache) batch(names []string) *failure {
 			c.settle(q, nil, f)
 			continue
 		}
-		r, failure := rows[i].reply()
+		r, failure := replyOf(rows[i].Status, rows[i].Code, rows[i].Result, rows[i].ETag)
 		c.settle(q, r, failure)
 	}
 	return f
@@ -87,20 +87,6 @@ type batchRow struct {
 	Result json.RawMessage
 }
 
-func (r *batchRow) reply() (*reply, *failure) {
-	if r.Status == http.StatusOK {
-		t, err := readTenant(r.Result, r.ETag)
-		if err != nil {
-			return nil, &failure{cause: err}
-		}
-		return &reply{tenant: t}, nil
-	}
-	if refusal := refusalOf(r.Status, r.Code); refusal != nil {
-		return &reply{refusal: refusal}, nil
-	}
-	return nil, failed("the server answers %d", r.Status)
-}
-
 func (c *Cache) resolveAll(qs []*question, domains []string) (rows []batchRow, f *failure) {
 	body, err := json.Marshal(map[string]any{"domains": domains})
 	if err != nil {
@@ -108,10 +94,7 @@ func (c *Cache) resolveAll(qs []*question, domains []string) (rows []batchRow, f
 	}
 	ctx, stop := c.within(batchLimit)
 	defer stop()
-	a, f := c.exchange(ctx, qs, func(h http.Header) (method, path string, b []byte) {
-		h.Set("Content-Type", "application/json")
-		return http.MethodPost, resolvePath, body
-	})
+	a, f := c.exchange(ctx, qs, resolvePath, http.Header{"Content-Type": {"application/json"}}, body)
 	if f != nil {
 		return nil, f
 	}
