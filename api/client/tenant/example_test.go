@@ -10,6 +10,8 @@ import (
 	"net/http/httptest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"fingerpost/api/client/tenant"
 )
 
@@ -131,13 +133,29 @@ func ExampleCache_Close() {
 	// Output: acme <nil>
 }
 
-// Observe takes the end of each lookup to metrics: here counters, as expvar or Prometheus has them.
+// Observe takes the end of each lookup to metrics, here to Prometheus. With OpenTelemetry:
+//
+//	seconds, err := otel.Meter("tenant").Float64Histogram("tenant.lookup.duration", metric.WithUnit("s"),
+//		metric.WithExplicitBucketBoundaries(1e-6, 1e-4, 1e-2, 1))
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	observe := func(e tenant.Event) {
+//		kind := metric.WithAttributes(attribute.String("kind", string(e.Kind)))
+//		seconds.Record(context.Background(), e.Duration.Seconds(), kind)
+//	}
 func ExampleOptions_observe() {
-	lookups := map[tenant.Kind]int{} // a CounterVec with the label kind
-	tenants, err := tenant.Open(tenant.Options{URL: fingerpost.URL, Key: "fpk_example", Logger: slog.New(slog.DiscardHandler),
-		Observe: func(e tenant.Event) {
-			lookups[e.Kind]++ // and a Histogram of e.Duration.Seconds()
-		}})
+	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "tenant_lookup_seconds",
+		Help:    "Time of a lookup.",
+		Buckets: []float64{1e-6, 1e-4, 1e-2, 1},
+	}, []string{"kind"})
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(seconds)
+	observe := func(e tenant.Event) { seconds.WithLabelValues(string(e.Kind)).Observe(e.Duration.Seconds()) }
+
+	tenants, err := tenant.Open(tenant.Options{URL: fingerpost.URL, Key: "fpk_example", Observe: observe,
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -148,6 +166,15 @@ func ExampleOptions_observe() {
 	for _, host := range []string{"shop.acme.example", "shop.acme.example", "nobody.example"} {
 		tenants.Lookup(context.Background(), host)
 	}
-	fmt.Println(lookups)
-	// Output: map[hit:1 miss:1 negative:1]
+	families, err := metrics.Gather()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range families[0].Metric {
+		fmt.Println(m.Label[0].GetValue(), m.Histogram.GetSampleCount())
+	}
+	// Output:
+	// hit 1
+	// miss 1
+	// negative 1
 }

@@ -41,7 +41,8 @@ type Options struct {
 	// OnChange is called with the names whose answers were dropped, or marked to be confirmed before the next use. Calls
 	// come one at a time, in the order of the changes, and the change feed waits for them. It must not call Close.
 	OnChange func(hosts []string)
-	// Observe is called at the end of each lookup, by the goroutine of the lookup.
+	// Observe is called at the end of each lookup, by the goroutine of the lookup. The example Options (Observe) takes it to
+	// Prometheus and OpenTelemetry.
 	Observe func(Event)
 
 	// Transport sends the requests, for a CA or a proxy of your own. Default: one that uses the environment's proxy.
