@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, test } from "node:test";
@@ -18,9 +19,9 @@ before(async () => {
   server = await Server.start();
   folder = mkdtempSync(join(tmpdir(), "programs-"));
   const modules = join(folder, "node_modules");
-  mkdirSync(join(modules, "@hono"), { recursive: true });
+  for (const scope of ["@hono", "@opentelemetry"]) mkdirSync(join(modules, scope), { recursive: true });
   symlinkSync(built, join(modules, "fingerpost-client"));
-  for (const name of ["express", "fastify", "hono", "next", "@hono/node-server"]) {
+  for (const name of ["express", "fastify", "hono", "next", "@hono/node-server", "prom-client", "@opentelemetry/api"]) {
     symlinkSync(join(built, "node_modules", name), join(modules, name));
   }
   writeFileSync(join(folder, "package.json"), '{"type": "module"}');
@@ -96,4 +97,32 @@ test("workers", async () => {
   const asked = (host) => worker.fetch(new Request(`http://${host}/`), env);
   assert.equal(await (await asked("shop.acme.example")).text(), "hello Acme Shop");
   assert.equal((await asked("nobody.example")).status, 404);
+});
+
+/** Opens the client of a program of the section Metrics, and has a miss and a hit. */
+async function twoLookups(name) {
+  Object.assign(process.env, { FINGERPOST_URL: server.url, FINGERPOST_KEY: server.key });
+  const { tenants } = await import(pathToFileURL(join(folder, name)));
+  try {
+    await tenants.ready();
+    for (let n = 0; n < 2; n++) await tenants.lookup("shop.acme.example");
+  } finally {
+    await tenants.close();
+  }
+}
+
+test("prometheus", async () => {
+  await twoLookups("prometheus.mjs");
+  const { register } = createRequire(join(folder, "x.js"))("prom-client");
+  const text = await register.metrics();
+  for (const kind of ["hit", "miss"]) assert.match(text, new RegExp(`tenant_lookup_seconds_count{kind="${kind}"} 1`));
+});
+
+test("opentelemetry", async () => {
+  const { metrics } = createRequire(join(folder, "x.js"))("@opentelemetry/api");
+  const kinds = [];
+  const record = (seconds, { kind }) => kinds.push(kind) && assert.ok(seconds >= 0 && seconds < 60);
+  metrics.setGlobalMeterProvider({ getMeter: () => ({ createHistogram: () => ({ record }) }) });
+  await twoLookups("opentelemetry.mjs");
+  assert.deepEqual(kinds, ["miss", "hit"]);
 });
