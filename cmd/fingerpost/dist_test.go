@@ -87,7 +87,8 @@ func TestDistCaddyfile(t *testing.T) {
 		t.Errorf("dist/Caddyfile has\n%s, want\n%s", got, lines)
 	}
 	compose := readText(t, "dist/compose.yaml")
-	for _, want := range []string{"{GATE: \"fingerpost:8081\", APP: \"app:3000\"}", "\n  caddyfile:\n    file: ./Caddyfile\n"} {
+	for _, want := range []string{"{GATE: \"fingerpost:8081\", APP: \"app:3000\"}", "- ./Caddyfile:/etc/caddy/Caddyfile:ro\n",
+		"[./app.go:/app.go:ro]"} {
 		if !strings.Contains(compose, want) {
 			t.Errorf("dist/compose.yaml does not have %s", want)
 		}
