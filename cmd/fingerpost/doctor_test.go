@@ -285,5 +285,9 @@ func TestDoctorOfOthers(t *testing.T) {
 	rs = as(nobody, "--data", filepath.Join(r.dir, "new"))
 	wantLine(t, rs, "permissions", doctor.Failure, "does not exist and cannot be made")
 	must(t, os.Chown(filepath.Join(r.dir, "data"), nobody, nobody))
+	must(t, os.Chmod(r.path("acme.hcl"), 0o644))
+	must(t, os.Chown(r.path("."), nobody, nobody))
+	must(t, os.Chown(r.path("acme.hcl"), nobody, 0)) // as after "chown -R nobody"
+	wantLine(t, as(nobody), "permissions", doctor.Warning, "acme.hcl belongs to another user or group", "chown -R 65534:65534")
 	wantLine(t, as(0), "owner", doctor.Warning, "this is root", "sudo -u nobody fingerpost doctor")
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -151,12 +152,45 @@ func (p *patient) dataFolder() []Result {
 }
 
 func (p *patient) configFolder() []Result {
-	err := syscall.Access(p.Files.Config, mayWrite|maySearch)
-	if err == nil || p.Files.ReadOnly {
+	if p.Files.ReadOnly {
 		return nil
 	}
-	return []Result{warning("let this user write into the config folder, or serve --read-only",
-		"writes over the API and in the console fail: %s: %v", p.Files.Config, err)}
+	if err := syscall.Access(p.Files.Config, mayWrite|maySearch); err != nil {
+		return []Result{warning("let this user write into the config folder, or serve --read-only",
+			"writes over the API and in the console fail: %s: %v", p.Files.Config, err)}
+	}
+	if path := p.foreign(); path != "" {
+		return []Result{warning(fmt.Sprintf("chown -R %d:%d %s, or give the service CAP_CHOWN and CAP_LEASE", os.Geteuid(),
+			os.Getegid(), p.Files.Config),
+			"writes over the API and in the console fail: %s belongs to another user or group, which a write keeps", path)}
+	}
+	return nil
+}
+
+// foreign returns a config file whose owner or group this user may not give to a new file, or "".
+func (p *patient) foreign() (path string) {
+	me := os.Geteuid()
+	if me == 0 {
+		return ""
+	}
+	groups, _ := os.Getgroups() // without them, the user has the process's group alone
+	groups = append(groups, os.Getegid())
+	_ = filepath.WalkDir(p.Files.Config, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(at) != ".hcl" { // see files for what cannot be read
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil
+		}
+		stat, known := info.Sys().(*syscall.Stat_t)
+		if known && (int(stat.Uid) != me || !slices.Contains(groups, int(stat.Gid))) {
+			path = at
+			return filepath.SkipAll
+		}
+		return nil
+	})
+	return path
 }
 
 // owner checks that the data folder belongs to this user.
