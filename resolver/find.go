@@ -55,7 +55,8 @@ func (r *Resolver) FindProjects(s Search, q Query) ([]*catalog.Project, int, err
 
 // FindDomains is FindProjects for domains, see FoundDomains.
 func (r *Resolver) FindDomains(s Search, q Query) ([]*catalog.Domain, int, error) {
-	return findRows(r, (*indexes).ofDomains, search.Query{Text: s.Text, IDs: s.IDs, Projects: q.IDs}, q, readFoundDomain, domainOrders)
+	page := search.Query{Text: s.Text, IDs: s.IDs, Projects: q.IDs}
+	return findRows(r, (*indexes).ofDomains, page, q, readFoundDomain, domainOrders)
 }
 
 func (r *Resolver) lookUp(in func(*indexes) *search.Index, q search.Query) ([]Found, int, error) {

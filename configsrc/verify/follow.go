@@ -83,7 +83,8 @@ type gathered struct {
 func (s *Service) gather(policy dcv.Policy) (all gathered, err error) {
 	all.subjects = map[string]*subject{}
 	err = s.o.Domains.Each(func(d Domain) bool {
-		all.subjects[d.Name] = &subject{project: d.Project, projectID: d.ProjectID, id: d.ID, name: d.Name, verified: d.Verified}
+		all.subjects[d.Name] = &subject{project: d.Project, projectID: d.ProjectID, id: d.ID, name: d.Name,
+			verified: d.Verified}
 		return true
 	})
 	if err != nil {
