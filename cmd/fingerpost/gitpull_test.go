@@ -44,9 +44,14 @@ func TestGitPullIsAudited(t *testing.T) {
 	if e.Action != "project.update" || e.Door != "git" || orEmpty(e.Actor) != testrig.Person || orEmpty(e.Commit) != commit {
 		t.Errorf("%+v, want it of Bob and commit %s", e, commit)
 	}
-	config, _ := r.configLines()
-	if last := config[len(config)-1]; last.Msg != "config reloaded" || last.Commit != commit || !slices.Equal(last.Paths, []string{"other.hcl"}) {
-		t.Errorf("the log says %+v, want it with commit %s", last, commit)
+	if err := poll(testrig.Patience, func() error { // the line follows the entry
+		config, _ := r.configLines()
+		if last := config[len(config)-1]; last.Msg != "config reloaded" || last.Commit != commit || !slices.Equal(last.Paths, []string{"other.hcl"}) {
+			return fmt.Errorf("the log says %+v, want it with commit %s", last, commit)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
 	}
 	broken := g.push("gone.hcl", "project \"gone\" {\n")
 	if err := poll(testrig.Patience, func() error {
