@@ -342,7 +342,7 @@ func TestMassChangeIsOneReset(t *testing.T) {
 	check("many names", file("a.hcl", block("a", names...)))
 	long := make([]string, 9000)
 	for i := range long {
-		long[i] = fmt.Sprint("l", i, strings.Repeat(".long", 30), ".example")
+		long[i] = fmt.Sprint("l", i, strings.Repeat("."+strings.Repeat("long", 15), 2)+strings.Repeat(".long", 5), ".example")
 	}
 	check("long names", file("b.hcl", block("b", long...)))
 
