@@ -176,21 +176,23 @@ func (p *patient) foreign() (path string) {
 	groups, _ := os.Getgroups() // without them, the user has the process's group alone
 	groups = append(groups, os.Getegid())
 	_ = filepath.WalkDir(p.Files.Config, func(at string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(at) != ".hcl" { // see files for what cannot be read
-			return nil
-		}
-		info, err := d.Info()
-		if err != nil {
-			return nil
-		}
-		stat, known := info.Sys().(*syscall.Stat_t)
-		if known && (int(stat.Uid) != me || !slices.Contains(groups, int(stat.Gid))) {
+		readable := err == nil && !d.IsDir() && filepath.Ext(at) == ".hcl" // see files for what cannot be read
+		if readable && isForeign(d, me, groups) {
 			path = at
 			return filepath.SkipAll
 		}
 		return nil
 	})
 	return path
+}
+
+func isForeign(d fs.DirEntry, user int, groups []int) bool {
+	info, err := d.Info()
+	if err != nil {
+		return false
+	}
+	stat, known := info.Sys().(*syscall.Stat_t)
+	return known && (int(stat.Uid) != user || !slices.Contains(groups, int(stat.Gid)))
 }
 
 // owner checks that the data folder belongs to this user.
