@@ -113,7 +113,9 @@ func (a *API) listAllDomains(r *web.Request) error {
 		return err
 	}
 	if len(standing) > 0 {
-		return a.listStanding(r, f, standing, page)
+		if f.IDs, err = a.selected(standing); err != nil {
+			return err
+		}
 	}
 	const message = "domains found"
 	if streamed(page) {

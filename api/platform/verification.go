@@ -9,7 +9,6 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/configsrc/verify/dcv"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
@@ -132,29 +131,17 @@ func (f standingFilter) selects(s *Standing) bool {
 		is("ready", strconv.FormatBool(s.Ready))
 }
 
-// listStanding answers GET /domains with a filter by verification.
-func (a *API) listStanding(r *web.Request, by filter, f standingFilter, page web.Paging) error {
+// selected returns the ids of the domains that a filter by verification selects.
+func (a *API) selected(by standingFilter) (ids map[int64]bool, err error) {
 	if a.Verifier == nil {
-		return refuseVerification
+		return nil, refuseVerification
 	}
-	by.IDs = map[int64]bool{}
-	err := a.Verifier.Each(func(s Standing) bool {
-		if f.selects(&s) {
-			by.IDs[s.ID] = true
+	ids = map[int64]bool{}
+	err = a.Verifier.Each(func(s Standing) bool {
+		if by.selects(&s) {
+			ids[s.ID] = true
 		}
 		return true
 	})
-	if err != nil {
-		return err
-	}
-	q := searchQuery(page, r.Key.ProjectIDs())
-	if !page.Paged {
-		q.Limit = 0
-	}
-	rows, total, err := a.Lists.FindDomains(by.Search, q)
-	if err != nil {
-		return err
-	}
-	r.SucceedPage("domains found", web.AppendRows(rows, resolver.AppendDomain), page, total)
-	return nil
+	return ids, err
 }
