@@ -92,6 +92,7 @@ func TestKeptFromTheQueue(t *testing.T) {
 	if e := r.becomes("acme", queued.LogID, catalog.MailSent); e.ProviderType != catalog.ProviderSink || e.Attempts != 2 || e.ErrorCode != "" {
 		t.Errorf("entry %+v", e)
 	}
+	r.settle()
 	if c := r.Counts(); c.Waiting != 0 || len(sink.Letters()) != 0 {
 		t.Errorf("%+v, %d mails went out", c, len(sink.Letters()))
 	}

@@ -95,14 +95,15 @@ func (b *tab) open(path string) {
 	b.do(chromedp.Navigate(b.base+path), chromedp.WaitReady("main", chromedp.ByQuery))
 }
 
-// fill writes into fields, by their names.
+// fill writes into fields, by their names. A script of the page may replace a field until it has the focus.
 func (b *tab) fill(fields ...string) {
 	b.t.Helper()
 	for i := 0; i < len(fields); i += 2 {
 		q := fmt.Sprintf("main [name=%q]:not([type=hidden])", fields[i])
-		b.do(chromedp.WaitVisible(q, chromedp.ByQuery), chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q).value = ''; 0", q), nil))
+		b.do(chromedp.WaitVisible(q, chromedp.ByQuery),
+			chromedp.Evaluate(fmt.Sprintf("{ const f = document.querySelector(%q); f.focus(); f.value = ''; 0 }", q), nil))
 		if fields[i+1] != "" {
-			b.do(chromedp.SendKeys(q, fields[i+1], chromedp.ByQuery))
+			b.do(chromedp.KeyEvent(fields[i+1]))
 		}
 	}
 }

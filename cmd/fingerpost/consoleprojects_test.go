@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	intercept "github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/chromedp"
 
 	"fingerpost/cmd/testrig"
@@ -148,6 +149,27 @@ func TestConsoleSlug(t *testing.T) {
 	}
 	b.press("Show the change")
 	b.sees(`+project "own"`)
+
+	// A suggestion that comes late leaves the slug alone that was typed after the suggestion was asked for.
+	b.open("/console/edit?kind=project")
+	late := make(chan intercept.RequestID, 1)
+	chromedp.ListenTarget(b.ctx, func(ev any) {
+		if held, ok := ev.(*intercept.EventRequestPaused); ok {
+			late <- held.RequestID
+		}
+	})
+	b.do(intercept.Enable().WithPatterns([]*intercept.RequestPattern{{URLPattern: "*/console/edit?*"}}))
+	b.fill("name", "Late")
+	asked := <-late
+	b.fill("slug", "mine", "domains", "late.example")
+	b.do(chromedp.Evaluate(`window.came = new Promise(r => document.addEventListener("htmx:afterRequest", r)).then(() => true); 0`, nil),
+		intercept.ContinueRequest(asked))
+	var came bool
+	b.eval("window.came", &came)
+	if slug := b.value("#f-slug"); slug != "mine" {
+		t.Errorf("a late suggestion replaced the slug by %q", slug)
+	}
+	b.do(intercept.Disable())
 
 	b.do(emulation.SetScriptExecutionDisabled(true)) // without a script, the diff shows it, and the way back to the form
 	b.open("/console/edit?kind=project")

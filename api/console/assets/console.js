@@ -72,10 +72,12 @@
     });
   });
 
-  // A suggestion does not replace a field in which a person is typing.
+  // A suggestion does not replace a field in which a person is typing, or has typed after the suggestion was asked for.
   document.addEventListener("htmx:beforeSwap", function (e) {
-    var into = e.detail.target;
-    if (into.matches(".field") && into.contains(document.activeElement)) e.detail.shouldSwap = false;
+    var into = e.detail.target, asked = e.detail.requestConfig.parameters;
+    function typed(i) { return i.type === "text" && i.value !== asked[i.name]; }
+    if (into.matches(".field") && (into.contains(document.activeElement) || Array.from(into.querySelectorAll("input")).some(typed)))
+      e.detail.shouldSwap = false;
   });
 
   // The session has ended: the page shows nothing of it any more.
