@@ -2,8 +2,8 @@ package api_test
 
 import (
 	"fmt"
-	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -94,12 +94,7 @@ func TestSMTPTestStored(t *testing.T) {
 func TestSMTPTestFails(t *testing.T) {
 	s := newSink(t)
 	p := startPost(t, s, nil)
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(closed.Addr().String())
-	closed.Close()
+	port := strconv.Itoa(testrig.FreePort(t))
 	for _, c := range []struct {
 		body      string
 		code      string

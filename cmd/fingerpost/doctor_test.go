@@ -78,10 +78,7 @@ func silent(t *testing.T) (addr string) {
 // closed is an address at which nothing listens.
 func closed(t *testing.T) (addr string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
+	return fmt.Sprintf("127.0.0.1:%d", testrig.FreePort(t))
 }
 
 func (r *rig) doctor(args ...string) *exec.Cmd {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -179,7 +178,8 @@ func (s *guideShell) play(step guideStep) string {
 	out := filepath.Join(s.outputs, strconv.Itoa(s.played))
 	s.played++
 	if said := typeGuideStep(s.t, s.typed, step, s.there, s.back, out); said != "" {
-		s.t.Fatalf("$ %sprints\n%s\nand in the guide\n%s", step.command, said, step.prints)
+		log, _ := os.ReadFile(filepath.Join(s.work, "serve.log"))
+		s.t.Fatalf("$ %sprints\n%s\nand in the guide\n%s\nserve.log:\n%s", step.command, said, step.prints, log)
 	}
 	return readText(s.t, out)
 }
@@ -215,12 +215,7 @@ func typeGuideStep(t *testing.T, typed io.Writer, step guideStep, there, back *s
 func guideAddresses(t *testing.T) (there, back *strings.Replacer) {
 	var to, from []string
 	for _, port := range guidePorts {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		_, free, _ := net.SplitHostPort(l.Addr().String())
+		free := strconv.Itoa(testrig.FreePort(t))
 		to = append(to, "127.0.0.1:"+port, "127.0.0.1:"+free, "= "+port, "= "+free)
 		from = append(from, "127.0.0.1:"+free, "127.0.0.1:"+port)
 	}

@@ -1,13 +1,14 @@
 package smtp_test
 
 import (
-	"fingerpost/cmd/testrig"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"testing"
+
+	"fingerpost/cmd/testrig"
 )
 
 // newExim starts Debian's Exim with its own configuration and spool. It accepts mail for peer.example into its queue.
@@ -21,7 +22,7 @@ func newExim(t testing.TB) realServer {
 		write(t, dir+"/passwd", "root:x:0:0::/:/bin/sh\nDebian-exim:x:65533:65533::/:/bin/false\n")
 		write(t, dir+"/group", "root:x:0:\nDebian-exim:x:65533:\n")
 	}
-	r := realServer{clear: freePort(t), starttls: freePort(t), implicit: freePort(t), ca: newTestCA(t)}
+	r := realServer{clear: testrig.FreePort(t), starttls: testrig.FreePort(t), implicit: testrig.FreePort(t), ca: newTestCA(t)}
 	cert, key := r.ca.files(t, "127.0.0.1")
 	write(t, dir+"/cert.pem", string(cert))
 	write(t, dir+"/key.pem", string(key))

@@ -120,7 +120,7 @@ func TestSink(t *testing.T) {
 		{"-q QUIT", row{stage: smtp.StageEOD, smtp: 250}},
 	} {
 		t.Run(c.flags, func(t *testing.T) {
-			port := freePort(t)
+			port := testrig.FreePort(t)
 			args := strings.Fields(c.flags)
 			if os.Geteuid() == 0 {
 				args = append(args, "-u", "nobody")

@@ -29,17 +29,6 @@ func sharedDir(t testing.TB) string {
 	return dir
 }
 
-// freePort returns a loopback port on which nothing listens.
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 func write(t testing.TB, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -158,8 +147,8 @@ func newPostfix(t testing.TB) realServer {
 		t.Fatal(err)
 	}
 	dir := sharedDir(t)
-	r := realServer{clear: freePort(t), starttls: freePort(t), implicit: freePort(t), ca: newTestCA(t),
-		only: map[string]int{"PLAIN": freePort(t), "LOGIN": freePort(t), "CRAM-MD5": freePort(t)}}
+	r := realServer{clear: testrig.FreePort(t), starttls: testrig.FreePort(t), implicit: testrig.FreePort(t), ca: newTestCA(t),
+		only: map[string]int{"PLAIN": testrig.FreePort(t), "LOGIN": testrig.FreePort(t), "CRAM-MD5": testrig.FreePort(t)}}
 	cert, key := r.ca.files(t, "127.0.0.1")
 	write(t, dir+"/cert.pem", string(key)+string(cert))
 	write(t, dir+"/main.cf", fmt.Sprintf(`compatibility_level = 3.6

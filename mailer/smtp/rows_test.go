@@ -314,12 +314,7 @@ func TestRowsOfConnecting(t *testing.T) {
 	dns := newTestDNS(t)
 	dns.answer("refusing.example", "127.0.0.1")
 	dns.answer("private.example", "10.1.2.3")
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := closed.Addr().(*net.TCPAddr).Port
-	_ = closed.Close()
+	port := testrig.FreePort(t)
 	const temp, perm, dial = smtp.Temporary, smtp.Permanent, smtp.StageDial
 	for _, r := range []struct {
 		row

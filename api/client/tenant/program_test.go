@@ -3,7 +3,6 @@ package tenant_test
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,12 +18,7 @@ func TestProgram(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
 	f := newFake(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	address := fmt.Sprintf("127.0.0.1:%d", testrig.FreePort(t))
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)

@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miekg/dns"
+
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/verify/authdns"
 	"fingerpost/configsrc/verify/dcv"
-	"github.com/miekg/dns"
 )
 
 // A lab is a network of real name servers: addresses of 127.0.0.0/8 that no other test has, and one port.
@@ -28,12 +29,7 @@ type lab struct {
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	testrig.Thorough(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return &lab{t, t.TempDir(), l.Addr().(*net.TCPAddr).Port}
+	return &lab{t, t.TempDir(), testrig.FreePort(t)}
 }
 
 // at is the address of a server, without the port.
