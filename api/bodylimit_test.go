@@ -13,6 +13,9 @@ import (
 // TestBodiesBeyondTheFile: what no config file can hold is a 4xx that says what to do about it, and not an internal
 // error.
 func TestBodiesBeyondTheFile(t *testing.T) {
+	if testrig.Race {
+		t.Skip("large texts are run without the race detector, in CI too")
+	}
 	d := newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"})
 	p, err := d.resolver.ProjectBySlug("acme")
 	if err != nil {
