@@ -88,6 +88,9 @@ func TestComesAndGoes(t *testing.T) {
 				})
 				asked := 0
 				for ; time.Now().Before(end); asked++ {
+					if !testrig.Full() {
+						<-time.After(time.Millisecond) // other tests need the cores, too
+					}
 					got := n.name("acme.example")
 					if got == "acme" {
 						continue

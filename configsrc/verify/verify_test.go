@@ -260,7 +260,7 @@ func TestGone(t *testing.T) {
 // checked first, the rest is spread over an hour.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	const settled = 400
+	const settled = 200
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		w.policy.Block = true
