@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -240,6 +243,27 @@ func TestDoctorGit(t *testing.T) {
 	}
 }
 
+const nobody = 65534 // a user and a group
+
+// forOthers lets every user search the rig's folder, and returns the path of the program for them.
+func (r *rig) forOthers() (binary string) {
+	r.t.Helper()
+	for dir := r.dir; dir != "/"; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o005 != 0o005 {
+			must(r.t, os.Chmod(dir, info.Mode().Perm()|0o005))
+		}
+	}
+	binary = filepath.Join(r.dir, "fingerpost")
+	original, err := filepath.EvalSymlinks(r.doctor().Path)
+	must(r.t, err)
+	if os.Link(original, binary) != nil {
+		b, err := os.ReadFile(original)
+		must(r.t, err)
+		must(r.t, os.WriteFile(binary, b, 0o755))
+	}
+	return binary
+}
+
 // TestDoctorOfOthers: a user who may not read a file of the folder, and to whom the data folder does not belong.
 func TestDoctorOfOthers(t *testing.T) {
 	testrig.Slow(t)
@@ -248,23 +272,10 @@ func TestDoctorOfOthers(t *testing.T) {
 	}
 	t.Parallel()
 	r := idleRig(t, t.TempDir(), nil)
-	for dir := r.dir; dir != "/"; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o005 != 0o005 {
-			must(t, os.Chmod(dir, info.Mode().Perm()|0o005))
-		}
-	}
+	binary := r.forOthers()
 	must(t, os.Chmod(r.path("acme.hcl"), 0))
 	must(t, os.Mkdir(filepath.Join(r.dir, "data"), 0o700))
 	must(t, os.WriteFile(filepath.Join(r.dir, "seal.key"), []byte("x"), 0o600))
-	binary := filepath.Join(r.dir, "fingerpost") // where every user may run it
-	original, err := filepath.EvalSymlinks(r.doctor().Path)
-	must(t, err)
-	if os.Link(original, binary) != nil {
-		b, err := os.ReadFile(original)
-		must(t, err)
-		must(t, os.WriteFile(binary, b, 0o755))
-	}
-	const nobody = 65534
 	as := func(uid uint32, args ...string) []doctor.Result {
 		cmd := r.doctor(append([]string{"--data", filepath.Join(r.dir, "data"), "--seal-key", filepath.Join(r.dir, "seal.key")},
 			args...)...)
@@ -287,4 +298,48 @@ func TestDoctorOfOthers(t *testing.T) {
 	must(t, os.Chown(r.path("acme.hcl"), nobody, 0)) // as after "chown -R nobody"
 	wantLine(t, as(nobody), "permissions", doctor.Warning, "acme.hcl belongs to another user or group", "chown -R 65534:65534")
 	wantLine(t, as(0), "owner", doctor.Warning, "this is root", "sudo -u nobody fingerpost doctor")
+}
+
+// TestUnwritableFolder: a start in a folder that its user cannot write says so, unless nothing is to be written.
+func TestUnwritableFolder(t *testing.T) {
+	testrig.Slow(t)
+	if os.Geteuid() != 0 {
+		t.Skip("it needs root, to be another user")
+	}
+	t.Parallel()
+	r := idleRig(t, t.TempDir(), nil)
+	binary := r.forOthers()
+	data := filepath.Join(r.dir, "data")
+	must(t, os.Mkdir(data, 0o700))
+	must(t, os.Chown(data, nobody, nobody))
+	says := func(flags ...string) (printed string) {
+		cmd := r.command(t.Context(), append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--data", data}, flags...)...)
+		cmd.Path = binary
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		log := new(bytes.Buffer)
+		cmd.Stderr = log
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		lines := bufio.NewScanner(out)
+		for lines.Scan() && !strings.HasPrefix(lines.Text(), "ops on ") {
+			printed += lines.Text() + "\n"
+		}
+		must(t, cmd.Process.Signal(syscall.SIGTERM))
+		_, _ = io.Copy(io.Discard, out)
+		must(t, cmd.Wait())
+		return printed + log.String()
+	}
+	if got := says(); !strings.Contains(got, "writes over the API and in the console will fail: projects.d: permission denied; let this user write") ||
+		!strings.Contains(got, `"level":"WARN","msg":"the config folder cannot be written`) {
+		t.Errorf("it says %s", got)
+	}
+	must(t, os.Chown(r.path("."), nobody, nobody))
+	if got := says(); strings.Contains(got, "writes over") {
+		t.Errorf("with a folder of its own it says %s", got)
+	}
+	must(t, os.Chown(r.path("."), 0, 0))
+	if got := says("--read-only"); strings.Contains(got, "writes over") || strings.Contains(got, "cannot be written") {
+		t.Errorf("with --read-only it says %s", got)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/pebblefs"
 )
@@ -155,7 +156,7 @@ func (p *patient) configFolder() []Result {
 	if p.Files.ReadOnly {
 		return nil
 	}
-	if err := syscall.Access(p.Files.Config, mayWrite|maySearch); err != nil {
+	if err := folder.Writable(p.Files.Config); err != nil {
 		return []Result{warning("let this user write into the config folder, or serve --read-only",
 			"writes over the API and in the console fail: %s: %v", p.Files.Config, err)}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"fingerpost/api"
+	"fingerpost/configsrc/folder"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -67,6 +68,19 @@ func loopback(a net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
+// unwritable says that writes will fail because of the rights of the config folder.
+func (n *service) unwritable(out io.Writer) {
+	if n.o.Files.ReadOnly {
+		return
+	}
+	if err := folder.Writable(n.o.Files.Config); err != nil {
+		fmt.Fprintf(out, "writes over the API and in the console will fail: %s: %v; "+
+			"let this user write into the folder, or serve --read-only\n", n.o.Files.Config, err)
+		n.o.Logger.Warn("the config folder cannot be written: writes over the API and in the console will fail",
+			"folder", n.o.Files.Config, "error", err)
+	}
+}
+
 // announce prints, in one write, what was loaded, where the service listens, and what to try.
 func (n *service) announce() {
 	out := new(bytes.Buffer)
@@ -78,6 +92,7 @@ func (n *service) announce() {
 	} else {
 		fmt.Fprintf(out, "config loaded: %s, %s in %s of %s\n", count(st.Projects, "project"), count(st.Domains, "domain"),
 			count(st.Files, "file"), filepath.Clean(n.o.Files.Config))
+		n.unwritable(out)
 	}
 	if st.Held != nil {
 		fmt.Fprintf(out, "held back: %s\n", st.Held.Reason)
