@@ -29,10 +29,10 @@ func TestMain(m *testing.M) {
 	os.Exit(cmp.Or(code, map[bool]int{true: 1}[err != nil]))
 }
 
-// build builds the programs once.
+// build builds the programs once. Package tenant's own tests, which build nothing, run everywhere.
 func build(t testing.TB) {
 	t.Helper()
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	for path, pkg := range map[string]string{programs.server: "fingerpost/cmd/fingerpost", programs.driver: "fingerpost/api/client/conformance/godriver"} {
 		if _, err := os.Stat(path); err == nil {
 			continue
