@@ -136,6 +136,7 @@ func (h *real) asks(host string) string {
 // server's. Warm, positions and entity tags are those of the real server.
 func TestReal(t *testing.T) {
 	t.Parallel()
+	changes := testrig.Size(t, 1000, 200)
 	h := newReal(t)
 	h.project(1, "One", catalog.StatusActive, "a.example", "*.w.example")
 	cache := h.open(func(o *tenant.Options) { o.Warm = []string{"a.example", "b.example", "x.w.example"} })
@@ -168,7 +169,7 @@ func TestReal(t *testing.T) {
 	}
 	// Each domain belongs to one of the projects, or to none.
 	owned := map[string]int64{}
-	for i := range testrig.Size(t, 1000, 200) {
+	for i := range changes {
 		id := 1 + rand.Int64N(3)
 		var mine []string
 		for _, d := range domains {
