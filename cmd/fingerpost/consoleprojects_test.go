@@ -152,14 +152,14 @@ func TestConsoleSlug(t *testing.T) {
 
 	// A suggestion that comes late leaves the slug alone that was typed after the suggestion was asked for.
 	b.open("/console/edit?kind=project")
-	late := make(chan intercept.RequestID, 1)
+	late := make(chan intercept.RequestID, 1) // one letter is one suggestion, however slowly letters are typed
 	chromedp.ListenTarget(b.ctx, func(ev any) {
 		if held, ok := ev.(*intercept.EventRequestPaused); ok {
 			late <- held.RequestID
 		}
 	})
 	b.do(intercept.Enable().WithPatterns([]*intercept.RequestPattern{{URLPattern: "*/console/edit?*"}}))
-	b.fill("name", "Late")
+	b.fill("name", "L")
 	asked := <-late
 	b.fill("slug", "mine", "domains", "late.example")
 	b.do(chromedp.Evaluate(`window.came = new Promise(r => document.addEventListener("htmx:afterRequest", r)).then(() => true); 0`, nil),

@@ -245,34 +245,34 @@ func TestDoctorGit(t *testing.T) {
 
 const nobody = 65534 // a user and a group
 
-// forOthers lets every user search the rig's folder, and returns the path of the program for them.
-func (r *rig) forOthers() (binary string) {
-	r.t.Helper()
-	for dir := r.dir; dir != "/"; dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o005 != 0o005 {
-			must(r.t, os.Chmod(dir, info.Mode().Perm()|0o005))
-		}
-	}
-	binary = filepath.Join(r.dir, "fingerpost")
-	original, err := filepath.EvalSymlinks(r.doctor().Path)
-	must(r.t, err)
-	if os.Link(original, binary) != nil {
-		b, err := os.ReadFile(original)
-		must(r.t, err)
-		must(r.t, os.WriteFile(binary, b, 0o755))
-	}
-	return binary
-}
-
-// TestDoctorOfOthers: a user who may not read a file of the folder, and to whom the data folder does not belong.
-func TestDoctorOfOthers(t *testing.T) {
+// rigOfOthers is idleRig with a folder that every user may search, and the program where every user may run it. It needs root.
+func rigOfOthers(t *testing.T) (r *rig, binary string) {
+	t.Helper()
 	testrig.Slow(t)
 	if os.Geteuid() != 0 {
 		t.Skip("it needs root, to be another user")
 	}
 	t.Parallel()
-	r := idleRig(t, t.TempDir(), nil)
-	binary := r.forOthers()
+	r = idleRig(t, t.TempDir(), nil)
+	for dir := r.dir; dir != "/"; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o005 != 0o005 {
+			must(t, os.Chmod(dir, info.Mode().Perm()|0o005))
+		}
+	}
+	binary = filepath.Join(r.dir, "fingerpost")
+	original, err := filepath.EvalSymlinks(r.doctor().Path)
+	must(t, err)
+	if os.Link(original, binary) != nil {
+		b, err := os.ReadFile(original)
+		must(t, err)
+		must(t, os.WriteFile(binary, b, 0o755))
+	}
+	return r, binary
+}
+
+// TestDoctorOfOthers: a user who may not read a file of the folder, and to whom the data folder does not belong.
+func TestDoctorOfOthers(t *testing.T) {
+	r, binary := rigOfOthers(t)
 	must(t, os.Chmod(r.path("acme.hcl"), 0))
 	must(t, os.Mkdir(filepath.Join(r.dir, "data"), 0o700))
 	must(t, os.WriteFile(filepath.Join(r.dir, "seal.key"), []byte("x"), 0o600))
@@ -302,13 +302,7 @@ func TestDoctorOfOthers(t *testing.T) {
 
 // TestUnwritableFolder: a start in a folder that its user cannot write says so, unless nothing is to be written.
 func TestUnwritableFolder(t *testing.T) {
-	testrig.Slow(t)
-	if os.Geteuid() != 0 {
-		t.Skip("it needs root, to be another user")
-	}
-	t.Parallel()
-	r := idleRig(t, t.TempDir(), nil)
-	binary := r.forOthers()
+	r, binary := rigOfOthers(t)
 	data := filepath.Join(r.dir, "data")
 	must(t, os.Mkdir(data, 0o700))
 	must(t, os.Chown(data, nobody, nobody))
