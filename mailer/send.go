@@ -132,7 +132,10 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered
 	if s.TemplateCode == "" {
 		r = template.Rendered{Subject: s.Subject, HTML: s.BodyHTML, Text: s.BodyText}
 		if r.Text == "" {
-			r.Text = template.PlainText(r.HTML)
+			if r.Text, err = template.PlainText(r.HTML); err != nil {
+				return r, 0, &catalog.Error{Code: catalog.CodeValidation, Message: "the mail has no text part",
+					Problems: catalog.Problems{{Path: "bodyHtml", Message: err.Error()}}}
+			}
 		}
 		return r, new(catalog.Template).Lifetime(), nil
 	}

@@ -94,7 +94,11 @@ func checkDefaultTemplate(t *testing.T, code string, tmpl *catalog.Template) {
 		t.Errorf("%s: the code stands in the subject, which the log keeps", code)
 	}
 	for name, value := range vars {
-		for _, text := range []string{got.Text, template.PlainText(got.HTML)} {
+		made, err := template.PlainText(got.HTML)
+		if err != nil {
+			t.Fatal(code, err)
+		}
+		for _, text := range []string{got.Text, made} {
 			if !strings.Contains(text, value) {
 				t.Errorf("%s: %s is not in the text:\n%s", code, name, text)
 			}

@@ -253,12 +253,17 @@ func (m *markup) address(at, end int) {
 	switch {
 	case before == "":
 		h.link = true
+	case schemeAlone[strings.ToLower(before)]:
+		h.rest = true
 	case mayBeScheme(before): // with a value of "script:…" java{{a}} would be a link of another kind
 		m.refuseOne(h, inScheme)
 	case scheme == "javascript" || scheme == "vbscript" || scheme == "data" && !isImageData(rest):
 		m.refuse(end, inCode)
 	}
 }
+
+// schemeAlone has what editors put before a placeholder that is a whole address.
+var schemeAlone = map[string]bool{"http://": true, "https://": true, "mailto:": true, "tel:": true}
 
 // isImageData reports whether the text after data: begins an image type that is no document, whatever follows.
 func isImageData(rest string) bool {

@@ -35,6 +35,12 @@ func split(t *catalog.Template) (parts, catalog.Problems) {
 	if t.BodyHTML == "" && t.BodyText == "" {
 		ps.Addf("", "needs a bodyHtml, a bodyText or both")
 	}
+	// Few templates have so many tags, so the text part is not made at each check.
+	if t.BodyText == "" && strings.Count(t.BodyHTML, "<") > 500 && len(t.BodyHTML) <= catalog.MaxBodyBytes {
+		if _, err := PlainText(t.BodyHTML); err != nil {
+			ps.Addf("bodyHtml", "%v", err)
+		}
+	}
 	names := map[string]bool{catalog.ProjectNameVariable: true}
 	for _, part := range []struct {
 		path, text string

@@ -16,6 +16,8 @@ type Segment struct {
 	Name string // the variable whose value follows Text; "" only at the end of the part, if none follows
 	// the value begins an address (href, src, action …), so it must be a web, mail or telephone one (mailer/README.md)
 	Link bool
+	// the value follows a scheme alone (http:// and the like), so it must not bring one of its own
+	Rest bool
 }
 
 // ParsePlain splits a subject or a plain text into segments. Placeholders are {{name}}, spaces inside allowed; anything
@@ -23,7 +25,7 @@ type Segment struct {
 // segments are valid only if there are no problems.
 func ParsePlain(path, text string) ([]Segment, catalog.Problems) {
 	l := lint{text: text}
-	return segments(text, l.holes()), l.problems(path)
+	return segments(text, l.holes(spoilt(text, false))), l.problems(path)
 }
 
 // ParseHTML is ParsePlain for HTML. It also reports placeholders in contexts where escaping does not keep a value plain
@@ -31,7 +33,7 @@ func ParsePlain(path, text string) ([]Segment, catalog.Problems) {
 // code, HTML, CSS or a list of addresses.
 func ParseHTML(path, text string) ([]Segment, catalog.Problems) {
 	l := lint{text: text}
-	holes := l.holes()
+	holes := l.holes(spoilt(text, true))
 	if len(holes) > 0 {
 		newMarkup(&l, holes).content(0, len(text))
 	}
@@ -45,7 +47,7 @@ func segments(text string, holes []hole) []Segment {
 	all := make([]Segment, 0, len(holes)+1)
 	at := 0
 	for _, h := range holes {
-		all = append(all, Segment{Text: text[at:h.start], Name: h.name, Link: h.link})
+		all = append(all, Segment{Text: text[at:h.start], Name: h.name, Link: h.link, Rest: h.rest})
 		at = h.end
 	}
 	if at < len(text) {
@@ -58,7 +60,7 @@ func segments(text string, holes []hole) []Segment {
 type hole struct {
 	start, end int
 	name       string // "" if it is no placeholder
-	link       bool   // see Segment
+	link, rest bool   // see Segment
 	refused    bool   // refused because of its context
 }
 
@@ -105,18 +107,34 @@ func (l *lint) problems(path string) (ps catalog.Problems) {
 	return ps
 }
 
-// holes finds all double braces, and reports those without a valid name.
-func (l *lint) holes() (all []hole) {
+// holes finds all double braces, and reports those without a valid name, and all spoilt placeholders.
+func (l *lint) holes(spoilt []spoiltPlaceholder) (all []hole) {
+	for _, s := range spoilt {
+		seen := l.text[s.start:s.end]
+		if len(seen) > 64 {
+			seen = "this"
+		}
+		l.add(s.start, s.end, "%s is a spoilt placeholder; write {{%s}}, with plain braces and nothing between them",
+			strings.Join(strings.Fields(seen), " "), s.name)
+	}
 	for at := 0; ; {
 		open := strings.Index(l.text[at:], "{{")
 		if open < 0 {
 			return all
 		}
 		open += at
+		for len(spoilt) > 0 && spoilt[0].end <= open {
+			spoilt = spoilt[1:]
+		}
 		h, closed := l.holeAt(open)
 		switch {
+		case len(spoilt) > 0 && spoilt[0].start < h.end: // reported already
+			h = hole{start: open, end: max(open+2, spoilt[0].end)}
 		case !closed:
 			l.add(open, h.end, "{{ is never closed; a placeholder is {{name}}, on one line")
+		case h.name == "" && meant(strings.Trim(l.text[open:h.end], "{}")) != "":
+			l.add(open, h.end, "what stands in double braces must be a name and nothing else; write {{%s}}",
+				meant(strings.Trim(l.text[open:h.end], "{}")))
 		case h.name == "":
 			l.add(open, h.end, "what stands in double braces must be a name of letters, digits, underscores and dots, such "+
 				"as {{userName}}")

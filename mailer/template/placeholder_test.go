@@ -411,3 +411,47 @@ func checkPlaces(t *testing.T, body string, segments []template.Segment) {
 		}
 	}
 }
+
+// TestSpoiltPlaceholders has each form in which editors spoil a placeholder, in HTML, text and subject, and what only
+// looks like one.
+func TestSpoiltPlaceholders(t *testing.T) {
+	t.Parallel()
+	parsers := map[string]func(path, text string) ([]template.Segment, catalog.Problems){
+		"HTML": template.ParseHTML, "text": template.ParsePlain,
+	}
+	for _, body := range []string{
+		`<a href="%7B%7Blink%7D%7D">x</a>`, `<a href="%7b%7b%20link%20%7d%7d">x</a>`,
+		`<a href="https://{{host}}/%7B%7Blink%7D%7D">x</a>`, `<a href="https://x.example/?t={%7Blink%7D}">x</a>`,
+		"&#123;&#123;link&#125;&#125;", "&#x7B;&#x7b;link&#x7D;&#X7D;", "&lbrace;&lcub;link&rcub;&rbrace;", "&#123&#123link&#125&#125",
+		"{<b>{link}</b>}", "{ {<i>link}}", "{<span class=\"x\">{</span>link}}", "{{<b>link</b>}}", "{{link<br>}}", "{{&nbsp;link}}",
+		"{ {link} }", "{ {link}}", "{{link} }", "{\u200b{link}}", "{{\u00a0link}}", "{{li\u00adnk}}", "{{\nlink}}",
+		"{link}}", "{{link}", "{ link }}", "{{link} and {{other}}", "｛｛link｝｝",
+	} {
+		for kind, parse := range parsers {
+			_, ps := parse("p", body)
+			if len(ps) != 1 || !strings.Contains(ps[0].Message, "write {{link}}") {
+				t.Errorf("%s %q: %v", kind, body, ps)
+			}
+		}
+	}
+	for _, body := range []string{
+		"{link}", "{ link }", "{a} {{b}}", "{{a}}}", "{{a}} }", "{ {{a}} }", "{{{", "a { b { c: d } }", "100%7B", "{\"a\": {\"b\": 1}}",
+		"%7B%22a%22%7D", "{ {x} in a set", "{}", "{{a}}{{b}}", "<p>{</p><p>x}</p>", "&#123;a&#125;",
+	} {
+		for kind, parse := range parsers {
+			for _, p := range func() catalog.Problems { _, ps := parse("p", body); return ps }() {
+				if strings.Contains(p.Message, "write {{") {
+					t.Errorf("%s %q: %v", kind, body, p)
+				}
+			}
+		}
+	}
+	if _, ps := template.ParseHTML("p", "<style>@media x{.a{b}}</style><script>if(x){y}}</script>{{a}}"); len(ps) > 0 {
+		t.Error(ps)
+	}
+	for _, piece := range []string{"{", "{ ", "{<a>", "%7B", "&#123;", "{a", "{<", "{a} ", "{a<b>", "{{a}"} {
+		begun := time.Now()
+		template.ParseHTML("p", strings.Repeat(piece, 100_000/len(piece)))
+		testrig.AtMost(t, time.Since(begun), 5*time.Second)
+	}
+}

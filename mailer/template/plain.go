@@ -1,6 +1,8 @@
 package template
 
 import (
+	"errors"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -10,26 +12,23 @@ import (
 // PlainText converts HTML to plain text: tags dropped, links as "text (url)", character references decoded, blocks on
 // lines of their own, lists with marks. It leaves out comments, styles, scripts and hidden elements. It returns "" if
 // nothing is left.
-func PlainText(source string) string {
-	w := &plainWriter{}
-	z := html.NewTokenizer(strings.NewReader(source))
-	for {
-		switch z.Next() {
-		case html.ErrorToken:
-			return w.finish()
-		case html.TextToken:
-			w.token(z.Token().Data)
-		case html.StartTagToken, html.SelfClosingTagToken:
-			t := z.Token()
-			if t.Data == "noscript" { // shown because mail readers run no scripts
-				z.NextIsNotRawText()
-			}
-			w.start(t)
-		case html.EndTagToken:
-			w.end(z.Token().Data)
-		}
+//
+// The HTML is read as browsers read it (html.Parse): a hidden element ends where HTML ends it, also without an end tag.
+// The only error is ErrTooDeep.
+func PlainText(source string) (string, error) {
+	// With a DOCTYPE a table ends a paragraph, as mail readers show it. They run no scripts, so they show noscript.
+	document, err := html.ParseWithOptions(strings.NewReader("<!DOCTYPE html>"+source), html.ParseOptionEnableScripting(false))
+	if err != nil {
+		return "", ErrTooDeep
 	}
+	w := &plainWriter{}
+	w.nodes(document)
+	return w.finish(), nil
 }
+
+// ErrTooDeep is for HTML of which html.Parse makes nothing.
+var ErrTooDeep = errors.New("nests its elements deeper than 512, so no text part can be made of it: " +
+	"close the elements, or give a bodyText")
 
 // Placeholders pass through PlainText as these code points with a number between them. They are noncharacters, reserved
 // for a program's internal use (Unicode 23.7), so a template has no reason to contain them.
@@ -40,7 +39,7 @@ const (
 
 // plainSegments is PlainText for a body with placeholders. The conversion is done once, and values stay unchanged,
 // whatever they contain.
-func plainSegments(body []Segment) (plain []Segment) {
+func plainSegments(body []Segment) (plain []Segment, err error) {
 	var b strings.Builder
 	// equal placeholders must be equal here, so that a link whose text is its own address is recognised
 	first := map[string]int{}
@@ -54,7 +53,10 @@ func plainSegments(body []Segment) (plain []Segment) {
 		}
 		b.WriteString(markOpen + strconv.Itoa(first[s.Name]) + markClose)
 	}
-	text := PlainText(b.String())
+	text, err := PlainText(b.String())
+	if err != nil {
+		return nil, err
+	}
 	for {
 		before, rest, ok := strings.Cut(text, markOpen)
 		if !ok {
@@ -73,21 +75,19 @@ func plainSegments(body []Segment) (plain []Segment) {
 	if text != "" {
 		plain = append(plain, Segment{Text: text})
 	}
-	return plain
+	return plain, nil
 }
 
-// A plainWriter writes tokens as text.
+// A plainWriter writes elements and their texts as text.
 type plainWriter struct {
-	out     strings.Builder
-	breaks  int  // line breaks to write before the next word
-	space   bool // a blank to write before the next word
-	fresh   bool // the line has only a list mark
-	pre     int  // open <pre>
-	quoted  int  // open <blockquote>
-	lists   []openList
-	link    openLink
-	unseen  string // the element whose content is hidden, "" for none
-	nesting int    // how many of it are open
+	out    strings.Builder
+	breaks int  // line breaks to write before the next word
+	space  bool // a blank to write before the next word
+	fresh  bool // the line has only a list mark
+	pre    int  // open <pre>
+	quoted int  // open <blockquote>
+	lists  []openList
+	link   openLink
 }
 
 // An openList is an open <ul> or <ol>.
@@ -118,39 +118,28 @@ var unseenElements = map[string]bool{
 	"object": true, "svg": true, "select": true, "textarea": true,
 }
 
-// void elements have no end tag, so they cannot hide anything.
-var void = map[string]bool{
-	"area": true, "base": true, "br": true, "col": true, "embed": true, "hr": true, "img": true, "input": true,
-	"link": true, "meta": true,
-	"source": true, "track": true, "wbr": true,
-}
-
-// endedByNext are elements that end at the next element of their kind.
-var endedByNext = map[string]bool{"p": true, "li": true, "dt": true, "dd": true, "tr": true, "td": true, "th": true,
-	"option": true}
-
 // maxDepth bounds the indentation by lists and quotations.
 const maxDepth = 8
 
-func (w *plainWriter) start(t html.Token) {
-	name := t.Data
-	if w.unseen != "" {
+// nodes writes what a reader sees of the nodes below parent.
+func (w *plainWriter) nodes(parent *html.Node) {
+	for n := range parent.ChildNodes() {
 		switch {
-		case name != w.unseen:
-			return
-		case !endedByNext[name]:
-			w.nesting++
-			return
+		case n.Type == html.TextNode:
+			w.token(n.Data)
+		case n.Type != html.ElementNode:
+		case unseenElements[n.Data] || hidden(n.Attr):
+			w.breakLine(min(1, blocks[n.Data]))
+		default:
+			w.start(n)
+			w.nodes(n)
+			w.end(n.Data)
 		}
-		w.unseen = ""
 	}
-	if unseenElements[name] || hidden(t.Attr) {
-		if !void[name] {
-			w.breakLine(min(1, blocks[name]))
-			w.unseen, w.nesting = name, 1
-		}
-		return
-	}
+}
+
+func (w *plainWriter) start(t *html.Node) {
+	name := t.Data
 	w.breakLine(blocks[name])
 	switch name {
 	case "br":
@@ -180,14 +169,6 @@ func (w *plainWriter) start(t html.Token) {
 }
 
 func (w *plainWriter) end(name string) {
-	if w.unseen != "" {
-		if name == w.unseen {
-			if w.nesting--; w.nesting == 0 {
-				w.unseen = ""
-			}
-		}
-		return
-	}
 	switch name {
 	case "a":
 		w.endLink()
@@ -205,19 +186,27 @@ func (w *plainWriter) end(name string) {
 	w.breakLine(n)
 }
 
+// hidden reports whether an element's own attributes hide it and its content.
 func hidden(attrs []html.Attribute) bool {
 	for _, a := range attrs {
-		if a.Key == "hidden" {
+		if a.Key == "hidden" || a.Key == "style" && hides(a.Val) {
 			return true
-		}
-		if a.Key == "style" {
-			style := strings.ToLower(strings.Join(strings.Fields(a.Val), ""))
-			if strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden") {
-				return true
-			}
 		}
 	}
 	return false
+}
+
+var cssComment = regexp.MustCompile(`(?s)/\*.*?(\*/|$)`)
+
+// hides reports whether a style attribute hides its element: the last display or the last visibility says so.
+func hides(style string) bool {
+	last := map[string]string{}
+	for declaration := range strings.SplitSeq(cssComment.ReplaceAllString(strings.ToLower(style), ""), ";") {
+		property, value, _ := strings.Cut(declaration, ":")
+		value = strings.TrimSuffix(strings.Join(strings.Fields(value), ""), "!important")
+		last[strings.TrimSpace(property)] = value
+	}
+	return last["display"] == "none" || last["visibility"] == "hidden"
 }
 
 func attribute(attrs []html.Attribute, key string) string {
@@ -281,9 +270,6 @@ func (w *plainWriter) breakLine(n int) {
 
 // token writes a text node, or the text of an attribute.
 func (w *plainWriter) token(s string) {
-	if w.unseen != "" {
-		return
-	}
 	s = strings.ReplaceAll(s, "\u00a0", " ")
 	if w.pre > 0 {
 		for i, line := range strings.Split(s, "\n") {

@@ -3,6 +3,7 @@ package template
 import (
 	"html"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -38,6 +39,7 @@ type variable struct {
 	subject bool // used in the subject
 	body    bool // used in a body
 	link    bool // its value begins an address, see Segment
+	rest    bool // its value follows a scheme, see Segment
 }
 
 // Rendered is a mail's content with the values filled in. HTML is "" if the template has none. Text is always there,
@@ -54,7 +56,11 @@ func Parse(t *catalog.Template) (*Template, catalog.Problems) {
 		return nil, ps
 	}
 	if t.BodyText == "" {
-		texts.text = plainSegments(texts.html)
+		var err error
+		if texts.text, err = plainSegments(texts.html); err != nil {
+			ps.Addf("bodyHtml", "%v", err)
+			return nil, ps
+		}
 	}
 	parsed, index := &Template{}, map[string]int{}
 	parsed.subject = parsed.part(index, texts.subject, func(v *variable) { v.subject = true })
@@ -79,6 +85,7 @@ func (t *Template) part(index map[string]int, segments []Segment, note func(*var
 		}
 		v := &t.variables[at]
 		v.link = v.link || s.Link
+		v.rest = v.rest || s.Rest
 		note(v)
 		p[i].variable = at
 	}
@@ -201,7 +208,14 @@ func (v variable) check(ps *catalog.Problems, value string) {
 		ps.Addf(path, "begins a link (href, src, action or the like), so it must be an http, https, mailto or tel "+
 			"address, such as https://acme.example/")
 	}
+	if v.rest && hasScheme.MatchString(value) {
+		ps.Addf(path, "begins with a scheme, and the template has one before it: give the address without it, or remove "+
+			"the one in front of {{%s}}", v.name)
+	}
 }
+
+// hasScheme finds a value that is a whole address. host:port is none.
+var hasScheme = regexp.MustCompile(`(?i)^\s*([a-z][a-z0-9+.-]*://|(https?|mailto|tel):)`)
 
 func badInBody(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 

@@ -310,3 +310,47 @@ func TestAddressesOfAllKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestTooDeep asserts that HTML of which no text part can be made is refused when it is saved, not when it is sent.
+func TestTooDeep(t *testing.T) {
+	t.Parallel()
+	deep := &catalog.Template{Code: "A", Name: "A", SubjectTemplate: "s", BodyHTML: strings.Repeat("<div>", 600) + "{{a}}"}
+	if ps := template.Validate(deep); len(ps) != 1 || ps[0].Path != "bodyHtml" || !strings.Contains(ps[0].Message, "bodyText") {
+		t.Error(ps)
+	}
+	deep.BodyText = "{{a}}"
+	if ps := template.Validate(deep); len(ps) != 0 {
+		t.Error(ps)
+	}
+	flat := &catalog.Template{Code: "A", Name: "A", SubjectTemplate: "s", BodyHTML: strings.Repeat("<div>x</div>", 600)}
+	if ps := template.Validate(flat); len(ps) != 0 {
+		t.Error(ps)
+	}
+}
+
+// TestDoubleScheme asserts that a whole address behind a scheme of the template is refused for its variable.
+func TestDoubleScheme(t *testing.T) {
+	t.Parallel()
+	f := func(before, value string, refused bool) {
+		t.Helper()
+		parsed, ps := template.Parse(&catalog.Template{Code: "A", Name: "A", SubjectTemplate: "s",
+			BodyHTML: `<a href="` + before + `{{link}}">x</a>`})
+		if len(ps) > 0 {
+			t.Fatal(before, ps)
+		}
+		_, ps = parsed.Preview(map[string]string{"link": value})
+		if refused != (len(ps) == 1 && ps[0].Path == "variables.link") {
+			t.Errorf("%s%s: %v", before, value, ps)
+		}
+	}
+	for _, before := range []string{"http://", " HTTPS://", "https&#58;//", "mailto:", "tel:"} {
+		for _, value := range []string{"https://shop.example/reset", "HTTP:x", "mailto:ada@example.com", " ftp://x", "tel:1"} {
+			f(before, value, true)
+		}
+		for _, value := range []string{"shop.example/reset", "shop.example:8443/a", "ada@example.com", ""} {
+			f(before, value, false)
+		}
+	}
+	f("https://x.example/?to=", "https://y.example", false)
+	f("", "https://y.example", false)
+}
