@@ -12,7 +12,7 @@ import (
 	"fingerpost/cmd/testrig"
 )
 
-// nastyTexts are template bodies that are hard to write into a file. All of them are legal, and in normal form C.
+// nastyTexts are template bodies that are hard to write into a file. All of them are legal.
 func nastyTexts() map[string]string {
 	lines := func(text, end string) string { return strings.ReplaceAll(text, "\n", end) }
 	texts := map[string]string{
@@ -57,6 +57,8 @@ func nastyTexts() map[string]string {
 		"quotes":                 "\"\"\" \\ \\n \\u0041 '",
 		"conflict":               "<<<<<<< HEAD\na\n=======\nb\n>>>>>>> other\n",
 		"a line separator":       "a\u2028b\u2029c\u0085d\n",
+		"decomposed":             "e\u0301 \u212a {{a}} ${x}\n  A\u030a\n",
+		"a mark alone":           "\u0301",
 		"directions":             "\u202eabc\u202c\n\ufeffx\u200b\n",
 		"BOM first":              "\ufeffa\nb\n",
 		"emoji":                  "👩‍👩‍👧 🇩🇪\nx\n",

@@ -186,14 +186,7 @@ func (w *world) says(u *deed, want *catalog.ProjectConfig) {
 		w.fail(u.what, "%v", err)
 	}
 	asked := want.Project
-	asked.Name, asked.CreatedAt, asked.UpdatedAt = hclfile.NormalText(asked.Name), p.CreatedAt, p.UpdatedAt
-	if asked.Description != nil {
-		asked.Description = new(hclfile.NormalText(*asked.Description))
-	}
-	asked.Labels = slices.Clone(asked.Labels)
-	for i := range asked.Labels {
-		asked.Labels[i].Value = hclfile.NormalText(asked.Labels[i].Value)
-	}
+	asked.CreatedAt, asked.UpdatedAt = p.CreatedAt, p.UpdatedAt
 	var a, b []byte
 	a, b = resolver.AppendProject(a, &asked), resolver.AppendProject(b, p)
 	a, b = resolver.AppendLabels(a, asked.Labels), resolver.AppendLabels(b, p.Labels)

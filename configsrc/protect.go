@@ -2,11 +2,8 @@ package configsrc
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"fingerpost/configsrc/hcledit"
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver/catalog"
 )
@@ -80,39 +77,4 @@ func (p *projectTarget) isExpression(w *write, have *catalog.ProjectConfig, old 
 			w.path, pos.Line, pos.Column, old, why)}
 	err.Problems.Addf("password", "is an expression in the file")
 	return err
-}
-
-// normalize brings the texts of a project into the form in which a file returns them. Bodies keep their line ends.
-func (p *projectTarget) normalize(want *catalog.ProjectConfig) {
-	want.Project.Name = hclfile.NormalText(want.Project.Name)
-	if d := want.Project.Description; d != nil {
-		text := hclfile.NormalText(*d)
-		want.Project.Description = &text
-	}
-	want.Project.Labels = slices.Clone(want.Project.Labels)
-	for i := range want.Project.Labels {
-		l := &want.Project.Labels[i]
-		l.Value = hclfile.NormalText(l.Value)
-	}
-	if c := want.SMTP; c != nil {
-		for _, text := range []*string{&c.Host, &c.Username, &c.FromEmail, &c.FromName, &c.ReplyTo} {
-			*text = hclfile.NormalText(*text)
-		}
-	}
-	slug := p.project.Project.Slug
-	for i := range want.Templates {
-		t := &want.Templates[i]
-		t.Name, t.SubjectTemplate = hclfile.NormalText(t.Name), hclfile.NormalText(t.SubjectTemplate)
-		t.BodyHTML = p.normalBody(t.BodyHTML, slug, t.Code, "body_html")
-		t.BodyText = p.normalBody(t.BodyText, slug, t.Code, "body_text")
-	}
-}
-
-// normalBody leaves a body unchanged that is in a file of its own or goes to one: it is not parsed as HCL.
-func (p *projectTarget) normalBody(text, slug, code, attr string) string {
-	valid := strings.ToValidUTF8(text, "\ufffd")
-	if len(valid) > maxBodyInline || p.draft.BodyPath(slug, code, attr) != "" {
-		return valid
-	}
-	return hclfile.NormalText(valid)
 }

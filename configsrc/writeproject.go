@@ -155,7 +155,6 @@ func (p *projectTarget) rewrite(w *write) error {
 	if err := p.protect(w, &have, &want); err != nil {
 		return err
 	}
-	p.normalize(&want)
 	p.want = &want
 	p.draft.BodyFile = func(code, attr, text string) (string, error) { return p.newBody(w, code, attr, text) }
 	return p.draft.RewriteProject(&have, &want)

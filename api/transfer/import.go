@@ -111,7 +111,6 @@ func (im *Import) project(who string, f *client.Project) {
 		return
 	}
 	im.unsaid(f)
-	normalizeTexts(p)
 	content, err := hcledit.WriteProject(p, im.defaults)
 	switch {
 	case err != nil:

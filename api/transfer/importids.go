@@ -7,7 +7,6 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/configsrc/hcledit"
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
@@ -88,9 +87,6 @@ func (im *Import) templates(who string, f *client.Project) {
 func (im *Import) template(t catalog.Template, project catalog.UUID) catalog.Template {
 	t.UUID = catalog.DeriveTemplateUUID(project, t.Code)
 	t.ID = im.pinned(catalog.KindTemplate, t.UUID, t.ID, "template "+hcledit.Quote(t.Code))
-	for _, text := range []*string{&t.Name, &t.SubjectTemplate, &t.BodyHTML, &t.BodyText} {
-		*text = hclfile.NormalText(*text)
-	}
 	return t
 }
 
@@ -147,26 +143,6 @@ func variable(slug, what string) string {
 		return "_" + name
 	}
 	return name
-}
-
-// normalizeTexts brings the texts into the form in which a file returns them.
-func normalizeTexts(p *catalog.ProjectConfig) {
-	texts := []*string{&p.Project.Name}
-	p.Project.Labels = slices.Clone(p.Project.Labels)
-	for i := range p.Project.Labels {
-		texts = append(texts, &p.Project.Labels[i].Value)
-	}
-	if p.Project.Description != nil {
-		text := *p.Project.Description
-		p.Project.Description = &text
-		texts = append(texts, &text)
-	}
-	if p.SMTP != nil {
-		texts = append(texts, &p.SMTP.Host, &p.SMTP.Username, &p.SMTP.FromEmail, &p.SMTP.FromName, &p.SMTP.ReplyTo)
-	}
-	for _, text := range texts {
-		*text = hclfile.NormalText(*text)
-	}
 }
 
 // lost lists what the files lack of the server.

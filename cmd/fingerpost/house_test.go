@@ -37,7 +37,7 @@ var plan = map[string][]string{
 	"fingerpost/resolver/ledger": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
 		"fingerpost/resolver/ledger/salvage", "github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
 	"fingerpost/resolver/ledger/salvage": {"github.com/cockroachdb/pebble/v2"},
-	"fingerpost/resolver/search":         {},
+	"fingerpost/resolver/search":         {"golang.org/x/text/unicode/norm"}, // a name typed in another normal form is found
 	"fingerpost/resolver/trail":          {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"fingerpost/resolver/archive": {"fingerpost/resolver/pebblefs", "fingerpost/resolver/store",
 		"fingerpost/resolver/ledger", "github.com/cockroachdb/pebble/v2/vfs"},
@@ -105,7 +105,8 @@ var plan = map[string][]string{
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
 	// hclfile: the normal form of texts, and which column a wrong heading was meant to be
-	"fingerpost/api/transfer/table": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
+	"fingerpost/api/transfer/table": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
+		"golang.org/x/text/unicode/norm"},
 	// trace: the stages of a traced attempt
 	"fingerpost/mailer/smtp": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver/publicnet",
 		"github.com/emersion/go-smtp"},

@@ -24,8 +24,7 @@ func NewProject(p *catalog.ProjectConfig) ([]byte, error) {
 // WriteProject returns a file that declares p and nothing else, in canonical form. It writes the fields that differ
 // from their value without a line, given the folder's defaults block (nil: none), and the uuid and id lines that p's
 // identities need. The settings of p are those in force. Secrets must be absent or expressions. An error wrapping
-// ErrVerify means that no file can express this, for instance because a text is not in Unicode's normal form C (see
-// hclfile.NormalText).
+// ErrVerify means that no file can express this, for instance because a text is not UTF-8.
 //
 // Settings and SMTP config get derived identities, whatever p has.
 func WriteProject(p *catalog.ProjectConfig, defaults *catalog.Defaults) ([]byte, error) {

@@ -8,8 +8,8 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// Quote returns a string as an HCL literal in double quotes. Invalid UTF-8 becomes U+FFFD. Parsing it returns the
-// string in Unicode's normal form C.
+// Quote returns a string as an HCL literal in double quotes. Invalid UTF-8 becomes U+FFFD. hclfile reads the
+// same string from it.
 func Quote(s string) string { return quote(s, false) }
 
 // quote is Quote. With flat, $ and % are written \u0024 and \u0025, because the lexer begins a new token at each of

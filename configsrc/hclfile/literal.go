@@ -74,7 +74,7 @@ func (s *Source) literalText(e *hclsyntax.TemplateExpr) (string, bool) {
 		if !ok || !l.Val.IsKnown() || l.Val.IsNull() || l.Val.Type() != cty.String {
 			return "", false // a number or bool from an interpolation
 		}
-		parts[i] = l.Val.AsString()
+		parts[i] = s.exactText(l, s.isHeredoc(e))
 	}
 	text := strings.Join(parts, "")
 	if s.isHeredoc(e) {
@@ -291,6 +291,3 @@ func Quoted(s string) string {
 	}
 	return strconv.Quote(s)
 }
-
-// NormalText returns s as a file would return it: in Unicode's normal form C, with invalid UTF-8 as U+FFFD.
-func NormalText(s string) string { return cty.NormalizeString(strings.ToValidUTF8(s, "\ufffd")) }

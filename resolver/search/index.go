@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // MaxMatches is the most documents that a query with a text finds.
@@ -143,9 +145,10 @@ func appendText(dst []byte, key string, texts []string) []byte {
 	return dst
 }
 
-// fold makes texts equal that differ in case only. Upper case comes first, because some letters have two lower cases.
+// fold makes texts equal that differ only in case or in Unicode's normal form. Upper case comes first, because some
+// letters have two lower cases.
 func fold(text string) string {
-	text = strings.ToLower(strings.ToUpper(text))
+	text = norm.NFC.String(strings.ToLower(strings.ToUpper(text)))
 	if strings.Contains(text, separator) {
 		text = strings.ReplaceAll(text, separator, " ")
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -67,7 +69,10 @@ func meant(heading string) string {
 }
 
 // clean returns a cell as the files would have it.
-func clean(cell string) string { return hclfile.NormalText(strings.TrimSpace(cell)) }
+// clean makes cells equal that differ only in how Excel has encoded an accent.
+func clean(cell string) string {
+	return norm.NFC.String(strings.ToValidUTF8(strings.TrimSpace(cell), "\ufffd"))
+}
 
 // row reads a row below the headings. One without any value is skipped.
 func (t *Table) row(r *csv.Reader, columns []column, record []string) {
