@@ -82,7 +82,7 @@ func floorAnswers(projects, size int) [][]byte {
 	slugs := makeSlugs(projects)
 	bodies := make([][]byte, projects)
 	for i := range bodies {
-		head := `{"success":true,"message":"domain resolved","data":{"project":{"id":211106232532992,` +
+		head := `{"success":true,"message":"domain resolved","data":{"project":{"id":52776558133248,` +
 			`"uuid":"01234567-89ab-cdef-0123-456789abcdef","name":"` + slugs[i] + `","slug":"` + slugs[i] + `","padding":"`
 		const tail = `"}},"timestamp":"2026-01-31T09:30:00.123456"}`
 		pad := max(0, size-len(head)-len(tail))

@@ -24,10 +24,10 @@ var (
 )
 
 // makeSlugs names the projects: "brisk-otter-012345", where the digits are the project's number. The ids of domains have
-// 47 bits and follow from their names: with this stream, no two of five million domains have the same one. A file with
+// 45 bits and follow from their names: with this stream, no two of five million domains have the same one. A file with
 // such a domain would be refused.
 func makeSlugs(projects int) []string {
-	r := rand.New(rand.NewPCG(corpusSeed, 0x5107))
+	r := rand.New(rand.NewPCG(corpusSeed, 0x5108))
 	slugs := make([]string, projects)
 	for i := range slugs {
 		slugs[i] = fmt.Sprintf("%s-%s-%06d", adjectives[r.IntN(len(adjectives))], animals[r.IntN(len(animals))], i)

@@ -314,7 +314,7 @@ func TestDocumentsNameProjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`projects/(\d{15})\b`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`projects/(\d{14})\b`).FindAllStringSubmatch(string(text), -1) {
 			if seen++; !ids[m[1]] {
 				t.Errorf("%s has an example with project %s, which there is not", file, m[1])
 			}

@@ -27,7 +27,7 @@ var fingerpost = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
 		refuse(w, 404, "NOT_FOUND")
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"success":true,"data":{"project":{"id":231049438316092,"slug":"acme","name":"Acme Shop","labels":{"plan":"gold"}},
+		fmt.Fprint(w, `{"success":true,"data":{"project":{"id":57762359579023,"slug":"acme","name":"Acme Shop","labels":{"plan":"gold"}},
 			"matchedDomain":{"domain":"shop.acme.example"}}}`)
 	}
 }))

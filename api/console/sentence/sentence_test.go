@@ -11,7 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-const acme = 231049438316092
+const acme = 57762359579023
 
 func names(project int64) string {
 	if project == acme {
