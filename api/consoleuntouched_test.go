@@ -55,6 +55,7 @@ var formTexts = map[string][]string{
 	"fromName":        {`"The Shop"`, `" The  Shop"`},
 	"replyTo":         {`"reply@acme.example"`},
 	"smsProvider":     {`"twilio"`},
+	"ehloName":        {`"mail.acme.example"`},
 	"caFile":          nil, // needs a certificate
 	"slug":            nil, "domain": nil, "code": nil,
 }

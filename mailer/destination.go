@@ -41,7 +41,7 @@ func (m *Mailer) destination(project int64) (d destination, wait *hold, err erro
 func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
 	c := p.SMTP
 	d.server = smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled,
-		TLS: c.TLSEnabled}
+		TLS: c.TLSEnabled, EHLOName: c.EHLOName}
 	d.from = c.FromEmail
 	if m.options.Keep {
 		return d, nil // no server is asked, so no secret is needed

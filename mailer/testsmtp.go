@@ -35,7 +35,7 @@ func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error
 			return err
 		}
 		return m.test(ctx, t, &c, smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username,
-			Password: t.Password, SSL: c.SSLEnabled, TLS: c.TLSEnabled}, report)
+			Password: t.Password, SSL: c.SSLEnabled, TLS: c.TLSEnabled, EHLOName: c.EHLOName}, report)
 	})
 }
 

@@ -112,7 +112,7 @@ func AuthSettingsETag(project int64, a *catalog.AuthSettings) string {
 // AppendSMTPConfig appends a project's SMTP config in the API's form to dst: the port in force, and nothing of the
 // password.
 func AppendSMTPConfig(dst []byte, project int64, c *catalog.SMTPConfig) []byte {
-	return appendObject(dst,
+	fields := []any{
 		"id", c.ID,
 		"projectId", project,
 		"host", c.Host,
@@ -123,7 +123,12 @@ func AppendSMTPConfig(dst []byte, project int64, c *catalog.SMTPConfig) []byte {
 		"replyTo", c.ReplyTo,
 		"sslEnabled", c.SSLEnabled,
 		"tlsEnabled", c.TLSEnabled,
-		"active", c.Active)
+		"active", c.Active,
+	}
+	if c.EHLOName != "" { // ours: the specification's fields stay as they are
+		fields = append(fields, "ehloName", c.EHLOName)
+	}
+	return appendObject(dst, fields...)
 }
 
 // SMTPConfigETag returns the ETag of a project's SMTP config, independent of its password.

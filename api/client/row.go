@@ -20,7 +20,7 @@ var (
 	authFields    = []string{"registrationMode", "emailVerificationRequired", "phoneVerificationRequired",
 		"approvalRequired", "inviteOnly", "twoFactorRequired"}
 	smtpFields = []string{"host", "port", "username", "fromEmail", "fromName", "replyTo", "sslEnabled", "tlsEnabled",
-		"active"}
+		"active", "ehloName"}
 	templateFields = []string{"code", "name", "subjectTemplate", "bodyHtml", "bodyText", "active", "maxAge"}
 
 	flatServiceFields = []string{"smsProvider", "auditRetentionDays"}

@@ -82,6 +82,7 @@ func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*cata
 	f.FillOptional("username", &c.Username)
 	f.FillOptional("fromName", &c.FromName)
 	f.FillOptional("replyTo", &c.ReplyTo)
+	f.FillOptional("ehloName", &c.EHLOName)
 	f.port(&c, have.HasServer())
 	f.password(&c, have)
 	return &c, f.Validated(c.Validate())

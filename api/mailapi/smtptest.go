@@ -96,6 +96,7 @@ func (f *form) smtpTest() (t mailer.TestRequest, err error) {
 	f.Read("fromEmail", &c.FromEmail)
 	f.Read("fromName", &c.FromName)
 	f.Read("replyTo", &c.ReplyTo)
+	f.Read("ehloName", &c.EHLOName)
 	f.Read("toEmail", &t.ToEmail)
 	f.Read("sslEnabled", &c.SSLEnabled)
 	f.Read("tlsEnabled", &c.TLSEnabled)

@@ -9,6 +9,7 @@ import (
 
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/mailer"
+	"fingerpost/resolver/catalog"
 )
 
 func (f *serveFlags) addMail(fl *pflag.FlagSet) {
@@ -16,6 +17,8 @@ func (f *serveFlags) addMail(fl *pflag.FlagSet) {
 		"networks (CIDR,…) in which SMTP servers may be reached although they are private or loopback, such as 10.0.0.0/8")
 	fl.DurationVar(&f.Mail.Budget, "mail-budget", mailer.DefaultBudget,
 		"time that a send waits for the SMTP server before it is answered 202 and goes on by itself")
+	fl.StringVar(&f.Mail.EHLOName, "mail-ehlo", "",
+		"host name to greet SMTP servers with, where smtp_config has no ehlo_name; the default is this machine's full name")
 	fl.IntVar(&f.Mail.Queue, "mail-queue", mailer.DefaultQueue,
 		"number of mails that may wait, over all projects; sends beyond it are answered 429")
 	fl.IntVar(&f.Mail.QueuePerProject, "mail-queue-per-project", mailer.DefaultQueuePerProject,
@@ -33,6 +36,11 @@ const maxBudget = 5 * time.Minute
 func (f *serveFlags) parseMail() error {
 	var bad []string
 	f.Mail.Allow, bad = cli.ParseNetworks("--smtp-allow", f.smtpAllow)
+	if f.Mail.EHLOName != "" {
+		if _, err := catalog.ParseHost(f.Mail.EHLOName); err != nil {
+			bad = append(bad, fmt.Sprintf("--mail-ehlo must be a host name such as mail.acme.example: %v", err))
+		}
+	}
 	if f.Mail.Budget <= 0 || f.Mail.Budget > maxBudget {
 		bad = append(bad, fmt.Sprintf("--mail-budget must be more than 0 and at most %s", maxBudget))
 	}

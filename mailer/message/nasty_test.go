@@ -42,12 +42,13 @@ var (
 	goodAddresses = [][2]string{ // as given, and as sent
 		{"ada@example.com", "ada@example.com"}, {"Ada.Lovelace+tag@Example.COM", "Ada.Lovelace+tag@example.com"},
 		{"o'neil!#$%&*/=?^`{|}~@acme.example", "o'neil!#$%&*/=?^`{|}~@acme.example"}, {"root@localhost", "root@localhost"},
+		{"a..b.@c.example", `"a..b."@c.example`}, {`"a."@c.example`, `"a."@c.example`},
 		{"a@bücher.example", "a@xn--bcher-kva.example"}, {"a@BÜCHER.example", "a@xn--bcher-kva.example"}, {"x@日本語.example", "x@xn--wgv71a119e.example"},
 		{strings.Repeat("l", 64) + "@" + strings.Repeat("d", 63) + "." + strings.Repeat("e", 63) + ".example", strings.Repeat("l", 64) + "@" + strings.Repeat("d", 63) + "." + strings.Repeat("e", 63) + ".example"},
 		{"-@_x.example", "-@_x.example"}, {"a@xn--bcher-kva.example", "a@xn--bcher-kva.example"},
 	}
 	badAddresses = []string{"a", "@", "a@", "@b", "a@b@c", "a b@c.example", " a@b", "a@b ", "a@b,c@d", "a@b;c@d", "g:a@b;", "A <a@b>", "<a@b>", "a@b> SIZE=1", "a@b NOTIFY=NEVER",
-		"a@b\r\nBcc: c@d", "a@b\rBcc:c@d", "a@b\nc", "a@b\x00", "a\t@b", "\"a\"@b", "\"a b\"@c", "(c)a@b", "a@b(c)", "a..b@c", ".a@b", "a.@b", "é@b.example",
+		"a@b\r\nBcc: c@d", "a@b\rBcc:c@d", "a@b\nc", "a@b\x00", "a\t@b", "\"a\"@b", "\"a b\"@c", "(c)a@b", "a@b(c)", "\"a..b@c", ".a@b", "a.\"@b", "é@b.example",
 		"a@b..c", "a@[127.0.0.1]", "a@127.0.0.1", "a@b.", "a@xn--a.example", "a@\xff.example", "a\xff@b.example", "=?utf-8?q?a?=@b.example", "x=?utf-8?q?a=40b?=y@b.example", "a@b.example\u2028",
 		strings.Repeat("l", 65) + "@b.example", strings.Repeat("a", 10<<10) + "@b.example", "a@" + strings.Repeat("b.", 5<<10) + "c", strings.Repeat("@", 10<<10)}
 )
@@ -161,7 +162,8 @@ func TestNasty(t *testing.T) {
 		if err != nil {
 			t.Fatalf("case %d, %+q: %v, %+v", i, d, err, problemsOf(err))
 		}
-		if want := reads(d); want.From != from || want.To != to || want.ReplyTo != replyTo {
+		if want := reads(d); want.From != unquoted(from) || want.To != unquoted(to) ||
+			want.ReplyTo != unquoted(replyTo) {
 			t.Fatalf("case %d: the addresses %+v should be %s, %s, %s", i, want, from, to, replyTo)
 		}
 		if readBack(t, d, message); t.Failed() {

@@ -122,7 +122,7 @@ func TestComposedArrives(t *testing.T) {
 		step(err)
 		step(w.Close())
 		arrived := <-got
-		if arrived.from != from || arrived.to != to {
+		if arrived.from != unquoted(from) || arrived.to != unquoted(to) {
 			t.Errorf("case %d arrives from %q to %q, want %q to %q", i, arrived.from, arrived.to, from, to)
 		}
 		if !bytes.Equal(arrived.message, messages[i]) {

@@ -26,11 +26,14 @@ type reading struct {
 	Media                                           string // of the whole message
 }
 
+// unquoted returns an address without the quotes that SMTP and headers need around some.
+func unquoted(address string) string { return strings.ReplaceAll(address, `"`, "") }
+
 // reads returns what every parser should find in the message of a draft: Compose's promise.
 func reads(d message.Draft) reading {
 	canonical := func(address string) string {
 		address, _ = catalog.ParseAddress(address)
-		return address
+		return unquoted(address) // parsers take the quotes off
 	}
 	crlf := func(body string) string {
 		body = strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n")

@@ -103,7 +103,8 @@ func (d *soundDraft) verifyHeaders(h mail.Header) error {
 			continue
 		}
 		list, err := h.AddressList(want.header)
-		if err != nil || len(list) != 1 || list[0].Name != want.name || list[0].Address != want.address {
+		if err != nil || len(list) != 1 || list[0].Name != want.name ||
+			list[0].Address != strings.ReplaceAll(want.address, `"`, "") { // the reader takes the quotes off
 			return fmt.Errorf("the %s does not read back as the one mailbox that it is made of", want.header)
 		}
 	}

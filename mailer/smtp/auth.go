@@ -71,7 +71,7 @@ func (s *session) login(server Server) error {
 	for n := 0; n < maxChallenges && err == nil && s.code == 334; n++ {
 		challenge, bad := base64.StdEncoding.DecodeString(string(s.text))
 		answer, wrong := auth.Next(challenge, true)
-		if bad != nil || wrong != nil {
+		if bad != nil && name != "LOGIN" || wrong != nil { // some servers ask for LOGIN's answers in clear text
 			return errNoReply
 		}
 		err = s.command(base64.StdEncoding.EncodeToString(answer), 200, 399)

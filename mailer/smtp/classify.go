@@ -32,6 +32,7 @@ const (
 	CodeTLSCertificate      catalog.Code = "SMTP_TLS_CERTIFICATE"
 	CodeTLSHandshake        catalog.Code = "SMTP_TLS_HANDSHAKE"
 	CodeSTARTTLSUnavailable catalog.Code = "SMTP_STARTTLS_UNAVAILABLE"
+	CodeHELORefused         catalog.Code = "SMTP_HELO_REFUSED"
 	CodeTLSRequired         catalog.Code = "SMTP_TLS_REQUIRED"
 	CodeAuthUnsupported     catalog.Code = "SMTP_AUTH_UNSUPPORTED"
 	CodeAuthFailed          catalog.Code = "SMTP_AUTH_FAILED"
@@ -47,8 +48,8 @@ const (
 	CodeOutcomeUnknown      catalog.Code = "SMTP_OUTCOME_UNKNOWN"
 )
 
-// classify turns an error into an outcome, by the stage and by the error's Go type or the server's reply code. The one
-// exception is namesRelay.
+// classify turns an error into an outcome, by the stage and by the error's Go type or the server's reply code. The
+// exceptions are namesRelay and namesHELO.
 func (a *attempt) classify(err error) Outcome {
 	var refusal *textproto.Error
 	switch {

@@ -66,6 +66,7 @@ type Server struct {
 	SSL      bool   // TLS from the first byte
 	TLS      bool   // STARTTLS is required; if both are set, see mode
 	CA       string // PEM of the CAs to trust; "" for the system's
+	EHLOName string // host name to greet with; "" for that of the Transport
 }
 
 // An Envelope has the addresses of sender and recipient: bare ASCII.

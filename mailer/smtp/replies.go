@@ -25,6 +25,8 @@ var (
 	temporary   = verdict{Temporary, CodeTemporary, "The server does not take the mail at the moment.", nil}
 	relayDenied = verdict{BadConfig, CodeRelayDenied, "The server does not pass mail on for this account.",
 		[]string{"username"}}
+	heloRefused = verdict{BadConfig, CodeHELORefused, "The server refuses the name that this service greets with.",
+		[]string{"ehloName"}}
 	protocol = verdict{Permanent, CodeProtocolError, "The server does not know a command that every SMTP server has.",
 		[]string{"host"}}
 )
@@ -37,6 +39,8 @@ var advice = map[string]string{
 	"password":   "may be wrong",
 	"fromEmail":  "is not an address that the server lets this account send from",
 	"toEmail":    "the server does not take mail for this address",
+	"ehloName": "is not a name that the server takes: set ehlo_name in smtp_config, or --mail-ehlo, to a host name that " +
+		"DNS knows",
 }
 
 // advice returns the text for a field, more exact if the code allows it.
@@ -56,11 +60,18 @@ func aboutRecipient(enhanced string) bool {
 }
 
 // namesRelay distinguishes refused relaying from a refused recipient by the reply's text, if the enhanced code does
-// not: Exim sends none, others send 5.0.0 or a 5.7.x of their own. Only here does the table use the text, because
-// nothing else differs.
+// not: Exim sends none, others send 5.0.0 or a 5.7.x of their own. Only here and in namesHELO does the table use the text,
+// because nothing else differs.
 func namesRelay(text string) bool {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' })
 	return slices.ContainsFunc(words, func(w string) bool { return w == "relay" || w == "relaying" })
+}
+
+// namesHELO recognises a refusal of the name in EHLO that comes late: Postfix gives it as the reply to RCPT
+// (smtpd_delay_reject), with "Helo command rejected" and a code that it also has for other reasons.
+func namesHELO(text string) bool {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' })
+	return slices.ContainsFunc(words, func(w string) bool { return w == "helo" || w == "ehlo" })
 }
 
 // classifyReply judges a negative reply by its code and, where the table says so, its enhanced code or text.
@@ -70,6 +81,9 @@ func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
 	if a.stage == StageRcpt && v.code == CodeRecipientRejected && !aboutRecipient(enhanced) &&
 		namesRelay(refusal.Msg) { // the whole of it: text may be cut or withheld
 		v = relayDenied
+	}
+	if late := a.stage == StageMail || a.stage == StageRcpt; late && refusal.Code >= 500 && namesHELO(refusal.Msg) {
+		v = heloRefused
 	}
 	out := a.end(v.class, v.code, "%s", v.message)
 	if v.code == CodeAuthFailed { // a fixed text, because forms search it
@@ -99,6 +113,9 @@ func (a *attempt) verdict(code int, enhanced string) verdict {
 	case StageGreeting, StageEHLO:
 		if code < 500 {
 			return verdict{Temporary, CodeServiceUnavailable, "The server is not available at the moment.", []string{"host"}}
+		}
+		if a.stage == StageEHLO && (code == 501 || code == 504 || code == 550) {
+			return heloRefused
 		}
 		return verdict{Permanent, CodeRejected, "The server refuses to talk to this service.", []string{"host"}}
 	case StageSTARTTLS:

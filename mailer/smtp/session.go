@@ -2,6 +2,7 @@ package smtp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -208,7 +209,7 @@ func (a *attempt) hello(s *session) error {
 	s.wire.within(a.limits.Command)
 	s.startTLS, s.auth, s.maxSize = false, nil, 0
 	s.client, s.unread, s.replies = gosmtp.NewClient(&s.line), []byte("220 -\r\n"), 0
-	err := s.answered(s.client.Hello(a.helloName(s.wire.LocalAddr())))
+	err := s.answered(s.client.Hello(a.helloName(a.server.EHLOName, s.wire.LocalAddr())))
 	switch {
 	case err != nil:
 		return err
@@ -232,10 +233,10 @@ func (a *attempt) hello(s *session) error {
 	return nil
 }
 
-// helloName returns the name for EHLO: the configured one, else the full name of this host, else its address as the
-// server sees it (RFC 5321 4.1.3).
-func (t *Transport) helloName(local net.Addr) string {
-	host := t.hello
+// helloName returns the name for EHLO: the server's own, else the configured one, else the full name of this host, else
+// its address as the server sees it (RFC 5321 4.1.3).
+func (t *Transport) helloName(own string, local net.Addr) string {
+	host := cmp.Or(own, t.hello)
 	if name, _ := os.Hostname(); host == "" && strings.Contains(name, ".") {
 		host = name
 	}

@@ -238,6 +238,8 @@ func TestDialects(t *testing.T) {
 		"old AUTH keyword": {script("220 hi", "EHLO -> 250-hi|250 AUTH=PLAIN", login, accepted), false, []string{"AUTH PLAIN"}},
 		"LOGIN alone": {script("220 hi", "EHLO -> 250-hi|250 AUTH LOGIN GSSAPI", "AUTH LOGIN -> 334 VXNlcm5hbWU6", hear64,
 			"334 d2hhdGV2ZXI=", hear64, "235 ok", accepted), false, []string{testUser, testPassword}},
+		"LOGIN asked for in clear text": {script("220 hi", "EHLO -> 250-hi|250 AUTH LOGIN", "AUTH LOGIN -> 334 Username:", hear64,
+			"334", hear64, "235 ok", accepted), false, []string{testUser, testPassword}},
 		"CRAM-MD5 alone": {script("220 hi", "EHLO -> 250-hi|250 AUTH CRAM-MD5", "AUTH CRAM-MD5 -> 334 PDE4OTYuNjk3MTcwOTUyQHBvc3RvZmZpY2U+",
 			hear64, "235 ok", accepted), false, []string{testUser + " "}},
 		"greeting of several lines":   {script("220-hi|220-there|220 ESMTP", "EHLO -> 250-hi|250 AUTH PLAIN", login, accepted), false, nil},
@@ -263,6 +265,18 @@ func TestDialects(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a name of the server's own", func(t *testing.T) {
+		peer := newScripted(t, nil, script("220 hi", "EHLO -> 250 hi", takes, silence))
+		server := peer.server()
+		server.EHLOName = "shop.acme.example"
+		tr := newTestTransport(t, smtp.TransportOptions{HelloName: "mail.acme.example"})
+		if out := tr.Send(t.Context(), server, testEnvelope, testMessage); out.Class != smtp.Accepted {
+			t.Errorf("%+v", out)
+		}
+		if got := peer.got(); !strings.HasPrefix(got, "EHLO shop.acme.example\n") {
+			t.Errorf("%q", got)
+		}
+	})
 	t.Run("only HELO", func(t *testing.T) {
 		peer := newScripted(t, nil, script("220 hi", "EHLO -> 500 what", "HELO -> 250 hi", takes, silence))
 		tr := newTestTransport(t, smtp.TransportOptions{HelloName: "mail.acme.example"})

@@ -17,9 +17,13 @@ const (
 	oneAddress  = "one bare address such as hello@acme.example"
 )
 
-// ParseAddress returns the canonical form of one bare mail address (RFC 5321 Mailbox with a dot-string before the @):
-// all ASCII, the part before the @ unchanged, the domain in the form of ParseHost. It contains nothing special to SMTP
-// or to a header. An error completes the sentence "the address …" and does not quote the address.
+// ParseAddress returns the canonical form of one bare mail address (RFC 5321 Mailbox): all ASCII, the part before the @
+// unchanged, the domain in the form of ParseHost. It contains nothing special to SMTP or to a header. An error completes
+// the sentence "the address …" and does not quote the address.
+//
+// Some providers, such as docomo, have given out addresses with two dots in a row or a dot before the @. SMTP and mail
+// headers have them in quotes (RFC 5321 4.1.2, RFC 5322 3.4.1), so that is their canonical form; they may be given with
+// quotes or without.
 func ParseAddress(s string) (string, error) {
 	if err := checkAddressText(s); err != nil {
 		return "", err
@@ -28,7 +32,17 @@ func ParseAddress(s string) (string, error) {
 	if at < 0 {
 		return "", errors.New("has no @: it must be " + oneAddress)
 	}
-	if err := checkLocal(s[:at]); err != nil {
+	local := s[:at]
+	bare := strings.TrimSuffix(strings.TrimPrefix(local, `"`), `"`)
+	if strings.HasSuffix(bare, ".") || strings.Contains(bare, "..") {
+		if local != bare && local != `"`+bare+`"` {
+			return "", errors.New("has one quote before the @: it must be " + oneAddress)
+		}
+		local = `"` + bare + `"`
+	} else {
+		bare = local // refused if it has quotes
+	}
+	if err := checkLocal(bare); err != nil {
 		return "", err
 	}
 	domain := s[at+1:]
@@ -39,13 +53,13 @@ func ParseAddress(s string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("has a bad domain after the @: it %w", err)
 	}
-	switch n := at + 1 + len(host); {
+	switch n := len(local) + 1 + len(host); {
 	case len(s) > MaxAddressLen:
 		return "", fmt.Errorf("has %d bytes, %d are allowed", len(s), MaxAddressLen)
 	case n > MaxAddressLen:
 		return "", fmt.Errorf("has %d bytes with its domain as A-labels, %d are allowed", n, MaxAddressLen)
 	}
-	return s[:at+1] + host, nil
+	return local + "@" + host, nil
 }
 
 // CheckAddress returns what is wrong with one bare mail address, see ParseAddress, or "".
@@ -81,15 +95,15 @@ func checkAddressText(s string) error {
 	return nil
 }
 
-// checkLocal checks the part before the @: a dot-string (RFC 5321 4.1.2).
+// checkLocal checks the part before the @, without quotes: atoms and dots (RFC 5321 4.1.2).
 func checkLocal(local string) error {
 	switch {
 	case local == "":
 		return errors.New("has nothing before the @: it must be " + oneAddress)
 	case len(local) > maxLocalLen:
 		return fmt.Errorf("has %d bytes before the @, %d are allowed", len(local), maxLocalLen)
-	case local[0] == '.' || local[len(local)-1] == '.' || strings.Contains(local, ".."):
-		return errors.New("has a dot before the @ that does not stand between two other characters")
+	case local[0] == '.':
+		return errors.New("begins with a dot: it must be " + oneAddress)
 	}
 	if _, after, opened := strings.Cut(local, "=?"); opened && strings.Contains(after, "?=") {
 		// Legal, but some readers decode it as an encoded word (RFC 2047) and find another address in it.

@@ -22,6 +22,7 @@ type SMTPConfig struct {
 	SSLEnabled bool   // TLS from the first byte
 	TLSEnabled bool   // STARTTLS required
 	Active     bool
+	EHLOName   string // host name to greet the server with (RFC 5321 4.1.1.1); "": that of the service
 }
 
 // Fields lists the attributes of the block.
@@ -37,6 +38,8 @@ func (c *SMTPConfig) Fields() []Field {
 		{Name: "replyTo", Value: &c.ReplyTo, Label: "Reply-To"},
 		{Name: "sslEnabled", Value: &c.SSLEnabled, Label: "TLS from the first byte", Group: "Connection"},
 		{Name: "tlsEnabled", Value: &c.TLSEnabled, Label: "STARTTLS is required"},
+		{Name: "ehloName", Value: &c.EHLOName, Label: "Name in EHLO",
+			Help: "What the service calls itself to the server. Empty: --mail-ehlo, else the name of its machine."},
 		{Name: "active", Value: &c.Active, Label: "Active", Help: "Sends are refused while it is not."},
 		{Name: "caFile", Value: &c.CAFile, FileOnly: true, Label: "Certificate of a private CA"},
 	}
@@ -74,6 +77,11 @@ func (c *SMTPConfig) validateServer(ps *Problems) {
 	}
 	if c.Port != 0 {
 		validateRange(ps, "port", c.Port, 1, 65535)
+	}
+	if c.EHLOName != "" {
+		if _, err := ParseHost(c.EHLOName); err != nil {
+			ps.Addf("ehloName", "must be a host name such as mail.acme.example: %v", err)
+		}
 	}
 }
 

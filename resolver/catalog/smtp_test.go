@@ -42,9 +42,16 @@ func TestCheckAddress(t *testing.T) {
 	f("a@acme.example\x7f", false)
 	f("(comment)a@acme.example", false)
 	f("a@acme.example(comment)", false)
-	f("a..b@acme.example", false)
+	f("a..b@acme.example", true)
+	f(`"a..b"@acme.example`, true)
+	f(`"a b"@acme.example`, false)
+	f(`""@acme.example`, false)
+	f(`"a..b@acme.example`, false)
+	f(`a.""@acme.example`, false)
+	f(`"a@acme.example`, false)
+	f("..@acme.example", false)
 	f(".a@acme.example", false)
-	f("a.@acme.example", false)
+	f("a.@acme.example", true)
 	f("grüße@acme.example", false)
 	f("a@[127.0.0.1]", false)
 	f("a@127.0.0.1", false)
@@ -133,4 +140,18 @@ func TestSecretPrints(t *testing.T) {
 	f(catalog.SecretSealed, "hunter2", "sealed")
 	f(catalog.SecretEnv, "SMTP_PASSWORD", "env(SMTP_PASSWORD)")
 	f(catalog.SecretFile, "acme/password", "file(acme/password)")
+}
+
+// TestParseAddress asserts the canonical form: quotes stand where SMTP needs them, and nowhere else.
+func TestParseAddress(t *testing.T) {
+	f := func(address, want string) {
+		t.Helper()
+		if got, err := catalog.ParseAddress(address); got != want || err != nil {
+			t.Errorf("%s: %q, %v; want %q", address, got, err, want)
+		}
+	}
+	f("ada@Acme.Example", "ada@acme.example")
+	f("a..b.@docomo.example", `"a..b."@docomo.example`)
+	f(`"a..b."@docomo.example`, `"a..b."@docomo.example`)
+	f("a.@docomo.example", `"a."@docomo.example`)
 }

@@ -42,6 +42,8 @@ var Reasons = map[string]Reason{
 	"SMTP_TLS_HANDSHAKE": {"TLS with the mail server fails", "Its TLS may be too old.", "tlsEnabled"},
 	"SMTP_STARTTLS_UNAVAILABLE": {"the mail server offers no TLS", "Use a port with TLS, or switch tlsEnabled off.",
 		"tlsEnabled"},
+	"SMTP_HELO_REFUSED": {"the mail server refuses the name that this service greets with",
+		"Enter a host name that its operator accepts.", "ehloName"},
 	"SMTP_TLS_REQUIRED": {"a password is not sent without TLS", "Switch tlsEnabled on.", "tlsEnabled"},
 	"SMTP_AUTH_UNSUPPORTED": {"the mail server offers no way to sign in",
 		"Use its port for submission, or leave out the username.", "username"},

@@ -33,7 +33,8 @@ func (p *patient) relays() (all []*relay) {
 		if !c.HasServer() || !c.Active {
 			return
 		}
-		server := smtp.Server{Host: c.Host, Port: c.EffectivePort(), SSL: c.SSLEnabled, TLS: c.TLSEnabled}
+		server := smtp.Server{Host: c.Host, Port: c.EffectivePort(), SSL: c.SSLEnabled, TLS: c.TLSEnabled,
+			EHLOName: c.EHLOName}
 		key := relayKey{server, c.CAFile}
 		if known[key] == nil {
 			known[key] = &relay{server: server, caFile: c.CAFile}
@@ -73,8 +74,8 @@ func (p *patient) smtp(ctx context.Context) []Result {
 	case !p.SMTP:
 		return []Result{ok("%s of the files, not asked: --smtp connects to each", count(len(all), "relay"))}
 	}
-	transport := smtp.NewTransport(smtp.TransportOptions{Allow: p.Mail.Allow, Limits: smtp.Limits{Connect: patience,
-		Greeting: patience, TLS: patience, Command: patience}})
+	transport := smtp.NewTransport(smtp.TransportOptions{Allow: p.Mail.Allow, HelloName: p.Mail.EHLOName,
+		Limits: smtp.Limits{Connect: patience, Greeting: patience, TLS: patience, Command: patience}})
 	defer transport.Close()
 	secrets := p.opener()
 	found := make([]Result, len(all))

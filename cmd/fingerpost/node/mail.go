@@ -28,7 +28,7 @@ func openMail(o Mail, data string, r *resolver.Resolver, open func(catalog.Secre
 	log *slog.Logger) (*mailService, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &mailService{
-		carrier: smtp.NewTransport(smtp.TransportOptions{Allow: o.Allow}),
+		carrier: smtp.NewTransport(smtp.TransportOptions{Allow: o.Allow, HelloName: o.EHLOName}),
 		stop:    stop, stopped: make(chan struct{}),
 	}
 	disk := &mailDisk{

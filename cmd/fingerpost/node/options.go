@@ -94,7 +94,8 @@ type Mail struct {
 	Retention       time.Duration
 	Queue           int
 	QueuePerProject int
-	Keep            bool // keep every mail instead of sending it
+	Keep            bool   // keep every mail instead of sending it
+	EHLOName        string // host name to greet servers with; "": this machine's
 }
 
 // DNS says how the domains of customers are looked up.
