@@ -6,7 +6,8 @@
 // declare. A Case puts candidates before a table, and Run marks those whose new state is not accepted:
 //
 //   - the file has an error by itself, or a clear-text secret although the files require sealing,
-//   - it claims what another file keeps, or what an earlier path claims too,
+//   - it claims what another file keeps, or what a file of a better rank claims too: one that does not look like a copy,
+//     is named after the project, or has the earlier path,
 //   - a project in it seems to be a known one under a new slug, and would lose its identity,
 //   - a project is gone from it, and a file that broke in the same look names that project,
 //   - it may be half-written, which Case.Suspicious decides: such a candidate waits for a second look.
@@ -41,7 +42,7 @@ type Case struct {
 	Require    bool                                        // sealing { require = true } is in force
 	Removed    map[Claim]bool                              // named in the Sink's note, so no loss; nil: none
 
-	holders map[Claim][]*Candidate // candidates by their new claims, in path order
+	holders map[Claim][]*Candidate // candidates by their new claims, in the order of rank
 }
 
 // Run judges. Each step can only reject candidates. A rejected candidate keeps its old state, which may conflict with
@@ -54,6 +55,11 @@ func (j *Case) Run() {
 			if owner := j.Table.Owner(cl); owner == nil || owner.Path != c.Path {
 				j.holders[cl] = append(j.holders[cl], c)
 			}
+		}
+	}
+	for cl, all := range j.holders {
+		if len(all) > 1 {
+			rank(all, cl)
 		}
 	}
 	for {
@@ -92,7 +98,7 @@ func (j *Case) sealing() {
 	}
 }
 
-// conflicts rejects files that claim what another file has, or what an earlier path also claims. A candidate that lost
+// conflicts rejects files that claim what another file has, or what one of a better rank also claims. A candidate that lost
 // to a rejected one comes back: hence the rounds in both directions. The last rounds only reject, so that the loop
 // ends.
 func (j *Case) conflicts() {
@@ -139,7 +145,7 @@ func (j *Case) keeper(c *Candidate, cl Claim) (path string, conflict bool) {
 	}
 	for _, h := range j.holders[cl] {
 		if h == c {
-			return "", false // no candidate sorts before it
+			return "", false // no candidate comes before it
 		}
 		if !h.Out() {
 			return h.Path, true
@@ -201,7 +207,11 @@ func (j *Case) explain(c *Candidate) (ds hclfile.Diagnostics) {
 			if what == "id" && ref.ID > catalog.MaxDeclaredID {
 				what = derivedID
 			}
-			ds = append(ds, here.Diagnose(ref, hclfile.Error, j.conflictText(what, ref, path), j.conflictHint(what, ref)))
+			hint := j.conflictHint(what, ref)
+			if LooksLikeCopy(c.Path) {
+				hint = "by its name this file looks like a copy: remove it, or move it out of the config folder"
+			}
+			ds = append(ds, here.Diagnose(ref, hclfile.Error, j.conflictText(what, ref, path), hint))
 		})
 	}
 	return onePerObject(ds)

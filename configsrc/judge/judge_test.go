@@ -118,3 +118,38 @@ func TestConflict(t *testing.T) {
 		t.Errorf("%s:%d: %s, want b.hcl:3: %s", d.File, d.Start.Line, d.Summary, want)
 	}
 }
+
+// TestCopies: of two new files with the same project, the same one wins on every node: never one that looks like a copy,
+// the one named after the project before others, else the earlier path.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	const text = "project \"acme\" {\n  name = \"P\"\n  domain \"shop.example\" {}\n}\n"
+	f := func(winner, other, otherText string) {
+		t.Helper()
+		for _, c := range newWorld().change(map[string]string{winner: text, other: otherText}) {
+			if c.Rejected != (c.Path == other) {
+				t.Errorf("%s against %s: %s is rejected: %v", winner, other, c.Path, c.Rejected)
+			}
+			if looks := c.Rejected && strings.Contains(c.Cross[0].Detail, "looks like a copy"); c.Rejected && looks != judge.LooksLikeCopy(other) {
+				t.Errorf("%s against %s: %+v", winner, other, c.Cross)
+			}
+		}
+	}
+	for _, name := range []string{"acme (Ada's conflicted copy 2026-11-28).hcl", "acme copy.hcl", "acme copy 2.hcl", "Copy of acme.hcl",
+		"acme - Copy.hcl", "acme - Copy (2).hcl", "acme (1).hcl", "acme(1).hcl", "acme.LOCAL.123.hcl", "acme_REMOTE_4711.hcl",
+		"acme.sync-conflict-20261128-120000-ABCDEFG.hcl", "acme.orig.hcl", "acme (case conflict).hcl", "acme - Kopie.hcl"} {
+		f("acme.hcl", name, text)
+		f("zebra.hcl", name, text) // also where the path alone would decide otherwise
+		f("z/acme.hcl", "a/"+name, text)
+	}
+	for _, name := range []string{"copyright.hcl", "photocopy.hcl", "acme.local.hcl", "local.hcl", "original.hcl", "base.hcl", "a-1.hcl"} {
+		if judge.LooksLikeCopy(name) {
+			t.Errorf("%s does not look like a copy", name)
+		}
+	}
+	f("acme.hcl", "aaa.hcl", text)
+	f("z/acme.hcl", "a/beta.hcl", text)
+	f("a.hcl", "b.hcl", text)
+	// A file with several projects: each is claimed by the file of its name.
+	f("acme.hcl", "aaa.hcl", "project \"aaa\" {\n  name = \"A\"\n}\n"+text)
+}
