@@ -159,7 +159,7 @@ func (n docNode) validate(value any) error {
 }
 
 func (n docNode) validateJSON(text []byte) error {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff"))))
 	if err != nil {
 		return fmt.Errorf("no JSON: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"mime"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -52,15 +53,18 @@ func IgnoredText(names []string) string {
 
 // CheckMediaType accepts JSON in UTF-8 without a content coding. A missing Content-Type counts as JSON.
 func CheckMediaType(h *fasthttp.RequestHeader) error {
-	kind, params, _ := strings.Cut(string(h.ContentType()), ";")
-	kind = strings.ToLower(strings.TrimSpace(kind))
-	params = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(params), `"`, ""))
+	// RFC 9110 8.3.1: parameters in any order. Of one that cannot be read only the type counts.
+	kind, params, err := mime.ParseMediaType(string(h.ContentType()))
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) && len(h.ContentType()) > 0 {
+		kind = "unreadable"
+	}
+	charset := params["charset"]
 	coding := strings.ToLower(strings.TrimSpace(string(h.Peek("Content-Encoding"))))
 	switch {
 	case kind != "" && kind != "application/json":
 		return &catalog.Error{Code: CodeMediaType, Message: "the body must be application/json, and the Content-Type " +
 			"header must say so (curl -d by itself says otherwise)"}
-	case strings.HasPrefix(params, "charset=") && params != "charset=utf-8":
+	case charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8"):
 		return &catalog.Error{Code: CodeMediaType, Message: "the body must be encoded in UTF-8"}
 	case coding != "" && coding != "identity":
 		return &catalog.Error{Code: CodeMediaType, Message: "the body must not be compressed"}
@@ -69,8 +73,10 @@ func CheckMediaType(h *fasthttp.RequestHeader) error {
 }
 
 // DecodeBody accepts one JSON object and nothing else. What encoding/json would quietly change or drop (invalid UTF-8,
-// lone surrogates, all but the last of repeated names) is an error.
+// lone surrogates, all but the last of repeated names) is an error. A byte order mark before it is ignored (RFC 8259
+// 8.1); offsets in errors count from behind it.
 func DecodeBody(text []byte) (*Object, error) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if !utf8.Valid(text) {
 		return nil, badBody(invalidUTF8(text), "is not valid UTF-8")
 	}

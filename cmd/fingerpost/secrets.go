@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -181,7 +180,7 @@ func recipientsOf(checked *offline.Checked) ([]string, error) {
 	return nil, cli.No(`no good file has a sealing block with recipients: run "fingerpost secrets keygen" first`)
 }
 
-// readSecret reads stdin to its end, without the final newline; from a terminal, one line that is not echoed.
+// readSecret reads stdin to its end, as a file with the secret; from a terminal, one line that is not echoed.
 func readSecret(t cli.Terminal, prompt string) (string, error) {
 	if f, ok := t.In.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprint(t.Err, prompt)
@@ -190,5 +189,5 @@ func readSecret(t cli.Terminal, prompt string) (string, error) {
 		return string(b), err
 	}
 	b, err := io.ReadAll(io.LimitReader(t.In, 64<<10))
-	return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), err
+	return seal.Text(b), err
 }

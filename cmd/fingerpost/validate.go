@@ -129,6 +129,7 @@ func validate(t cli.Terminal, dir string, known *datadir.Stored, paths []string,
 		v.Files += len(checked.Files)
 		v.Diagnostics = append(v.Diagnostics, ds...)
 	}
+	v.Diagnostics = append(v.Diagnostics, nothingToCheck(dir, paths)...)
 	return v.print(t, format)
 }
 

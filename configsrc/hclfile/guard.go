@@ -41,6 +41,9 @@ func (s *Source) guard() Diagnostics {
 	if !utf8.Valid(s.Src) || bytes.IndexByte(s.Src, 0) >= 0 {
 		return Diagnostics{s.badEncoding()}
 	}
+	if catalog.IsLFSPointer(s.Src) {
+		return Diagnostics{FileProblem(s.path, "the file "+catalog.LFSPointerText, "")}
+	}
 	if bytes.Contains(s.Src, []byte("<<<<<<< ")) {
 		if d, bad := s.guardConflict(); bad {
 			return Diagnostics{d}
@@ -89,6 +92,9 @@ func (s *Source) badEncoding() Diagnostic {
 			at += n
 		}
 		summary, detail = "the file is not valid UTF-8", "save it as UTF-8; this byte belongs to another encoding"
+	}
+	if bytes.HasPrefix(s.Src, []byte("\x00GITCRYPT\x00")) {
+		summary, detail = "the file is encrypted by git-crypt", `run "git-crypt unlock" in this clone`
 	}
 	s.broken, s.hostile = true, true
 	d := s.diagnostic(Error, s.rangeAt(at, at+1), summary, detail)

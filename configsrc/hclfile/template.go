@@ -101,6 +101,9 @@ func (d *decoder) bodyValue(attr *hclsyntax.Attribute, to *body) bool {
 	case err != nil:
 		d.errorf(call.Range(), "cannot read the file "+Quoted(path), "%s", err.Error())
 		return false
+	case catalog.IsLFSPointer(content):
+		d.errorf(call.Range(), "the file "+Quoted(path)+" "+catalog.LFSPointerText, "")
+		return false
 	case !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0:
 		d.errorf(call.Range(), "the file "+Quoted(path)+" is not UTF-8 text", "save it as UTF-8")
 		return false

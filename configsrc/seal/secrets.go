@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,7 +47,12 @@ func (s *Secrets) Open(secret catalog.Secret, context string) (string, error) {
 	return "", errors.New("no secret is given")
 }
 
-// readFile searches below the config folder first. One trailing newline, which editors add, is not part of the secret.
+// Text returns the secret that a file holds: without the byte order mark and the one line end that editors add.
+func Text(b []byte) string {
+	return strings.TrimSuffix(strings.TrimSuffix(string(bytes.TrimPrefix(b, []byte("\ufeff"))), "\n"), "\r")
+}
+
+// readFile searches below the config folder first.
 func (s *Secrets) readFile(name string) (string, error) {
 	err := fs.ErrNotExist
 	for _, in := range []struct {
@@ -58,7 +64,10 @@ func (s *Secrets) readFile(name string) (string, error) {
 		}
 		var b []byte
 		if b, err = in.clone.Text(in.dir, name, maxSecretBytes); err == nil {
-			return strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"), nil
+			if catalog.IsLFSPointer(b) {
+				return "", fmt.Errorf("read secret file %s: %s", name, catalog.LFSPointerText)
+			}
+			return Text(b), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			break // the name exists here, so no other file is meant

@@ -12,6 +12,7 @@ import (
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hcledit"
+	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -119,7 +120,7 @@ func (n *service) gitHook() (hook platform.Hook, err error) {
 	if err != nil {
 		return hook, fmt.Errorf("--git-hook-secret: %w", err)
 	}
-	if hook.Secret = strings.TrimSpace(string(b)); len(hook.Secret) < 16 {
+	if hook.Secret = strings.TrimSpace(seal.Text(b)); len(hook.Secret) < 16 {
 		return hook, fmt.Errorf("--git-hook-secret: %s must have a secret of at least 16 characters", n.o.Git.HookSecret)
 	}
 	hook.Fetch = n.repo.Sync
