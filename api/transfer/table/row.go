@@ -36,7 +36,7 @@ func (t *Table) headings(r *csv.Reader, record []string) []column {
 	at := map[string]int{}
 	for i, cell := range record {
 		line, _ := r.FieldPos(i)
-		heading := clean(cell)
+		heading := strings.ToLower(clean(cell)) // names of labels are in lower case, too
 		columns[i] = column{heading, !slices.Contains(known, heading)}
 		first, twice := at[heading]
 		switch {
@@ -68,8 +68,7 @@ func meant(heading string) string {
 	return ""
 }
 
-// clean returns a cell as the files would have it.
-// clean makes cells equal that differ only in how Excel has encoded an accent.
+// clean returns a cell without the spaces around it. It makes cells equal that differ only in how Excel has encoded an accent.
 func clean(cell string) string {
 	return norm.NFC.String(strings.ToValidUTF8(strings.TrimSpace(cell), "\ufffd"))
 }
@@ -80,8 +79,12 @@ func (t *Table) row(r *csv.Reader, columns []column, record []string) {
 	if !slices.ContainsFunc(record, func(cell string) bool { return strings.TrimSpace(cell) != "" }) {
 		return
 	}
-	if len(record) != len(columns) {
-		t.problem(start, "", "the row has %d values, the headings are %d: is one missing, or should one stand in quotes?",
+	// Excel leaves out the empty cells at the end of a row, or adds some.
+	for len(record) > len(columns) && strings.TrimSpace(record[len(record)-1]) == "" {
+		record = record[:len(record)-1]
+	}
+	if len(record) > len(columns) {
+		t.problem(start, "", "the row has %d values, the headings are %d: should a value with a separator stand in quotes?",
 			len(record), len(columns))
 		return
 	}

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strings"
 
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
@@ -65,7 +67,7 @@ func (p Problem) String() string {
 // Read reads a table. The error is the reader's; what is wrong with the table is in Problems.
 func Read(from io.Reader) (*Table, error) {
 	t := &Table{bySlug: map[string]*Project{}, domains: map[string]claim{}}
-	in := bufio.NewReader(from)
+	in := bufio.NewReader(lineEnds{bufio.NewReader(from)})
 	bom, _ := in.Peek(3)
 	switch {
 	case bytes.HasPrefix(bom, []byte("\xff\xfe")), bytes.HasPrefix(bom, []byte("\xfe\xff")):
@@ -78,8 +80,18 @@ func Read(from io.Reader) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	named := separatorLine.FindSubmatch(first)
+	if named != nil { // a blank line in its place keeps the numbers of lines right
+		if first, err = firstLine(in); err != nil {
+			return nil, err
+		}
+		first = append([]byte("\n"), first...)
+	}
 	r := csv.NewReader(io.MultiReader(bytes.NewReader(first), in))
 	r.Comma = separator(first)
+	if named != nil && strings.ContainsAny(string(named[1]), separators) {
+		r.Comma = rune(named[1][0])
+	}
 	r.TrimLeadingSpace = r.Comma != '\t' // it would skip empty values between tabs
 	r.FieldsPerRecord, r.ReuseRecord = -1, true
 	if err := t.read(r); err != nil {
@@ -94,6 +106,33 @@ func Read(from io.Reader) (*Table, error) {
 
 func (t *Table) problem(line int, column, format string, args ...any) {
 	t.Problems = append(t.Problems, Problem{line, column, fmt.Sprintf(format, args...)})
+}
+
+const separators = ",;\t"
+
+// separatorLine is a line before the headings that tells Excel the separator.
+var separatorLine = regexp.MustCompile(`(?i)^\s*"?sep=(.)"?[,;\t]*\r?\n`)
+
+// lineEnds makes a CR that stands alone a line end: Excel's "CSV (Macintosh)" has no other.
+type lineEnds struct{ in *bufio.Reader }
+
+func (l lineEnds) Read(p []byte) (int, error) {
+	n, err := l.in.Read(p)
+	for i := range n {
+		if p[i] != '\r' {
+			continue
+		}
+		next := byte(0)
+		if i+1 < n {
+			next = p[i+1]
+		} else if more, _ := l.in.Peek(1); len(more) > 0 {
+			next = more[0]
+		}
+		if next != '\n' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // firstLine reads up to the end of the first line that is not blank.
@@ -121,7 +160,7 @@ func separator(line []byte) rune {
 		}
 	}
 	best := ','
-	for _, c := range ";\t" {
+	for _, c := range separators[1:] {
 		if count[c] > count[best] {
 			best = c
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -57,19 +58,25 @@ func TestRead(t *testing.T) {
 		"acme,,*.acme.example,,,,,\n" +
 		"globex,,,,,,,\n"
 	for name, text := range map[string]string{
-		"commas":            plain,
-		"semicolons":        strings.ReplaceAll(plain, ",", ";"),
-		"tabs":              strings.ReplaceAll(plain, ",", "\t"),
-		"a BOM":             "\ufeff" + plain,
-		"CRLF":              strings.ReplaceAll(plain, "\n", "\r\n"),
-		"no final newline":  strings.TrimSuffix(plain, "\n"),
-		"empty lines":       "\n\r\n" + strings.ReplaceAll(plain, "\n", "\n\n , ,,,,,,\n"),
-		"blanks":            strings.ReplaceAll(plain, ",", " , "),
-		"quotes":            `"` + strings.NewReplacer(",", `","`, "\n", "\"\n\"").Replace(strings.TrimSuffix(plain, "\n")) + `"`,
-		"blanks and quotes": strings.ReplaceAll(plain, "Acme Shop", ` "Acme Shop"`),
-		"repeated values":   strings.ReplaceAll(plain, "acme,,*", "acme,Acme Shop,*"),
-		"case of words":     strings.NewReplacer("true", "YES", "ACTIVE", "active").Replace(plain),
-		"spelling of names": strings.NewReplacer("shop.acme.example", "Shop.ACME.example.").Replace(plain),
+		"commas":                    plain,
+		"semicolons":                strings.ReplaceAll(plain, ",", ";"),
+		"tabs":                      strings.ReplaceAll(plain, ",", "\t"),
+		"a BOM":                     "\ufeff" + plain,
+		"CRLF":                      strings.ReplaceAll(plain, "\n", "\r\n"),
+		"no final newline":          strings.TrimSuffix(plain, "\n"),
+		"empty lines":               "\n\r\n" + strings.ReplaceAll(plain, "\n", "\n\n , ,,,,,,\n"),
+		"sep=;":                     "sep=;\r\n" + strings.ReplaceAll(strings.ReplaceAll(plain, ",", ";"), "\n", "\r\n"),
+		"a BOM and sep=,":           "\ufeff\"sep=,\"\n" + plain,
+		"CR":                        strings.ReplaceAll(plain, "\n", "\r"),
+		"no empty cells at the end": regexp.MustCompile(`,+\n`).ReplaceAllString(plain, "\n"),
+		"more empty cells":          strings.ReplaceAll(plain, "\n", ",,\n"),
+		"headings in capitals":      strings.ToUpper(plain[:strings.IndexByte(plain, '\n')]) + plain[strings.IndexByte(plain, '\n'):],
+		"blanks":                    strings.ReplaceAll(plain, ",", " , "),
+		"quotes":                    `"` + strings.NewReplacer(",", `","`, "\n", "\"\n\"").Replace(strings.TrimSuffix(plain, "\n")) + `"`,
+		"blanks and quotes":         strings.ReplaceAll(plain, "Acme Shop", ` "Acme Shop"`),
+		"repeated values":           strings.ReplaceAll(plain, "acme,,*", "acme,Acme Shop,*"),
+		"case of words":             strings.NewReplacer("true", "YES", "ACTIVE", "active").Replace(plain),
+		"spelling of names":         strings.NewReplacer("shop.acme.example", "Shop.ACME.example.").Replace(plain),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := read(t, text)
@@ -113,10 +120,10 @@ func TestProblems(t *testing.T) {
 		{"blank", "\n\r\n", []string{"1, : the table is empty"}},
 		{"UTF-16", "\xff\xfes\x00", []string{"1, : UTF-16"}},
 		{"no slug", "name,domain\na,b\n", []string{"1, slug: no column"}},
-		{"headings", "slug,Plan,,plan,plan,Domain\n",
-			[]string{`1, "Plan": nor the name of a label`, `1, "plan": columns 4 and 5`, `1, "Domain": did you mean "domain"?`}},
+		{"headings", "slug,2plan,,plan,PLAN,Do-main\n",
+			[]string{`1, "2plan": nor the name of a label`, `1, "plan": columns 4 and 5`, `1, "do-main": did you mean "domain"?`}},
 		{"a value without a heading", "slug,\na,x\n", []string{`2, : "x" stands in column 2`}},
-		{"another number of values", "slug,name\na\na,b,c\n", []string{"2, : 1 values, the headings are 2", "3, : 3 values"}},
+		{"another number of values", "slug,name\na\na,b,c\n", []string{"3, : 3 values, the headings are 2"}},
 		{"quotes", "slug,name\na,\"x\"y\nb,x\"y\nc,\"open\n\n", []string{"2, : quotes", "3, : quotes", "4, : quotes"}},
 		{"quotes in headings", "slug,\"name\na,b\n", []string{"1, : quotes"}},
 		{"no slug in a row", "slug,domain\n,a b\n", []string{"2, slug: is missing", `2, domain: "a b" holds a character`}},
