@@ -143,17 +143,26 @@ func blankEnd(src []byte) bool {
 	return bytes.HasSuffix(bytes.TrimRight(cut, " \t\r"), []byte{'\n'})
 }
 
+// topLine returns the first line to remove for the attribute, entry or element that begins at from: that of the comment
+// directly above it. A comment with which a block, map or list begins is about the whole, and stays.
+func (d *Draft) topLine(from int) int {
+	lines := d.lines()
+	before := d.after(from) - 1
+	for before >= 0 && (d.Tokens()[before].Range.End.Byte > from || d.Tokens()[before].Type == hclsyntax.TokenComment ||
+		d.Tokens()[before].Type == hclsyntax.TokenNewline) {
+		before--
+	}
+	if before >= 0 && (d.Tokens()[before].Type == hclsyntax.TokenOBrace || d.Tokens()[before].Type == hclsyntax.TokenOBrack) {
+		return lines.of(from)
+	}
+	return lines.withComment(lines.of(from))
+}
+
 // remove removes a block, see RemoveBlock.
 func (d *Draft) remove(block *hclsyntax.Block) {
 	d.site(block).gone = true
 	lines := d.lines()
-	top := lines.of(block.TypeRange.Start.Byte)
-	for first, above := top, lines.above(top); lines.is(above, lineComment); above = lines.above(top) {
-		if top = above; lines.header(top) {
-			top = first
-			break
-		}
-	}
+	top := lines.withComment(lines.of(block.TypeRange.Start.Byte))
 	// A comment behind the closing brace goes too, with all its lines.
 	end, _ := d.nextLine(block.CloseBraceRange.End.Byte)
 	lines.remove(top, lines.of(end-1)+1)

@@ -107,6 +107,10 @@ func TestRemoveAttribute(t *testing.T) {
 	}
 	p := path{"project", "a"}
 	f("line", "project \"a\" {\n  # name\n  name = \"A\" # n\n  id = 1\n}\n", p, "name", "project \"a\" {\n  # name\n  id = 1\n}\n")
+	f("comment above", "project \"a\" {\n  id = 1\n\n  # until the\n  # rebranding\n  description = \"old\" # n\n\n  uuid = \"\"\n}\n", p, "description",
+		"project \"a\" {\n  id = 1\n\n  uuid = \"\"\n}\n")
+	f("comment above, apart", "project \"a\" {\n  id = 1\n  # about a\n\n  description = \"old\"\n}\n", p, "description",
+		"project \"a\" {\n  id = 1\n  # about a\n}\n")
 	f("heredoc", "project \"a\" {\n  name = <<E\nx\nE\n  id = 1\n}\n", p, "name", "project \"a\" {\n  id = 1\n}\n")
 	f("last", "project \"a\" {\n  name = \"A\"\n}", p, "name", "project \"a\" {\n}")
 	f("one line", "project \"a\" { name = \"A\" }\n", p, "name", "project \"a\" {}\n")

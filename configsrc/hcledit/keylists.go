@@ -98,7 +98,7 @@ func (d *Draft) takeOut(e hclsyntax.Expression) []splice {
 	behind, ends := d.skipLine(end)
 	if together && ends && len(bytes.TrimSpace(d.Src[d.lineStart(from):from])) == 0 {
 		lines := d.lines()
-		for i := lines.of(from); i <= lines.of(behind-1); i++ {
+		for i := d.topLine(from); i <= lines.of(behind-1); i++ {
 			lines.gone[i] = true
 		}
 		return nil

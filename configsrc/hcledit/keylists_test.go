@@ -78,6 +78,7 @@ func TestReplaceInKeys(t *testing.T) {
 	f("[\n    \"acme\",\n  ]", "[\n    \"shop\",\n  ]", "[]")
 	f("[\n    \"acme\", # the shop\n    \"x\"\n  ]", "[\n    \"shop\", # the shop\n    \"x\"\n  ]", "[\n    \"x\"\n  ]")
 	f("[\n    # one\n    \"x\",\n    \"acme\"\n  ]", "[\n    # one\n    \"x\",\n    \"shop\"\n  ]", "[\n    # one\n    \"x\",\n  ]")
+	f("[\n    \"x\",\n    # the shop\n    \"acme\",\n  ]", "[\n    \"x\",\n    # the shop\n    \"shop\",\n  ]", "[\n    \"x\",\n  ]")
 	f("[\n    # none but it\n    \"acme\"\n  ]", "[\n    # none but it\n    \"shop\"\n  ]", "[\n    # none but it\n  ]")
 	f("[\"x\",\n    \"acme\", \"y\"]", "[\"x\",\n    \"shop\", \"y\"]", "[\"x\",\n    \"y\"]")
 	f(`["x"]`, `["x"]`, `["x"]`)

@@ -38,7 +38,7 @@ func mapKey(name string) string {
 
 // setLabels notes the edits that turn the map of an attribute into want. Only the entries that differ change: a value
 // is replaced, a new entry stands after the last one in the layout of the map, a removed one takes the comment on its
-// line along. Without labels the attribute is removed.
+// line and the one directly above it along. Without labels the attribute is removed.
 func (s *site) setLabels(name string, want []catalog.Label) error {
 	attr := s.block.Body.Attributes[name]
 	if len(want) == 0 {
@@ -175,7 +175,7 @@ func (m *mapEdit) remove(e mapEntry, follows bool) []splice {
 	switch {
 	case ends && len(bytes.TrimSpace(m.d.Src[m.d.lineStart(e.from):e.from])) == 0:
 		lines := m.d.lines()
-		if top, next := lines.of(e.from), lines.of(behind-1)+1; !follows {
+		if top, next := m.d.topLine(e.from), lines.of(behind-1)+1; !follows {
 			lines.remove(top, next)
 		} else {
 			for i := top; i < next; i++ { // the blank lines around it stay

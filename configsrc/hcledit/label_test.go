@@ -103,7 +103,10 @@ func TestRelabel(t *testing.T) {
 
 	const commas = "{\n    plan  = \"gold\", # paid\n    shard = \"eu-1\",\n\n    # the last\n    tier = \"a\"\n    # end\n  }"
 	f(commas, "plan=gold shard=eu-1 tier=a x=y", strings.Replace(commas, "\"a\"\n", "\"a\",\n    x    = \"y\"\n", 1))
-	f(commas, "plan=gold shard=eu-1", "{\n    plan  = \"gold\", # paid\n    shard = \"eu-1\",\n\n    # the last\n    # end\n  }")
+	f(commas, "plan=gold shard=eu-1", "{\n    plan  = \"gold\", # paid\n    shard = \"eu-1\",\n\n    # end\n  }")
+	const shards = "{\n    plan = \"gold\"\n    # shard of\n    # the EU\n    shard = \"eu-1\"\n    zone  = \"z\"\n  }"
+	f(shards, "plan=gold zone=z", "{\n    plan = \"gold\"\n    zone = \"z\"\n  }")
+	f(shards, "plan=gold", "{\n    plan = \"gold\"\n  }")
 	f("{\n    a = \"1\",\n  }", "a=1 b=2", "{\n    a = \"1\",\n    b = \"2\",\n  }")
 	f("{\n    a = \"1\", b = \"2\"\n    c = \"3\"\n  }", "b=2 c=3 d=4", "{\n    b = \"2\"\n    c = \"3\",\n    d = \"4\"\n  }")
 	f("{ a = \"1\",\n  b = \"2\" }", "a=1 b=2 c=3", "{ a = \"1\",\n  b = \"2\", c = \"3\" }")

@@ -124,6 +124,18 @@ func (t *lineTable) splices() (all []splice) {
 	return all
 }
 
+// withComment returns the first line of the comment directly above line i, whose content is removed: the comment is about
+// it. It returns i if there is none, or if the file begins with it.
+func (t *lineTable) withComment(i int) int {
+	top := i
+	for t.is(top-1, lineComment) {
+		if top--; t.header(top) {
+			return i
+		}
+	}
+	return top
+}
+
 // header reports whether the comments that begin at line i are the first thing in the file.
 func (t *lineTable) header(i int) bool {
 	if !t.is(i, lineComment) {

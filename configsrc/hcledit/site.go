@@ -61,7 +61,7 @@ func (s *site) replace(attr *hclsyntax.Attribute, value *expression) {
 	s.values[attr] = value
 }
 
-// unset notes that an attribute is removed.
+// unset notes that an attribute is removed, with the comment directly above it.
 func (s *site) unset(name string) {
 	attr := s.block.Body.Attributes[name]
 	if attr == nil {
@@ -73,7 +73,7 @@ func (s *site) unset(name string) {
 	}
 	lines := s.d.lines()
 	end, _ := s.d.nextLine(attr.Expr.Range().End.Byte)
-	lines.remove(lines.of(attr.NameRange.Start.Byte), lines.of(end-1)+1)
+	lines.remove(s.d.topLine(attr.NameRange.Start.Byte), lines.of(end-1)+1)
 }
 
 // goes reports whether an attribute is removed.
