@@ -93,20 +93,21 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 		r.stamps.raise(effect, r.hashName)
 	}
 	r.stamps.end()
-	if effect != nil {
-		r.publishPosition()
-	}
 	if m := r.before.Swap(nil); m != nil {
 		_ = m.Close() // a reader of this moment reports errors itself
 	}
-	if effect != nil {
-		r.applying.trail.Committed(effect)
-		r.dropChangedSecrets(effect)
-		r.finder.note(effect)
-		if read {
-			r.ids.note(effect)
-		}
+	if effect == nil {
+		return nil, err
 	}
+	r.applying.trail.Committed(effect)
+	r.dropChangedSecrets(effect)
+	r.finder.note(effect)
+	if read {
+		r.ids.note(effect)
+	}
+	// The position promises that every later answer has the change: all that answers from memory has it by now
+	// (TestReadsHaveThePosition).
+	r.publishPosition()
 	return effect, err
 }
 
