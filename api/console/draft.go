@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
 	"fingerpost/api/client"
@@ -53,20 +52,12 @@ func (d *draft) Live() bool { return form.Live(d.kind) }
 // Deletes reports whether the change deletes something.
 func (d *draft) Deletes() bool { return d.edit.Verb == client.Delete }
 
-// addDraft gives a draft its id, if it has none, and forgets the oldest one if there are many.
-func (s *session) addDraft(d *draft) {
+// addDraft keeps a draft, and gives it its id if it has none.
+func (c *Console) addDraft(s *session, d *draft) {
 	if d.ID == "" {
 		d.ID = random()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	room := maxDraftBytes - d.bytes()
-	at := len(s.drafts) // of the oldest that stays
-	for at > 0 && len(s.drafts)-at+1 < maxDrafts && room >= s.drafts[at-1].bytes() {
-		at--
-		room -= s.drafts[at].bytes()
-	}
-	s.drafts = append(s.drafts[at:len(s.drafts):len(s.drafts)], d)
+	c.sessions.keep(s, d.ID, d.bytes(), d)
 }
 
 // bytes is about the memory of a draft's texts; its edit shares those of the form.
@@ -80,24 +71,15 @@ func (d *draft) bytes() int {
 	return n
 }
 
-func (s *session) draft(id string) *draft {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, d := range s.drafts {
-		if id != "" && d.ID == id {
-			return d
-		}
-	}
-	return nil
-}
+func (s *session) draft(id string) *draft { return keptAs[draft](s, id) }
 
 // take removes a draft from the session, so that one request alone saves it. nil: there is none.
 func (s *session) take(id string) *draft {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, d := range s.drafts {
-		if d.ID == id {
-			s.drafts = slices.Delete(s.drafts, i, i+1)
+	for _, k := range s.kept {
+		if d, is := k.what.(*draft); is && k.id == id {
+			s.forget(id)
 			return d
 		}
 	}
@@ -210,7 +192,7 @@ func (c *Console) saved(s *session, d *draft, made *client.Made, proposal string
 
 // showRefused gives a draft back to the session, and shows the diff again with the reason why it was not saved.
 func (c *Console) showRefused(w http.ResponseWriter, r *http.Request, s *session, d *draft, f *failure) error {
-	s.addDraft(d)
+	c.addDraft(s, d)
 	again := *d
 	again.Error = f
 	return c.render(w, r, s, f.Status, "draft", d.Title, &again)

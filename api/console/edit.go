@@ -77,7 +77,7 @@ func (c *Console) prepare(ctx context.Context, s *session, d *draft) error {
 	dry, err := c.api(s).Try(ctx, &d.edit)
 	if err == nil {
 		d.Diff, d.Problems = dry.Diff, dry.Problems
-		s.addDraft(d)
+		c.addDraft(s, d)
 	}
 	return err
 }

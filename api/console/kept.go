@@ -23,7 +23,9 @@ func (c *Console) keptMail(w http.ResponseWriter, r *http.Request, s *session) e
 		return err
 	}
 	v.Mail.Source = strings.ReplaceAll(v.Mail.Source, "\r\n", "\n")
-	v.Frame = s.keepFrame(framed(v.Mail.BodyHTML))
+	if v.Mail.BodyHTML != "" {
+		v.Frame = c.sessions.keep(s, "", 0, &frame{project: v.Project, entry: v.ID})
+	}
 	return c.render(w, r, s, http.StatusOK, "kept", "Mail to "+visible(v.Mail.ToEmail), v)
 }
 

@@ -253,11 +253,11 @@ func (c *Console) templateOf(r *http.Request, s *session) (*templateView, error)
 	return v, nil
 }
 
-// rendered asks the API for a preview, and keeps its HTML for the frame. Samples stand in for variables without a value,
+// rendered asks the API for a preview, and keeps what it was made of for the frame. Samples stand in for variables without a value,
 // so that people see a mail and not its holes.
 func (c *Console) rendered(ctx context.Context, s *session, project int64, parts *client.Parts) *previewView {
 	p, err := c.api(s).Preview(ctx, project, parts)
-	samples := map[string]string{}
+	samples, shown := map[string]string{}, parts
 	if err == nil && len(p.Missing) > 0 {
 		for _, name := range p.Missing {
 			samples[name] = words.Sample(name)
@@ -267,12 +267,12 @@ func (c *Console) rendered(ctx context.Context, s *session, project int64, parts
 		maps.Copy(filled.Variables, parts.Variables)
 		missing := p.Missing
 		p, err = c.api(s).Preview(ctx, project, &filled)
-		p.Missing = missing
+		p.Missing, shown = missing, &filled
 	}
 	if err != nil {
 		return &previewView{Failed: failureOf(err)}
 	}
-	return &previewView{Preview: p, Samples: samples, Frame: s.keepFrame(framed(p.BodyHTML))}
+	return &previewView{Preview: p, Samples: samples, Frame: c.keepParts(s, project, shown)}
 }
 
 // preview renders what stands in the form of a template, saved or not.
@@ -282,26 +282,6 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, s *session) er
 		SubjectTemplate: sent("subjectTemplate"), BodyHTML: sent("bodyHtml"), BodyText: sent("bodyText"),
 		Variables: map[string]string{}})
 	return c.render(w, r, s, http.StatusOK, "preview", "Preview", p)
-}
-
-// maxFrames bounds the previews that a session keeps: there may be one in each of several tabs.
-const maxFrames = 8
-
-// A frame is the HTML of a preview.
-type frame struct{ id, html string }
-
-func (s *session) keepFrame(page string) (id string) {
-	if page == "" {
-		return ""
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.frames) >= maxFrames {
-		s.frames = s.frames[1:]
-	}
-	id = random()
-	s.frames = append(s.frames, frame{id, page})
-	return id
 }
 
 // unframed are the elements that a framed mail does not have: those by which a browser opens connections that no policy
@@ -346,15 +326,28 @@ const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img
 // darkStyle is what a mail program with a dark theme begins with: a mail that sets no colours of its own gets these.
 const darkStyle = "<style>:root { color-scheme: dark } body { background: #1c1c1e; color: #f2f2f7 }</style>"
 
-func (c *Console) frame(w http.ResponseWriter, r *http.Request, s *session) {
-	s.mu.Lock()
-	page := ""
-	for _, f := range s.frames {
-		if f.id == r.PathValue("id") {
-			page = f.html
-		}
+// framePage renders what a frame shows, "" if it has been forgotten. It asks the API as the page did, so a key that may
+// not see the mail any more does not.
+func (c *Console) framePage(ctx context.Context, s *session, f *frame) string {
+	if f == nil {
+		return ""
 	}
-	s.mu.Unlock()
+	if f.parts == nil {
+		mail, err := c.api(s).KeptMail(ctx, f.project, f.entry)
+		if err != nil {
+			return ""
+		}
+		return framed(mail.BodyHTML)
+	}
+	p, err := c.api(s).Preview(ctx, f.project, f.parts)
+	if err != nil {
+		return ""
+	}
+	return framed(p.BodyHTML)
+}
+
+func (c *Console) frame(w http.ResponseWriter, r *http.Request, s *session) {
+	page := c.framePage(r.Context(), s, keptAs[frame](s, r.PathValue("id")))
 	w.Header().Set("Content-Security-Policy", framePolicy)
 	w.Header().Set("X-DNS-Prefetch-Control", "off")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -23,9 +23,6 @@ const (
 	maxSessions = 1000
 	// sessionsOfKey bounds the sessions of one key, and with it what its holders can keep in memory; the oldest ends.
 	sessionsOfKey = 20
-	// maxDrafts bounds the unsaved changes of a session, and maxDraftBytes their texts; the oldest is forgotten.
-	maxDrafts     = 8
-	maxDraftBytes = 4 << 20
 	// The live pages that are open: of a session, of a key, and in all.
 	sessionStreams = 8
 	keyStreams     = 64
@@ -57,11 +54,10 @@ type session struct {
 	mu           sync.Mutex // guards what follows, but streams
 	key          Key        // as it was at the last request
 	seen         time.Time
-	notice       string // shown on the next page
-	secretNotice string // a new key, shown once
-	proposal     string // that the person works in, or ""
-	drafts       []*draft
-	frames       []frame
+	notice       string    // shown on the next page
+	secretNotice string    // a new key, shown once
+	proposal     string    // that the person works in, or ""
+	kept         []kept    // the oldest first, see keep.go
 	test         *smtpTest // the last one
 
 	streams int // live pages that are open; guarded by sessions.mu
@@ -103,8 +99,9 @@ func (s *session) say(text string) {
 type sessions struct {
 	now func() time.Time
 
-	mu  sync.Mutex // guards what follows
-	all map[string]*session
+	mu     sync.Mutex // guards what follows; taken before a session's
+	all    map[string]*session
+	orders uint64 // how much was kept so far
 }
 
 // sessionCookie returns the name of the cookie with the secret. Under TLS it has the prefix that keeps other hosts of
