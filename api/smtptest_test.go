@@ -167,12 +167,12 @@ func TestSMTPTestRefused(t *testing.T) {
 	}
 }
 
-// Only so many tests run at a time.
+// Only so many tests run at a time. A key whose servers are silent leaves places for the tests of others.
 func TestSMTPTestsAtOnce(t *testing.T) {
 	s := newSink(t)
 	release := s.Hold()
 	p := startPost(t, s, nil)
-	const most = 16
+	const most = 12 // of 16
 	var running []<-chan *answer
 	for range most {
 		running = append(running, p.later("POST", testPath, p.poster, settings(s, "")))
@@ -189,9 +189,12 @@ func TestSMTPTestsAtOnce(t *testing.T) {
 	if a.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
+	other := p.later("POST", testPath, p.all, settings(s, ""))
+	testrig.Eventually(t, "the test of another key", func() bool { return s.Counts().Held == most+1 })
 	release()
 	for _, answers := range running {
 		came(t, answers).check(t, 200, "")
 	}
+	came(t, other).check(t, 200, "")
 	p.ask("POST", testPath, p.poster, settings(s, "")).check(t, 200, "")
 }

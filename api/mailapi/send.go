@@ -32,7 +32,7 @@ var (
 
 	refuseMail  = &catalog.Error{Code: catalog.CodeUnavailable, Message: "this server has no mail service"}
 	refuseTests = &catalog.Error{Code: catalog.CodeRateLimited,
-		Message: "too many SMTP tests run at this moment; try again later"}
+		Message: "too many SMTP tests of this key run at this moment; try again later"}
 )
 
 // sendTemplate answers POST /send/template.

@@ -15,7 +15,7 @@ import (
 
 // smtpTestNames are the fields of a test of SMTP settings.
 var smtpTestNames = []string{"host", "port", "username", "password", "fromEmail", "fromName", "replyTo", "toEmail",
-	"sslEnabled", "tlsEnabled"}
+	"sslEnabled", "tlsEnabled", "ehloName"}
 
 // testSMTP answers POST /projects/smtp-config/test. It tries the settings of the body, stores none of them and uses
 // nothing stored. It concerns no project, so a key that is bound to some projects may call it.
@@ -59,7 +59,7 @@ func (a *API) runTest(r *web.Request, f *form, t mailer.TestRequest,
 	if a.Mail == nil {
 		return refuseMail
 	}
-	done, ok := take(a.Waits.tests)
+	done, ok := a.Waits.tests.TryTake(r.Key.ID)
 	if !ok {
 		web.RetryAfter(r.Ctx, 5*time.Second)
 		return refuseTests

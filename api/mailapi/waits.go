@@ -4,16 +4,19 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"fingerpost/resolver/share"
 )
 
-// Waits bounds, by two semaphores, the requests that wait for an SMTP server, because each of them holds a
+// Waits bounds the requests that wait for an SMTP server, because each of them holds a
 // connection. A send beyond the bound does not wait: its mail is accepted and queued. The mailer bounds the sends of
 // each project. Safe for concurrent use.
 type Waits struct {
 	ctx   context.Context // ends all waits
 	stop  context.CancelFunc
 	sends chan struct{} // holds a value per waiting send
-	tests chan struct{} // holds a value per running SMTP test
+	// tests are the places of running SMTP tests, shared by key: a silent server holds each for 15 s.
+	tests *share.Places
 
 	watched sync.Map // see Watch
 }
@@ -23,28 +26,20 @@ const maxTests = 16
 
 // NewWaits makes the Waits of a server, of which at most the given number of sends wait.
 func NewWaits(sends int) *Waits {
-	w := &Waits{sends: make(chan struct{}, sends), tests: make(chan struct{}, maxTests)}
+	w := &Waits{sends: make(chan struct{}, sends), tests: share.New(maxTests)}
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	return w
 }
 
 // begin returns the context for a send's wait, a canceled one if too many sends wait already. Call done after the wait.
 func (w *Waits) begin() (ctx context.Context, done func()) {
-	if done, ok := take(w.sends); ok {
-		return w.ctx, done
-	}
-	ctx, done = context.WithCancel(w.ctx)
-	done()
-	return ctx, done
-}
-
-// take takes one of the places; ok is false if there is none.
-func take(places chan struct{}) (done func(), ok bool) {
 	select {
-	case places <- struct{}{}:
-		return func() { <-places }, true
+	case w.sends <- struct{}{}:
+		return w.ctx, func() { <-w.sends }
 	default:
-		return nil, false
+		ctx, done = context.WithCancel(w.ctx)
+		done()
+		return ctx, done
 	}
 }
 

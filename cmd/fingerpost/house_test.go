@@ -167,7 +167,7 @@ var plan = map[string][]string{
 		"github.com/valyala/fasthttp"},
 	// trace: a send carries the span of its request
 	"fingerpost/api/mailapi": {"fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
-		"fingerpost/mailer", "fingerpost/mailer/template"},
+		"fingerpost/mailer", "fingerpost/mailer/template", "fingerpost/resolver/share"},
 	// configsrc: a project's block, and the state of a proposal; compare: what it touches; hclfile: the warnings that it
 	// would bring; names: what a key may claim; dcv: what is known of a domain
 	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver",

@@ -30,10 +30,6 @@ var shared = map[string]bounded{
 		"visitors of customers' pages",
 		"all: the oldest is forgotten, a domain may be checked again before 30 s",
 	},
-	"api/console: frames": {
-		"one session its own",
-		"it is a session's alone; the oldest is forgotten",
-	},
 	"api/events: streams": {
 		"a key may have Options.PerKey of them, so several keys",
 		"a 503, which clients try again",
@@ -51,8 +47,8 @@ var shared = map[string]bounded{
 		"their mails are accepted and queued at once, without the wait",
 	},
 	"api/mailapi: tests": {
-		"any key with mail",
-		"429 at once",
+		"a key with mail up to three quarters",
+		"another key a quarter of the places at once; 429 to the key that has its share",
 	},
 	"api/ops/history: lanes": {
 		"the operator's edges",
