@@ -90,6 +90,14 @@ func (s *Server) ConsoleLink() string {
 	return s.console.NewLink()
 }
 
+// RemoteConsoleLink is ConsoleLink for a browser on another machine.
+func (s *Server) RemoteConsoleLink() string {
+	if s.console == nil {
+		return ""
+	}
+	return s.console.NewRemoteLink()
+}
+
 var consolePath = []byte("/console")
 
 // hasConsole reports whether the connection's listener has the console.

@@ -19,30 +19,43 @@ type signInLink struct {
 
 	mu     sync.Mutex // guards what follows
 	secret string     // "": there is none, or it was used
+	remote bool       // it works from other machines, too
 	until  time.Time
 }
 
 // NewLink returns the path of a link that signs in one person, once, within LinkTime, on this machine, with a key of
 // Options.Guest. An earlier link ends. It returns "" where nobody can sign in like this.
-func (c *Console) NewLink() (path string) {
+func (c *Console) NewLink() (path string) { return c.newLink(false) }
+
+// NewRemoteLink is NewLink for a person whose browser is on another machine, or outside of the service's container.
+func (c *Console) NewRemoteLink() (path string) { return c.newLink(true) }
+
+func (c *Console) newLink(remote bool) (path string) {
 	if c.o.Guest == nil {
 		return ""
 	}
 	c.link.mu.Lock()
 	defer c.link.mu.Unlock()
-	c.link.secret, c.link.until = random(), c.o.Now().Add(LinkTime)
+	c.link.secret, c.link.remote, c.link.until = random(), remote, c.o.Now().Add(LinkTime)
 	return link(Prefix+"sign-in", "link", c.link.secret)
 }
 
-// take uses the link up, if it has this secret and is still good.
-func (l *signInLink) take(secret string) bool {
+// take uses the link up, if it has this secret and is still good. local: the request comes from this machine.
+func (l *signInLink) take(secret string, local bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.secret == "" || subtle.ConstantTimeCompare([]byte(secret), []byte(l.secret)) != 1 || l.now().After(l.until) {
+	if l.secret == "" || !local && !l.remote || subtle.ConstantTimeCompare([]byte(secret), []byte(l.secret)) != 1 || l.now().After(l.until) {
 		return false
 	}
 	l.secret = ""
 	return true
+}
+
+// localOnly reports whether this is the secret of a link that works on this machine alone.
+func (l *signInLink) localOnly(secret string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.remote && l.secret != "" && subtle.ConstantTimeCompare([]byte(secret), []byte(l.secret)) == 1
 }
 
 // forwarded are headers that proxies add. A request with one of them may come from anywhere, although its peer is this

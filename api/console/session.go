@@ -291,12 +291,12 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	ended := func() {}
 	if v.Link != "" {
-		if !isLocal(r) {
-			return refuse(http.StatusForbidden,
-				"This link works in a browser on the machine that the service runs on, at an address such as 127.0.0.1.")
-		}
-		if text = ""; c.link.take(v.Link) {
+		if text = ""; c.link.take(v.Link, isLocal(r)) {
 			text, ended = c.o.Guest()
+		} else if c.link.localOnly(v.Link) && !isLocal(r) {
+			return refuse(http.StatusForbidden,
+				"This link works in a browser on the machine that the service runs on, at an address such as 127.0.0.1. "+
+					"For another one, run \"fingerpost console-link\" there.")
 		}
 	}
 	key, good := c.o.Keys.Check(text)
@@ -309,8 +309,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 		}
 		if v.Link != "" {
 			v.Link = "" // what follows is the form for a key
-			return refuse(http.StatusUnauthorized, "This link was used already, or has run out. Start the service again with "+
-				"--console-link for a new one, or sign in with a key.")
+			return refuse(http.StatusUnauthorized, "This link was used already, or has run out. \"fingerpost console-link\" "+
+				"makes a new one, or sign in with a key.")
 		}
 		return refuse(http.StatusUnauthorized, "This key is not known here, or has expired.")
 	}

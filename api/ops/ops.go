@@ -79,6 +79,9 @@ type Options struct {
 	SyncGit func()
 	// Mail reports on the mail service. Nil: there is none.
 	Mail Mail
+	// SignIn returns links that sign one person in to the console, for a caller who knows Proof. Nil: there are none.
+	SignIn func() []string
+	Proof  string
 	// Cluster reports on the cluster. Nil: the node belongs to none.
 	Cluster Cluster
 	// History is what the node did in the last hour. Nil: it keeps none.
@@ -129,6 +132,7 @@ func New(o Options) (*Server, error) {
 		}),
 		"POST /backup":         ops.backup,
 		"POST /hooks/git":      ops.gitHook,
+		"POST /console-link":   ops.signIn,
 		"/debug/pprof/":        pprof.Index,
 		"/debug/pprof/cmdline": pprof.Cmdline,
 		"/debug/pprof/profile": pprof.Profile,

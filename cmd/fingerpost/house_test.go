@@ -217,7 +217,8 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd",
 		"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/mailer", "fingerpost/api/client",
 		"fingerpost/api/transfer", "fingerpost/api/transfer/table", "fingerpost/api/gateway", "fingerpost/api",
-		"fingerpost/api/console", "fingerpost/api/docs",
+		// ops: the proof with which console-link asks
+		"fingerpost/api/console", "fingerpost/api/docs", "fingerpost/api/ops",
 		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/cli", "fingerpost/cmd/fingerpost/progress", "fingerpost/cmd/fingerpost/tail",
 		"fingerpost/cmd/fingerpost/doctor", "fingerpost/cmd/fingerpost/domains", "fingerpost/cmd/fingerpost/logs",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},

@@ -25,6 +25,7 @@ var example embed.FS
 
 func newInit(t cli.Terminal) *cobra.Command {
 	var ci []string
+	key := true
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write a commented example folder",
@@ -45,7 +46,7 @@ func newInit(t cli.Terminal) *cobra.Command {
 				dir = args[0]
 			}
 			if len(ci) == 0 || !hasConfig(dir) {
-				if err := initDir(t, dir); err != nil {
+				if err := initDir(t, dir, key); err != nil {
 					return err
 				}
 			}
@@ -55,6 +56,7 @@ func newInit(t cli.Terminal) *cobra.Command {
 	cmd.Flags().StringSliceVar(&ci, "ci", nil, "write what checks the files in git, too, all of it or some of: "+
 		strings.Join(ciWords(), ", "))
 	cmd.Flags().Lookup("ci").NoOptDefVal = allCI
+	cmd.Flags().BoolVar(&key, "key", true, "make a key for people and print it")
 	cli.CompleteFlag(cmd, "ci", cli.Fixed(ciWords()...))
 	return cmd
 }
@@ -73,7 +75,7 @@ func hasConfig(dir string) bool {
 	return err == nil && len(files) > 0
 }
 
-func initDir(t cli.Terminal, dir string) error {
+func initDir(t cli.Terminal, dir string, key bool) error {
 	if hasConfig(dir) {
 		return cli.No("%s has config files already: nothing was written", dir)
 	}
@@ -94,6 +96,9 @@ func initDir(t cli.Terminal, dir string) error {
 		if err := writeNew(t, filepath.Dir(filepath.Clean(dir)), f.name, []byte(f.content)); err != nil {
 			return err
 		}
+	}
+	if !key {
+		return nil
 	}
 	if err := writeFirstKey(t, dir); err != nil {
 		return err

@@ -32,16 +32,24 @@ func newKeys(t cli.Terminal) *cobra.Command {
 
 func newKeysCreate(t cli.Terminal) *cobra.Command {
 	var allow, projects []string
-	var expires string
+	var expires, holder string
 	asJSON := false
 	cmd := &cobra.Command{
-		Use:   "create NAME --allow resolve,read,…",
+		Use:   "create NAME --allow resolve,read,… | --for HOLDER",
 		Short: "Write a new key's hash to the files and print the key, once",
 		Args:  cli.WantsNamed("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			perm, unknown := catalog.ParsePermissions(allow)
+			if holder != "" {
+				i := slices.IndexFunc(catalog.Presets, func(p catalog.Preset) bool { return p.Name == holder })
+				if i < 0 || len(allow) > 0 {
+					return cli.Usage("--for takes one of %s, without --allow", strings.Join(presetNames(), ", "))
+				}
+				perm = catalog.Presets[i].Allow
+			}
 			if len(unknown) > 0 || perm == 0 {
-				return cli.Usage("--allow takes one or more of %s", strings.Join(catalog.Permissions, ", "))
+				return cli.Usage("--allow takes one or more of %s; or give --for, with one of %s",
+					strings.Join(catalog.Permissions, ", "), strings.Join(presetNames(), ", "))
 			}
 			if cli.NamesNothing(projects) {
 				return cli.Usage("--projects must name projects; without it, the key is for every project")
@@ -58,13 +66,23 @@ func newKeysCreate(t cli.Terminal) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&allow, "allow", nil, "permissions of the key: "+strings.Join(catalog.Permissions, ", "))
+	cmd.Flags().StringVar(&holder, "for", "", "permissions that a usual holder needs, instead of --allow: "+
+		strings.Join(presetNames(), ", "))
 	cmd.Flags().StringSliceVar(&projects, "projects", nil,
 		"slugs of the projects that the key is for (default every project)")
 	cmd.Flags().StringVar(&expires, "expires", "", "time after which the key ends, such as 90d or 12h (default never)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	cli.CompleteFlag(cmd, "allow", cli.Fixed(catalog.Permissions...))
+	cli.CompleteFlag(cmd, "for", cli.Fixed(presetNames()...))
 	cli.CompleteFlag(cmd, "projects", (*offline.Checked).Slugs)
 	return cmd
+}
+
+func presetNames() (names []string) {
+	for _, p := range catalog.Presets {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // A placedKey is a key with the file that declares it.
@@ -181,7 +199,10 @@ func newKey(k *catalog.Key) (text string, err error) {
 // addBlock appends a block to a file, and creates the file if needed.
 func addBlock(dir, path, block string) error {
 	if _, err := os.Lstat(filepath.Join(dir, path)); errors.Is(err, fs.ErrNotExist) {
-		return atomicfile.Create(dir, path, []byte(block))
+		if err := atomicfile.Create(dir, path, []byte(block)); err != nil {
+			return err
+		}
+		return giveToOwner(dir, path)
 	}
 	return atomicfile.Edit(dir, path, func(src []byte) ([]byte, error) { return hcledit.AppendBlock(src, block) })
 }

@@ -24,6 +24,9 @@ func runContext(ctx context.Context, args []string, t cli.Terminal) int {
 		code = cli.ExitFailed
 		if cmd.Name() != cobra.ShellCompRequestCmd {
 			cli.WarnOfVariables(t.Err, root)
+			if err := cli.UsePackage(t.Err, cmd, cli.PackageDir); err != nil {
+				return err
+			}
 		}
 		return cli.FlagsFromEnv(cmd.Flags())
 	}
@@ -67,7 +70,7 @@ func newRoot(t cli.Terminal) *cobra.Command {
 	root.PersistentFlags().String("config", "projects.d", "folder of the HCL files")
 	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newRename(t), newSecrets(t),
 		newInit(t),
-		newReload(t), logs.NewMail(t), logs.NewAudit(t), newPlan(t), newPropose(t), newImport(t), newExport(t), newBackup(t),
+		newReload(t), newConsoleLink(t), logs.NewMail(t), logs.NewAudit(t), newPlan(t), newPropose(t), newImport(t), newExport(t), newBackup(t),
 		newRestore(t), domains.New(t), newEdges(t), newDoctor(t), newClusterServer(t), newDocs(t), newVersion(t))
 	return root
 }

@@ -5,8 +5,8 @@ import "bytes"
 // LFSPointerText says what is wrong with a file for which IsLFSPointer is true, and what to do.
 const LFSPointerText = "is a pointer of Git LFS, not the content: run \"git lfs pull\" in this clone"
 
-// IsLFSPointer reports whether a file's content is the pointer that Git LFS keeps in its place
-// (git-lfs docs/spec.md): a checkout without git-lfs leaves it there.
+// IsLFSPointer reports whether a file is the pointer that Git LFS keeps in its place: a checkout without git-lfs leaves it
+// there.
 func IsLFSPointer(content []byte) bool {
 	const version = "version https://git-lfs.github.com/spec/"
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))

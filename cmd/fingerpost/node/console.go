@@ -99,6 +99,17 @@ func (n *service) linkLine(out io.Writer) {
 	}
 }
 
+// signInLinks returns a link that signs in once, at each address of the console.
+func (n *service) signInLinks() (links []string) {
+	path := n.api.RemoteConsoleLink()
+	for _, l := range n.listeners {
+		if a := l.Addr(); path != "" && l.services&api.Console != 0 && a.Network() != "unix" {
+			links = append(links, n.baseURL(reachable(a))+path)
+		}
+	}
+	return links
+}
+
 // maySignIn reports whether the files declare a key that may sign in to the console.
 func (n *service) maySignIn() bool {
 	blocked, now := n.blockedKeys(), time.Now()

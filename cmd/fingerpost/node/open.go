@@ -184,6 +184,15 @@ func (o *opening) opsOptions() ops.Options {
 	if o.checksDomains() {
 		options.Readings.Domains = verification{o.verify}
 	}
+	if !o.o.Cluster.IsEdge() {
+		proof, err := ops.NewProof(o.o.Files.Data)
+		if err != nil {
+			o.o.Logger.Warn("\"fingerpost console-link\" gets no links from this server, because its proof cannot be written",
+				"error", err)
+		} else {
+			options.SignIn, options.Proof = o.signInLinks, proof
+		}
+	}
 	if o.o.Trace != nil {
 		options.Readings.SpansDropped = o.o.Trace.Dropped
 	}
