@@ -454,3 +454,25 @@ func TestOlderFormat(t *testing.T) {
 		}
 	}
 }
+
+// An entry from the future, which a clock that was ahead has written, goes with the entry after it.
+func TestAuditRetentionAfterAClockAhead(t *testing.T) {
+	t.Parallel()
+	l := mailStore(t, "", Options{})
+	at := func(days int) catalog.AuditEntry {
+		e := auditEntry(1)
+		e.Time = mailEpoch.AddDate(0, 0, days)
+		return e
+	}
+	appendAll(t, l, at(5000), at(0), at(5001), at(5002), at(1), at(100), at(6000))
+	if err := l.PruneAudit(t.Context(), mailEpoch.AddDate(0, 0, 110), func(int64) int { return 90 }); err != nil {
+		t.Fatal(err)
+	}
+	page, err := l.Audit(catalog.AuditQuery{ProjectID: 1, Limit: 10})
+	if err != nil || page.Total != 2 || !page.Entries[1].Time.Equal(at(100).Time) {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if check := verified(t, l, [32]byte{}); check.Broken != nil {
+		t.Errorf("%+v", check.Broken)
+	}
+}

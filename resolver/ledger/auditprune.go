@@ -64,7 +64,7 @@ func (t *mailTurn) cut(project int64, days int, now time.Time) (more bool, err e
 	} else if days = c.Days; days == 0 {
 		days = DefaultAuditDays
 	}
-	more, err = t.cutBefore(c, now.AddDate(0, 0, -days))
+	more, err = t.cutBefore(c, now, days)
 	switch {
 	case err != nil:
 		return false, err
@@ -78,8 +78,11 @@ func (t *mailTurn) cut(project int64, days int, now time.Time) (more bool, err e
 	return more, t.b.Set(appendChainKey(nil, project), appendChain(nil, c), nil)
 }
 
-// cutBefore removes the entries before the first one that is not older than edge.
-func (t *mailTurn) cutBefore(c *AuditChain, edge time.Time) (more bool, err error) {
+// cutBefore removes the entries before the first one that is younger than so many days. An entry from the future, which a
+// clock that was ahead has written, goes with the entry after it: alone it would keep all that follow for ever.
+func (t *mailTurn) cutBefore(c *AuditChain, now time.Time, days int) (more bool, err error) {
+	edge := now.AddDate(0, 0, -days)
+	var future [][]byte // keys of entries from the future, whose successor was not seen yet
 	prefix := appendID([]byte{prefixAuditOf}, c.Project)
 	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
 	if err != nil {
@@ -88,15 +91,24 @@ func (t *mailTurn) cutBefore(c *AuditChain, edge time.Time) (more bool, err erro
 	n, last := 0, int64(0)
 	for ok := it.First(); ok && err == nil; ok = it.Next() {
 		var at time.Time
-		if at, err = timeOf(it.Value()); err != nil || !at.Before(edge) {
+		at, err = timeOf(it.Value())
+		ahead := at.After(now)
+		if err != nil || !ahead && !at.Before(edge) {
 			break
 		}
 		if n++; n > entriesPerTurn {
-			more = true
+			more = last > 0
 			break
 		}
+		future = append(future, bytes.Clone(it.Key()))
+		if ahead {
+			continue
+		}
 		last = auditID(it.Key())
-		err = t.cutFirst(c, bytes.Clone(it.Key()))
+		for _, key := range future {
+			err = errors.Join(err, t.cutFirst(c, key))
+		}
+		future = future[:0]
 	}
 	if err == nil && last > 0 {
 		err = t.dropGaps(c.Project, last)

@@ -189,7 +189,7 @@ func (l *Ledger) copyMail(log *catalog.MailLog, m *catalog.QueuedMail) (copied b
 			t.refused = errThere
 			return err
 		}
-		return t.count(project, 0, status)
+		return errors.Join(t.noteSpread(log), t.count(project, 0, status))
 	})
 	if errors.Is(err, errThere) {
 		return false, nil

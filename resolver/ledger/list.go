@@ -46,20 +46,18 @@ var MailIDEpoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 // nearID is the largest distance between a mail's createdAt and the time in its id, unless the clock was set back.
 const nearID = 5 * time.Second
 
-// MailLog returns one entry of a project; false if there is none. A missing entry, and one whose createdAt is far from
-// the time in its id, costs a walk through all keys of the project's log.
+// MailLog returns one entry of a project; false if there is none. It costs a walk through the keys around
+// the time in the id: as far as a clock that was set back has ever driven ids and times apart.
 func (l *Ledger) MailLog(project, id int64) (log catalog.MailLog, found bool, err error) {
 	err = l.readMail(project, func(r *mailReader) error {
-		at := MailIDEpoch.Add(time.Duration(id) * time.Microsecond)
-		r.it.SetBounds(appendMailKey(nil, project, posOf(at.Add(-nearID), 0)), appendMailKey(nil, project,
-			posOf(at.Add(nearID), 0)))
-		if found, err = r.find(id, &log); err != nil || found {
-			return err
+		at, spread := idTime(id), time.Duration(l.mail.spread.Load())
+		for _, far := range []time.Duration{nearID, spread} {
+			r.it.SetBounds(appendMailKey(nil, project, posOf(at.Add(-far), 0)), appendMailKey(nil, project, posOf(at.Add(far), 0)))
+			if found, err = r.find(id, &log); err != nil || found || spread <= nearID {
+				return err
+			}
 		}
-		prefix := appendID([]byte{prefixMailLog}, project)
-		r.it.SetBounds(prefix, after(prefix))
-		found, err = r.find(id, &log)
-		return err
+		return nil
 	})
 	return log, found, err
 }

@@ -31,6 +31,8 @@ type mailState struct {
 	bound  atomic.Int64  // no higher id has been given out; raised before the batch that stores it is applied
 	number uint64        // of the last write; guarded by turn
 
+	spread atomic.Int64 // the largest distance of an entry, see noteSpread; at least nearID. Changed with the turn
+
 	newest  newestMail
 	mark    highWater
 	missing uint64 // writes, see MailMissing
@@ -47,6 +49,9 @@ func (l *Ledger) loadMailState() error {
 		return err
 	})
 	l.mail.bound.Store(bound)
+	if err == nil {
+		err = l.loadSpread()
+	}
 	if !l.fs.Disk || err != nil {
 		return err
 	}
@@ -227,7 +232,7 @@ func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem
 			}
 		}
 		t.bound = id + mailIDsAhead
-		return t.count(project, 0, status)
+		return errors.Join(t.noteSpread(log), t.count(project, 0, status))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("accept a mail: %w", err)
