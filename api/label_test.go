@@ -64,6 +64,11 @@ func TestLabelsAndIfMatch(t *testing.T) {
 		t.Errorf("%s, then %s and %s;\n%s, then\n%s", before, after, a.Header.Get("ETag"), row, same)
 	}
 	d.askBody("PUT", url, d.key, `{"labels": {"plan": "gold"}}`, "If-Match: "+before).check(t, 412, "PRECONDITION_FAILED")
+	weak := d.askBody("PUT", url, d.key, `{"labels": {"plan": "gold"}}`, "If-Match: W/"+after)
+	weak.check(t, 412, "PRECONDITION_FAILED")
+	if !strings.Contains(string(weak.body), "a proxy in between has weakened") {
+		t.Errorf("%s", weak.body)
+	}
 	d.askBody("PUT", url, d.key, `{"labels": {"plan": "gold"}}`, "If-Match: "+after).check(t, 200, "")
 	if tag, _ := get(); tag != before {
 		t.Errorf("equal labels, tags %s and %s", tag, before)

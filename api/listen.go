@@ -32,6 +32,10 @@ func Listen(addr string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
+	// The address is a credential on some listeners, so it is for the service's user and group, whatever the umask.
+	if err := os.Chmod(path, 0o660); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen: %w", err), ln.Close())
+	}
 	return ln, nil
 }
 

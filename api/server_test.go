@@ -254,6 +254,9 @@ func TestUnixSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o660 {
+		t.Errorf("the socket is %v, %v", info.Mode(), err)
+	}
 	go func() { h.served <- h.server.Serve(ln, api.Platform|api.Mail) }()
 	for range 3 { // the cap per address is not for these
 		c, err := net.Dial("unix", path)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/url"
+	pathpkg "path"
 	"strings"
 	"testing"
 	"unicode"
@@ -10,7 +11,7 @@ import (
 // FuzzOwnPath: after signing in nobody leaves the console, whatever the link said.
 func FuzzOwnPath(f *testing.F) {
 	for _, s := range []string{"", "/console/", "/console/projects?q=a", "https://evil.example/", "//evil.example", `/\evil.example`, "/console//evil.example",
-		"/console/../api", "/console/%2e%2e/%2e%2e//evil.example", "javascript:alert(1)", "/console/\t//evil.example"} {
+		"/console/../api", "/console/../../evil", "/console/%2e%2E/evil", "/console/./x/..", "/console/%2e%2e/%2e%2e//evil.example", "javascript:alert(1)", "/console/\t//evil.example"} {
 		f.Add(s)
 	}
 	base, _ := url.Parse("http://fingerpost.example/console/sign-in")
@@ -20,7 +21,8 @@ func FuzzOwnPath(f *testing.F) {
 		if err != nil || u.Scheme != base.Scheme || u.Host != base.Host {
 			t.Errorf("%q leads to %q (%v)", path, to, err)
 		}
-		if strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") || !strings.HasPrefix(to, Prefix) {
+		if strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") || !strings.HasPrefix(to, Prefix) ||
+			!strings.HasPrefix(pathpkg.Clean(u.Path)+"/", Prefix) {
 			t.Errorf("%q leads to %q", path, to)
 		}
 	})

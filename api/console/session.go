@@ -270,6 +270,11 @@ func ownPath(path string) string {
 		strings.Contains(u.Path, "//") {
 		return Prefix
 	}
+	for segment := range strings.SplitSeq(u.Path, "/") {
+		if segment == "." || segment == ".." { // a browser follows them out of the console
+			return Prefix
+		}
+	}
 	return u.RequestURI()
 }
 

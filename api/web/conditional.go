@@ -60,6 +60,9 @@ func NotModified(h *fasthttp.RequestHeader, etag string) bool {
 var (
 	refuseMatch = &catalog.Error{Code: catalog.CodePrecondition,
 		Message: "the resource is not what If-Match names; read it again"}
+	refuseWeak = &catalog.Error{Code: catalog.CodePrecondition,
+		Message: "If-Match has a weak tag (W/…), which never matches (RFC 9110, 13.1.1): a proxy in between has weakened the " +
+			"ETag, as some do that compress answers; let it pass ETag unchanged, or leave the W/ out"}
 	refuseNoneMatch = &catalog.Error{Code: catalog.CodePrecondition, Message: "there is what If-None-Match rules out"}
 )
 
@@ -68,6 +71,9 @@ func (r *Request) Matches(etag string) error {
 	lists := r.Ctx.Request.Header.PeekAll(fasthttp.HeaderIfMatch)
 	if len(lists) == 0 || slices.ContainsFunc(lists, func(list []byte) bool { return StrongMatch(list, etag) }) {
 		return nil
+	}
+	if slices.ContainsFunc(lists, func(list []byte) bool { return MatchesETag(list, etag) }) {
+		return refuseWeak
 	}
 	return refuseMatch
 }

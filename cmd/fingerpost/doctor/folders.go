@@ -82,26 +82,20 @@ func (p *patient) permissions(context.Context) (rs []Result) {
 	if !p.Cluster.IsEdge() && p.filesErr == nil {
 		rs = append(rs, p.configFolder()...)
 	}
-	for _, f := range []struct{ flag, path string }{
-		{"seal-key", p.Files.SealKey}, {"tls-key", p.Listen.TLSKey}, {"edge-key", p.Cluster.EdgeKey},
-		{"cluster-creds", p.Cluster.Creds}, {"git-sign-key", p.Git.SignKey}, {"git-hook-secret", p.Git.HookSecret},
-	} {
-		if f.path == "" {
-			continue
-		}
-		info, err := os.Stat(f.path)
+	for _, f := range p.PrivateFiles() {
+		info, err := os.Stat(f.Path)
 		switch {
-		case f.flag == "seal-key" && errors.Is(err, fs.ErrNotExist): // needed for sealed values alone, see secrets
+		case f.Flag == "seal-key" && errors.Is(err, fs.ErrNotExist): // needed for sealed values alone, see secrets
 		case err != nil:
-			rs = append(rs, failure("let this user read it, or change --"+f.flag, "--%s: %v", f.flag, err))
+			rs = append(rs, failure("let this user read it, or change --"+f.Flag, "--%s: %v", f.Flag, err))
 		case !info.Mode().IsRegular():
-			rs = append(rs, failure("give a file", "--%s %s is no regular file", f.flag, f.path))
-		case syscall.Access(f.path, mayRead) != nil:
+			rs = append(rs, failure("give a file", "--%s %s is no regular file", f.Flag, f.Path))
+		case syscall.Access(f.Path, mayRead) != nil:
 			rs = append(rs, failure("let this user, and nobody else, read it: chown, chmod 600", "--%s: %s cannot be read",
-				f.flag, f.path))
+				f.Flag, f.Path))
 		case info.Mode().Perm()&0o007 != 0:
-			rs = append(rs, failure("chmod 600 "+f.path, "--%s: every user of this machine may read %s (mode %04o)", f.flag,
-				f.path, info.Mode().Perm()))
+			rs = append(rs, failure("chmod 600 "+f.Path, "--%s: every user of this machine may read %s (mode %04o)", f.Flag,
+				f.Path, info.Mode().Perm()))
 		}
 	}
 	if rs == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"os"
 	"time"
 
 	"fingerpost/api"
@@ -46,6 +47,12 @@ func (n *service) open(ctx context.Context) error {
 // everything that needs no secret is served.
 func (o *opening) readKeys(context.Context) (err error) {
 	files, listen := &o.o.Files, &o.o.Listen
+	for _, f := range o.o.PrivateFiles() {
+		if info, err := os.Stat(f.Path); err == nil && info.Mode().Perm()&0o007 != 0 {
+			o.o.Logger.Warn("every user of this machine may read a file with a secret: chmod 600 it", "flag", "--"+f.Flag,
+				"file", f.Path, "mode", fmt.Sprintf("%04o", info.Mode().Perm()))
+		}
+	}
 	if err := files.SealKeyError; err != nil {
 		o.o.Logger.Warn("the seal key cannot be read: sealed secrets stay closed", "error", err)
 		o.problems = append(o.problems, hclfile.Diagnostic{Severity: hclfile.Warning, File: files.SealKey,

@@ -87,6 +87,22 @@ type Listen struct {
 	TLSCert, TLSKey               string
 }
 
+// A PrivateFile is a file that a flag names and that nobody but the service's user should read.
+type PrivateFile struct{ Flag, Path string }
+
+// PrivateFiles lists the files with secrets that are given.
+func (o *Options) PrivateFiles() (files []PrivateFile) {
+	for _, f := range []PrivateFile{
+		{"seal-key", o.Files.SealKey}, {"tls-key", o.Listen.TLSKey}, {"edge-key", o.Cluster.EdgeKey},
+		{"cluster-creds", o.Cluster.Creds}, {"git-sign-key", o.Git.SignKey}, {"git-hook-secret", o.Git.HookSecret},
+	} {
+		if f.Path != "" {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
 // Mail bounds the mail service.
 type Mail struct {
 	Allow           []netip.Prefix // private networks in which SMTP servers may be reached
