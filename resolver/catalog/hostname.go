@@ -41,6 +41,9 @@ var lookup = idna.Lookup
 //
 // idn reports that the name has labels beyond plain ASCII or with the prefix "xn--"; they are appended as they came
 // (lower-cased if ASCII), and FinishIDN must turn the result into the canonical name.
+//
+// Labels that begin or end with a hyphen are no host names of RFC 1123, but names that DNS has and wildcards cover. They
+// are answered as any name; ParseHost refuses them in files and bodies.
 func AppendHost(dst, raw []byte) (host []byte, idn bool, err error) {
 	whole := raw
 	if colon := bytes.IndexByte(raw, ':'); colon >= 0 {
@@ -172,7 +175,11 @@ func ParseHost(s string) (string, error) {
 		}
 		return "", hintHost([]byte(s), err)
 	}
-	return CanonicalHost(s)
+	name, err := CanonicalHost(s)
+	if edge := "." + name + "."; err == nil && (strings.Contains(edge, ".-") || strings.Contains(edge, "-.")) {
+		return "", errLabelHyphen
+	}
+	return name, err
 }
 
 // CanonicalHost returns the canonical form of a host as a client sends it.
@@ -217,7 +224,7 @@ func NextWildcard(host []byte) (suffix []byte, ok bool) {
 
 // isPort reports whether port is a number up to 65535, in at most five digits.
 func isPort(port []byte) bool {
-	if len(port) == 0 || len(port) > 5 {
+	if len(port) > 5 { // RFC 3986 3.2.3: it may be empty
 		return false
 	}
 	n := 0
@@ -246,10 +253,10 @@ func checkASCII(host []byte) (idn bool, err error) {
 			return false, errLabelEmpty
 		case len(label) > maxLabelLen:
 			return false, errLabelLong
-		case label[0] == '-' || label[len(label)-1] == '-':
-			return false, errLabelHyphen
 		case len(label) >= 4 && string(label[:4]) == "xn--":
-			idn = true
+			if idn = true; label[len(label)-1] == '-' {
+				return false, errLabelHyphen
+			}
 		}
 		if dot < 0 {
 			// URL parsers take a name for an IPv4 address if its last label is a number.

@@ -36,7 +36,7 @@ function parse(raw: string): string {
   if (colon >= 0) {
     const port = raw.slice(colon + 1);
     if (port.includes(":") || raw[0] === "[") throw invalid("is an IP address");
-    if (!/^[0-9]{1,5}$/.test(port) || Number(port) > 65535) throw invalid("has a bad port");
+    if (!/^[0-9]{0,5}$/.test(port) || Number(port) > 65535) throw invalid("has a bad port");
     raw = raw.slice(0, colon);
   }
   let dotted = false;
@@ -63,7 +63,7 @@ function check(name: string): boolean {
   for (const label of name.split(".")) {
     if (label === "") throw invalid("has an empty label");
     if (label.length > maxLabel) throw invalid("has a label of more than 63 octets");
-    if (label.startsWith("-") || label.endsWith("-")) throw invalid("has a label that begins or ends with a hyphen");
+    if (label.startsWith("xn--") && label.endsWith("-")) throw invalid("has a label that begins or ends with a hyphen");
     encoded ||= label.startsWith("xn--");
     last = label;
   }
@@ -85,8 +85,10 @@ function international(name: string): string {
     // A label that does not decode to what it encodes would give one name two spellings.
     if (ascii.startsWith("xn--")) {
       const unicode = decode(ascii.slice(4));
-      // The URL parser allows these hyphens and the server does not.
-      if (unicode.startsWith("-") || unicode.endsWith("-") || unicode.slice(2, 4) === "--") throw invalid(noIDNA);
+      // The URL parser allows these hyphens and the server does not; it counts bytes.
+      const bytes = new TextEncoder().encode(unicode);
+      const hyphens = bytes[2] === 0x2d && bytes[3] === 0x2d;
+      if (unicode.startsWith("-") || unicode.endsWith("-") || hyphens) throw invalid(noIDNA);
       if (toASCII(unicode) !== ascii) throw invalid(noIDNA);
     }
     return ascii;
