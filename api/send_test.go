@@ -19,6 +19,7 @@ import (
 	"fingerpost/api/ops"
 	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
+	"fingerpost/resolver/catalog"
 )
 
 const hello = `{"domain":"post.example","toEmail":"ada@example.com","templateCode":"HELLO","variables":{"userName":"Ada","code":"7"}}`
@@ -457,4 +458,38 @@ func TestMailFigures(t *testing.T) {
 		m.Stopped[0].Code != "SMTP_AUTH_FAILED" || time.Since(m.Stopped[0].Since) > time.Minute {
 		t.Errorf("%+v in %s", m, text)
 	}
+}
+
+// TestRepeatAfterTheEnd: a repeat of an accepted request gets the first answer also when the project is suspended or the
+// domain gone by now. A request that is new gets what is true now.
+func TestRepeatAfterTheEnd(t *testing.T) {
+	p := startPost(t, newSink(t), nil)
+	first := p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: one")
+	first.check(t, 200, "")
+	repeated := func(status int, code string) {
+		t.Helper()
+		a := p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: one")
+		a.check(t, 200, "")
+		if a.Header.Get("Idempotent-Replay") != "true" || fmt.Sprint(a.data()) != fmt.Sprint(first.data()) || a.Header.Get("Location") != first.Header.Get("Location") {
+			t.Errorf("%v %s, first %s", a.Header, a.body, first.body)
+		}
+		p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: two").check(t, status, code)
+		p.ask("POST", "/send/template", p.poster, strings.Replace(hello, "Ada", "Eve", 1), "Idempotency-Key: one").check(t, status, code)
+		p.ask("POST", "/send/template", p.poster, hello).check(t, status, code)
+	}
+	change := func(f func(c *catalog.ProjectConfig)) {
+		d := p.mailFixture()
+		for i := range d.Projects {
+			if d.Projects[i].Project.ID == postID {
+				f(&d.Projects[i])
+			}
+		}
+		p.apply("mail.hcl", d)
+	}
+	change(func(c *catalog.ProjectConfig) { c.Project.Status = catalog.StatusSuspended })
+	repeated(403, "PROJECT_SUSPENDED")
+	change(func(c *catalog.ProjectConfig) { c.Domains[0].Active = false })
+	repeated(403, "DOMAIN_NOT_VERIFIED")
+	change(func(c *catalog.ProjectConfig) { c.Domains = nil })
+	repeated(404, "NOT_FOUND")
 }

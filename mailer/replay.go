@@ -57,6 +57,17 @@ func (m *Mailer) sendOnce(ctx context.Context, s *Send, p *catalog.ProjectConfig
 	return r, err
 }
 
+// Repeat returns the answer to a repeat of a request that this project has accepted under an Idempotency-Key. found is
+// false if it has not, or not this request. A repeat is answered also when the project does not send any more.
+func (m *Mailer) Repeat(project int64, key string, request [32]byte) (r Receipt, found bool, err error) {
+	there, found, err := m.options.Ledger.Idempotency(project, key)
+	if err != nil || !found || there.Request != request {
+		return r, false, err
+	}
+	r, err = m.replay(&there, request)
+	return r, err == nil, err
+}
+
 // enterKey admits one request at a time per key.
 func (m *Mailer) enterKey(key runningKey, request [32]byte) error {
 	m.mu.Lock()

@@ -55,6 +55,9 @@ func (m *Mailer) Send(ctx context.Context, s Send) (Receipt, error) {
 	case err != nil:
 		return Receipt{}, err
 	case p.Project.Status == catalog.StatusSuspended:
+		if r, found, err := m.Repeat(id, s.IdempotencyKey, s.Request); s.IdempotencyKey != "" && (found || err != nil) {
+			return r, err
+		}
 		return Receipt{}, errSuspended
 	case s.IdempotencyKey != "":
 		return m.sendOnce(ctx, &s, p)

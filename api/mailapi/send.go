@@ -20,6 +20,7 @@ import (
 // Mailer sends mail and tests SMTP settings; *mailer.Mailer implements it.
 type Mailer interface {
 	Send(ctx context.Context, s mailer.Send) (mailer.Receipt, error)
+	Repeat(project int64, key string, request [32]byte) (r mailer.Receipt, found bool, err error)
 	TestSMTP(ctx context.Context, t mailer.TestRequest) (mailer.TestReport, error)
 	TestStored(ctx context.Context, project int64, t mailer.TestRequest) (mailer.TestReport, error)
 	WaitingFor(project int64) string
@@ -75,14 +76,18 @@ func (a *API) send(r *web.Request, names []string, read func(*form, *mailer.Send
 	if err := f.Validated(nil); err != nil {
 		return err
 	}
-	if err := a.reach(r, &m); err != nil {
+	if m.IdempotencyKey != "" { // the hash is only needed together with a key
+		m.Request = requestHash(r.Path, f.Body)
+	}
+	if of, err := a.reach(r, &m); err != nil {
+		if receipt, project := a.repeat(&m, of); receipt != nil {
+			a.answerSend(r, project, receipt)
+			return nil
+		}
 		return err
 	}
 	if a.Mail == nil {
 		return refuseMail
-	}
-	if m.IdempotencyKey != "" { // the hash is only needed together with a key
-		m.Request = requestHash(r.Path, f.Body)
 	}
 	f.Body = nil
 	r.Charge.Release() // a send may wait for a long time
@@ -110,27 +115,52 @@ func (a *API) send(r *web.Request, names []string, read func(*form, *mailer.Send
 	return nil
 }
 
-// reach finds the mail's project and checks that the key reaches it.
-func (a *API) reach(r *web.Request, m *mailer.Send) error {
+// maxReached bounds the projects in which the first request of a repeat is looked for.
+const maxReached = 100
+
+// repeat returns the answer to a repeat under an Idempotency-Key whose domain is suspended, not verified or gone by now,
+// with its project; nil if it is none.
+func (a *API) repeat(m *mailer.Send, of []int64) (*mailer.Receipt, int64) {
+	if a.Mail == nil || m.IdempotencyKey == "" || len(of) > maxReached {
+		return nil, 0
+	}
+	for _, project := range of {
+		if receipt, found, err := a.Mail.Repeat(project, m.IdempotencyKey, m.Request); err == nil && found {
+			return &receipt, project
+		}
+	}
+	return nil, 0
+}
+
+// reach finds the mail's project and checks that the key reaches it. With an error, of are the projects that a repeat of
+// the request may be of: the one that is refused for now, or, if no project has the domain any more, those of a key with
+// a list.
+func (a *API) reach(r *web.Request, m *mailer.Send) (of []int64, err error) {
 	if m.Domain == "" {
 		project, err := a.Live.ProjectByID(m.ProjectID)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case !r.Key.Covers(project.ID):
-			return web.RefuseProject
+			return nil, web.RefuseProject
 		}
-		return nil
+		return nil, nil
 	}
 	answer, err := a.Live.Resolve([]byte(m.Domain), resolver.Nested)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if refused := web.RefusedAnswer(r.Key, answer); refused != nil {
-		return refused
+		switch {
+		case answer.ProjectID == 0:
+			of = r.Key.ProjectIDs()
+		case r.Key.Covers(answer.ProjectID):
+			of = []int64{answer.ProjectID}
+		}
+		return of, refused
 	}
 	m.ProjectID, m.Domain = answer.ProjectID, ""
-	return nil
+	return nil, nil
 }
 
 // answerSend answers with the result of a send.
