@@ -168,8 +168,18 @@ func (n *service) load(ctx context.Context) (done bool, err error) {
 	defer n.o.Loading()()
 	n.source.Watch()
 	go func() { loaded <- n.source.Load(ctx) }()
+	return n.awaitLoad(loaded, cancel)
+}
+
+// awaitLoad returns when the first load has ended, which it cancels at a signal, and when a part has failed: a server
+// whose listener is gone must not go on loading for minutes.
+func (n *service) awaitLoad(loaded <-chan error, cancel func()) (done bool, err error) {
 	select {
 	case err := <-loaded:
+		return false, err
+	case err := <-n.failed:
+		cancel()
+		<-loaded
 		return false, err
 	case <-n.end:
 		cancel()
