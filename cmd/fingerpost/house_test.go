@@ -83,11 +83,12 @@ var plan = map[string][]string{
 	// decides about proofs of domains, from values alone
 	"fingerpost/configsrc/verify/dcv": {"fingerpost/resolver/catalog"},
 	// miekg/dns: the messages of DNS, which net.Resolver hides; publicsuffix: where a walk to the authoritative servers
-	// begins; rate: the bound of all checks together
+	// begins; share: the bound of all checks together
 	"fingerpost/configsrc/verify/authdns": {"fingerpost/configsrc/verify/dcv", "fingerpost/resolver/catalog",
-		"fingerpost/resolver/publicnet", "github.com/miekg/dns", "golang.org/x/net/publicsuffix", "golang.org/x/time/rate"},
-	// resolver: what is served, and the ledger of its notes
-	"fingerpost/configsrc/verify": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/verify/dcv"},
+		"fingerpost/resolver/publicnet", "fingerpost/resolver/share", "github.com/miekg/dns", "golang.org/x/net/publicsuffix"},
+	// resolver: what is served, and the ledger of its notes; share: the projects' shares of the checks
+	"fingerpost/configsrc/verify": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/share",
+		"fingerpost/configsrc/verify/dcv"},
 	"fingerpost/configsrc/offline": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/names", "fingerpost/configsrc/explain", "fingerpost/configsrc"},
 	// nkeys makes the authority's key

@@ -78,17 +78,21 @@ var shared = map[string]bounded{
 		"any key that proposes",
 		"they wait, until their request ends",
 	},
-	"configsrc/verify/authdns: limiter": {
-		"any project with many domains",
-		"its questions come before theirs",
+	"configsrc/verify/authdns: turns": {
+		"a project with many domains",
+		"projects have their turns in rounds: a question waits for one of each other project",
 	},
 	"configsrc/verify/authdns: open": {
-		"any project with silent servers",
-		"they wait until a question times out",
+		"a project alone three quarters, with silent servers",
+		"a place at once, then rounds by project",
+	},
+	"configsrc/verify: background": {
+		"a project alone three quarters, with slow servers",
+		"a place at once, then rounds by project",
 	},
 	"configsrc/verify: demands": {
-		"any key that writes",
-		"503 after 9 s",
+		"a project alone three quarters, with slow servers",
+		"a place at once, then rounds by project; 503 after 9 s",
 	},
 	"configsrc/watch: named": {
 		"people who change very many files",

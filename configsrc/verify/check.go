@@ -35,31 +35,38 @@ func (s *Service) startDue() time.Duration {
 	if s.unsaved != "" {
 		return retryLoad
 	}
-	room := maxBackground
-	if len(s.demands) > 0 {
-		room = maxWhileAsked
+	now := time.Since(s.began)
+	s.schedule.advance(now)
+	var release func()
+	may := func(p catalog.UUID, others bool) (ok bool) {
+		take := s.background.TryTake
+		if others {
+			take = s.background.TryTakeQuarter
+		}
+		release, ok = take(p.String())
+		return ok
 	}
-	now := time.Now()
-	for s.background < room {
-		c := s.schedule.take(now)
+	for s.demands.Taken() == 0 || s.background.Taken() < maxWhileAsked {
+		c := s.schedule.take(now, may)
 		if c == nil {
 			break
 		}
 		d := Domain{Subject: dcv.Subject{Project: c.project, Name: c.name, Verified: c.verified}, ProjectID: c.projectID}
-		s.background++
-		if s.begin(d, func() { s.background-- }) == nil {
+		if s.begin(d, release) == nil {
+			release()
 			return retryLoad // it ends
 		}
 	}
-	if due, waits := s.schedule.due(); waits && s.background < room {
-		return max(due.Sub(now), 0)
+	// What is due and found no place is begun when a check ends.
+	if at, waits := s.schedule.next(); waits {
+		return max(at-now, 0)
 	}
-	return time.Hour // the end of a check, or a change, comes before
+	return time.Hour
 }
 
-// begin starts a check; nil once the service ends. after is called at its end, with mu held. The caller holds mu, and has
+// begin starts a check, which has a place that release gives back; nil once the service ends. The caller holds mu, and has
 // seen that no check of the name runs.
-func (s *Service) begin(d Domain, after func()) *flight {
+func (s *Service) begin(d Domain, release func()) *flight {
 	if s.ended {
 		return nil
 	}
@@ -79,11 +86,12 @@ func (s *Service) begin(d Domain, after func()) *flight {
 				s.notes.again()
 			}
 		}
+		of.limited = facts.Limited
 		f.err, f.unsaid = err, of.unsaid
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.flights, d.Name)
-		after()
+		release()
 		s.arrange(d, of, err)
 	})
 	return f
@@ -101,6 +109,7 @@ type landing struct {
 	state    dcv.State
 	decision dcv.Decision
 	unsaid   error // why the decision is not in the files
+	limited  bool  // the check ran into its limit
 }
 
 // land decides what facts mean, has that written, and notes it. The files may have changed while the check was made, so
@@ -120,7 +129,7 @@ func (s *Service) land(asked Domain, facts dcv.Facts) (of landing, err error) {
 			return of, err
 		}
 		of.domain = d
-		of.state, of.decision = dcv.Decide(was, d.Subject, s.policy(), facts, time.Now())
+		of.state, of.decision = dcv.Decide(was, d.Subject, s.policy(), facts, s.o.Now())
 		if of.decision.Write != "" {
 			err = s.write(key, &of)
 			if errors.Is(err, ErrOvertaken) && try < overtakenTries {
@@ -148,7 +157,7 @@ func (s *Service) write(key noteKey, of *landing) error {
 		defer cancel()
 		err = s.o.Writer.SetVerified(ctx, of.domain, of.decision.Write, of.decision.Reason)
 	}
-	now := time.Now()
+	now := s.o.Now()
 	if of.state = dcv.Settle(of.state, err == nil, now); err != nil {
 		of.state.NextAt = now.Add(retryLater)
 	} else {
@@ -189,12 +198,13 @@ func (s *Service) arrange(asked Domain, of landing, err error) {
 	if c == nil {
 		return
 	}
-	now := time.Now()
+	now := s.reading()
+	slow := s.schedule.slow(asked.Project, of.limited)
 	switch {
 	case c.project != asked.Project: // it is another one by now, which keeps its time
 		s.schedule.change(c, true, func() {})
 	case err != nil:
-		s.schedule.change(c, true, func() { c.next = now.Add(retryLater).UnixNano() })
+		s.schedule.change(c, true, func() { c.next = now.since + retryLater })
 	default:
 		if delete(s.unsaid, c.name); of.unsaid != nil {
 			s.unsaid[c.name] = unwritten{Domain: c.name, Verified: of.decision.Write, Error: of.unsaid.Error()}
@@ -204,7 +214,10 @@ func (s *Service) arrange(asked Domain, of landing, err error) {
 				c.verified = of.domain.Verified
 			}
 			c.meet(s.schedule.policy, of.state, now)
-			c.next = max(c.next, now.Add(time.Second).UnixNano())
+			c.next = max(c.next, now.since+time.Second)
+			if slow {
+				c.next = max(c.next, now.since+slowEvery)
+			}
 		})
 	}
 }

@@ -46,11 +46,11 @@ func (s *Service) nextCheck(of dcv.Subject) *time.Time {
 	if c == nil || c.project != of.Project {
 		return nil
 	}
-	at := time.Now()
+	now := s.reading()
+	at := now.wall.UTC()
 	if c.at >= 0 { // else it is being checked
-		at = time.Unix(0, max(c.next, at.UnixNano()))
+		at = now.wallOf(max(c.next, now.since))
 	}
-	at = at.UTC()
 	return &at
 }
 
@@ -67,7 +67,7 @@ func (s *Service) Check(ctx context.Context, of dcv.Subject) (view dcv.View, ret
 		return view, 0, err
 	}
 	// A last check in the future is one from before the clock was set back.
-	if ago := time.Since(state.CheckedAt); ago >= 0 && ago < restWithin {
+	if ago := s.o.Now().Sub(state.CheckedAt); ago >= 0 && ago < restWithin {
 		view, err = s.View(ctx, of)
 		return view, restWithin - ago, err
 	}
@@ -107,28 +107,29 @@ func (s *Service) ask(ctx context.Context, of dcv.Subject) (*flight, error) {
 				return nil, errBusy
 			}
 		}
-		select {
-		case s.demands <- struct{}{}:
-		case <-ctx.Done():
+		release, err := s.demands.Take(ctx, of.Project.String())
+		if err != nil {
 			return nil, errBusy
 		}
-		if f, err := s.beginAsked(of); f != nil || err != nil {
-			return f, err
+		f, err := s.beginAsked(of, release)
+		if f != nil {
+			return f, nil
+		}
+		if release(); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// beginAsked starts a check on demand, which ends with its place in s.demands free; nil if another one was faster.
-func (s *Service) beginAsked(of dcv.Subject) (*flight, error) {
+// beginAsked starts a check on demand, which gives its place in s.demands back at its end; nil if another one was faster.
+func (s *Service) beginAsked(of dcv.Subject, release func()) (*flight, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.flights[of.Name] != nil {
-		<-s.demands
 		return nil, nil
 	}
-	f := s.begin(Domain{Subject: of}, func() { <-s.demands })
+	f := s.begin(Domain{Subject: of}, release)
 	if f == nil {
-		<-s.demands
 		return nil, errEnding
 	}
 	if c := s.schedule.subjects[of.Name]; c != nil {

@@ -7,10 +7,14 @@
 // written is noted durably before, so that the service knows its own writes again after a crash at any moment. While the
 // ledger refuses, no check is made, because its result would be lost.
 //
+// Checks are shared by project (package share): those in the background and those on demand have places of their own, and
+// projects have their turns in rounds, so one with a thousand names whose servers never answer keeps no other waiting. A
+// project whose checks run into their limit twice in a row is checked hourly until one does not.
+//
 // Run follows the change feed: its work is in proportion to what has changed, and all domains are read only at the start,
 // after a change of the defaults block, and when the feed says that more has changed than it can tell. Of each domain about
 // 200 bytes stay in memory; what the servers said is in the ledger, and read when somebody asks. Notes are stored in one
-// batch a second.
+// batch a second. The schedule goes by the monotonic clock: a wall clock that is set back keeps nothing waiting.
 //
 // Without a verification block in the files nothing is checked in the background, and nothing is kept in memory. A check
 // on demand works, comes before all others, and is answered from the last one within ten seconds of it.

@@ -54,7 +54,7 @@ func (s *Service) load() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was, now := s.schedule, time.Now()
+	was, now := s.schedule, s.reading()
 	s.schedule = newSchedule(policy)
 	for name, c := range all.subjects {
 		if old := was.subjects[name]; old != nil && old.project == c.project && old.verified == c.verified {
@@ -90,7 +90,7 @@ func (s *Service) gather(policy dcv.Policy) (all gathered, err error) {
 	if err != nil {
 		return all, err
 	}
-	noted, now := map[noteKey]bool{}, time.Now()
+	noted, now := map[noteKey]bool{}, s.reading()
 	err = s.notes.each(func(key noteKey, state dcv.State) {
 		c := all.subjects[key.domain]
 		if c == nil || c.project != key.project {
@@ -116,7 +116,7 @@ func (s *Service) gather(policy dcv.Policy) (all gathered, err error) {
 
 // noteChanges notes that people have changed domains: a change to a value and back is not taken for nothing, and a value
 // that a crash has kept the service from writing is a person's from now on. The caller holds mu.
-func (s *Service) noteChanges(changed []noteKey, now time.Time) (failed []error) {
+func (s *Service) noteChanges(changed []noteKey, now reading) (failed []error) {
 	for _, key := range changed {
 		c := s.schedule.subjects[key.domain]
 		if c == nil || s.flights[key.domain] != nil { // its check reads the file, too
@@ -124,7 +124,7 @@ func (s *Service) noteChanges(changed []noteKey, now time.Time) (failed []error)
 		}
 		state, err := s.notes.read(key)
 		if err == nil {
-			err = s.notes.set(key, dcv.Settle(c.meet(s.schedule.policy, state, now), false, now))
+			err = s.notes.set(key, dcv.Settle(c.meet(s.schedule.policy, state, now), false, now.wall))
 		}
 		failed = append(failed, err)
 	}
@@ -132,9 +132,9 @@ func (s *Service) noteChanges(changed []noteKey, now time.Time) (failed []error)
 }
 
 // meet takes over what is known of a subject, and returns what that means for what its file has now.
-func (c *subject) meet(policy dcv.Policy, state dcv.State, now time.Time) dcv.State {
+func (c *subject) meet(policy dcv.Policy, state dcv.State, now reading) dcv.State {
 	of := dcv.Subject{Project: c.project, Name: c.name, Verified: c.verified}
-	state = dcv.Follow(state, of, policy, now)
+	state = dcv.Follow(state, of, policy, now.wall)
 	c.standing = standingOf(&state)
 	switch {
 	case c.verified == catalog.VerifiedPending:
@@ -144,21 +144,21 @@ func (c *subject) meet(policy dcv.Policy, state dcv.State, now time.Time) dcv.St
 	default:
 		c.class = classSettled
 	}
-	c.next = state.NextAt.UnixNano()
+	c.next = now.due(state.NextAt)
 	return state
 }
 
 // firstDue returns when a subject is checked that was just loaded. What is not proven and overdue goes first, the rest is
 // spread: a restart is no storm.
-func firstDue(c *subject, now time.Time) int64 {
-	if c.next > now.UnixNano() || c.class != classSettled {
+func firstDue(c *subject, now reading) time.Duration {
+	if c.next > now.since || c.class != classSettled {
 		return c.next
 	}
-	return now.Add(rand.N(spreadWithin)).UnixNano()
+	return now.since + rand.N(spreadWithin)
 }
 
 // catchUp gives the schedule what checks have noted while it was made. The caller holds mu.
-func (s *Service) catchUp(now time.Time) {
+func (s *Service) catchUp(now reading) {
 	s.notes.unsaved(func(key noteKey, state dcv.State) {
 		if c := s.schedule.subjects[key.domain]; c != nil && c.project == key.project {
 			s.schedule.change(c, s.flights[key.domain] == nil, func() { c.meet(s.schedule.policy, state, now) })
@@ -200,10 +200,11 @@ func (s *Service) refresh(name string) error {
 	if err != nil {
 		return err
 	}
-	old.meet(s.schedule.policy, state, time.Now())
+	now := s.reading()
+	old.meet(s.schedule.policy, state, now)
 	s.schedule.add(old, s.flights[name] == nil)
 	if state.Subject.Name == "" {
 		return nil
 	}
-	return errors.Join(s.noteChanges([]noteKey{old.key()}, time.Now())...)
+	return errors.Join(s.noteChanges([]noteKey{old.key()}, now)...)
 }

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"container/heap"
 	"time"
 
 	"fingerpost/configsrc/verify/dcv"
@@ -15,8 +14,8 @@ type subject struct {
 	id        int64
 	name      string
 	verified  string
-	next      int64 // when it is checked, Unix nanoseconds
-	at        int   // place in its queue; -1: it is being checked
+	next      time.Duration // when it is checked, on the Service's own clock
+	at        int           // place in its queue; -1: it is being checked
 	standing  standing
 	class     uint8
 }
@@ -37,52 +36,22 @@ const (
 	classes
 )
 
-// A queue is a heap of the subjects of one class, by their time.
-type queue []*subject
-
-// Len implements heap.Interface.
-func (q queue) Len() int { return len(q) }
-
-// Less implements heap.Interface.
-func (q queue) Less(i, j int) bool { return q[i].next < q[j].next }
-
-// Swap implements heap.Interface.
-func (q queue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].at, q[j].at = i, j
-}
-
-// Push implements heap.Interface.
-func (q *queue) Push(x any) {
-	s := x.(*subject)
-	s.at = len(*q)
-	*q = append(*q, s)
-}
-
-// Pop implements heap.Interface.
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	s := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	s.at = -1
-	return s
-}
-
 // A schedule is all subjects, when each is due, and how many are in which state. The zero schedule is that of files
 // without a verification block.
 type schedule struct {
 	on       bool
 	policy   dcv.Policy
 	subjects map[string]*subject // by name
-	queues   [classes]queue
+	backlogs [classes]backlog
 	counts   counts
 	trouble  map[*subject]struct{} // failing and lost
+	overran  map[catalog.UUID]int  // the latest checks of a project in a row that ran into their limit
 	turn     int
 }
 
 func newSchedule(policy dcv.Policy) schedule {
-	return schedule{on: true, policy: policy, subjects: map[string]*subject{}, trouble: map[*subject]struct{}{}}
+	return schedule{on: true, policy: policy, subjects: map[string]*subject{}, trouble: map[*subject]struct{}{},
+		overran: map[catalog.UUID]int{}}
 }
 
 // add takes up a subject that was not there; waiting: it waits for its time, else it is being checked.
@@ -90,7 +59,7 @@ func (c *schedule) add(s *subject, waiting bool) {
 	c.subjects[s.name] = s
 	c.count(s, 1)
 	if s.at = -1; waiting {
-		heap.Push(&c.queues[s.class], s)
+		c.backlogs[s.class].add(s)
 	}
 }
 
@@ -103,7 +72,7 @@ func (c *schedule) remove(s *subject) {
 // takeOut removes a subject from its queue.
 func (c *schedule) takeOut(s *subject) {
 	if s.at >= 0 {
-		heap.Remove(&c.queues[s.class], s.at)
+		c.backlogs[s.class].remove(s)
 	}
 }
 
@@ -114,7 +83,7 @@ func (c *schedule) change(s *subject, waiting bool, change func()) {
 	change()
 	c.count(s, 1)
 	if waiting {
-		heap.Push(&c.queues[s.class], s)
+		c.backlogs[s.class].add(s)
 	}
 }
 
@@ -129,27 +98,68 @@ func (c *schedule) count(s *subject, n int) {
 // everyNth is how often the classes are asked in the reverse order, so that a backlog of one starves no other.
 const everyNth = 8
 
-// take removes the next subject that is due, nil if none is.
-func (c *schedule) take(now time.Time) *subject {
+// advance gives what has become due by now its turns; afterwards next is later than now.
+func (c *schedule) advance(now time.Duration) {
+	for i := range c.backlogs {
+		c.backlogs[i].advance(now)
+	}
+}
+
+// take removes the next subject that is due, nil if none is. may says whether a project may have one more check, and is
+// told whether another one has due subjects; the subject is of the project for which it says so. Call advance before.
+func (c *schedule) take(now time.Duration, may func(p catalog.UUID, others bool) bool) *subject {
+	ask := func(p catalog.UUID) bool { return may(p, c.othersDue(p)) }
 	c.turn++
-	for i := range c.queues {
+	for i := range c.backlogs {
 		if c.turn%everyNth == 0 {
 			i = classes - 1 - i
 		}
-		if q := &c.queues[i]; len(*q) > 0 && (*q)[0].next <= now.UnixNano() {
-			return heap.Pop(q).(*subject)
+		if s := c.backlogs[i].take(now, ask); s != nil {
+			return s
 		}
 	}
 	return nil
 }
 
-// due returns when the next subject is due; false: none waits.
-func (c *schedule) due() (t time.Time, waits bool) {
-	first := int64(0)
-	for _, q := range c.queues {
-		if len(q) > 0 && (!waits || q[0].next < first) {
-			first, waits = q[0].next, true
+// othersDue reports whether a project other than this one has due subjects.
+func (c *schedule) othersDue(p catalog.UUID) bool {
+	for i := range c.backlogs {
+		if c.backlogs[i].othersDue(p) {
+			return true
 		}
 	}
-	return time.Unix(0, first), waits
+	return false
+}
+
+// next returns when the next subject becomes due that is not due yet; false: none does.
+func (c *schedule) next() (at time.Duration, waits bool) {
+	for i := range c.backlogs {
+		if q := c.backlogs[i].later; len(q) > 0 && (!waits || q[0].first().next < at) {
+			at, waits = q[0].first().next, true
+		}
+	}
+	return at, waits
+}
+
+// eachDue calls f with the due subjects that wait for their check.
+func (c *schedule) eachDue(now time.Duration, f func(s *subject)) {
+	for i := range c.backlogs {
+		for _, l := range c.backlogs[i].lines {
+			l.queue.eachDue(0, now, f)
+		}
+	}
+}
+
+// slowLimit is how many checks in a row run into their limit before a project's are made hourly.
+const slowLimit = 2
+
+// slow notes how a check of a project has ended, and reports whether the project's are made hourly: its servers are so
+// slow that each check takes a place for as long as it may.
+func (c *schedule) slow(p catalog.UUID, limited bool) bool {
+	if !c.on || !limited {
+		delete(c.overran, p)
+		return false
+	}
+	c.overran[p] = min(c.overran[p]+1, slowLimit)
+	return c.overran[p] == slowLimit
 }

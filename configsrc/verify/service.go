@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"fingerpost/resolver/share"
 )
 
 // Options are what a Service needs. All are required, but for those with a meaning of nil.
@@ -16,6 +18,7 @@ type Options struct {
 	Checker Checker // nil: this node checks nothing
 	Writer  Writer  // needed with a Checker
 	Logger  *slog.Logger
+	Now     func() time.Time // the wall clock, which may be set; nil: time.Now
 }
 
 // A Service keeps and schedules the checks of one node. Its methods may be called from any goroutine.
@@ -23,28 +26,27 @@ type Service struct {
 	o     Options
 	notes *notebook
 	wake  chan struct{} // of capacity 1: Run has something to do
-	// demands is a semaphore of the checks on demand that run.
-	demands chan struct{}
-	base    context.Context // of all checks; ends with Run
-	end     context.CancelFunc
+	began time.Time     // has a monotonic reading, see reading
+	// background and demands are the checks that run, shared by project.
+	background, demands *share.Places
+	base                context.Context // of all checks; ends with Run
+	end                 context.CancelFunc
 
 	mu       sync.Mutex // guards the fields below
 	schedule schedule
 	flights  map[string]*flight // running checks, by name
-	// background is how many of them nobody waits for.
-	background int
-	parts      sync.WaitGroup // one for each flight
-	ended      bool           // no flight begins any more
-	unloaded   string         // why the domains are not known; "": they are
-	unsaved    string         // why the notes are not stored; "": they are
-	unsaid     map[string]unwritten
+	parts    sync.WaitGroup     // one for each flight
+	ended    bool               // no flight begins any more
+	unloaded string             // why the domains are not known; "": they are
+	unsaved  string             // why the notes are not stored; "": they are
+	unsaid   map[string]unwritten
 }
 
 // Bounds of what runs at the same time. Package authdns bounds the questions; each check asks ten and more.
 const (
-	maxBackground  = 8
-	maxWhileAsked  = 1 // background checks while some are made on demand
-	maxDemands     = 8
+	maxBackground  = 10
+	maxWhileAsked  = 4 // background checks while some are made on demand
+	maxDemands     = 10
 	checkTime      = time.Minute     // of one check
 	answerTime     = 9 * time.Second // that Check waits: its answer is due within 10 s
 	writeTime      = 10 * time.Second
@@ -52,6 +54,7 @@ const (
 	retryLater     = time.Minute      // after a write that failed, and a check without a result
 	retryLoad      = 5 * time.Second  // after the ledger refused
 	spreadWithin   = time.Hour        // of what is overdue after a restart
+	slowEvery      = time.Hour        // between the checks of a project whose servers are slow, at least
 	saveEvery      = time.Second
 	overtakenTries = 3
 )
@@ -61,8 +64,11 @@ func New(o Options) *Service {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &Service{o: o, wake: make(chan struct{}, 1), demands: make(chan struct{}, maxDemands),
-		flights: map[string]*flight{}, unsaid: map[string]unwritten{}}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Service{o: o, wake: make(chan struct{}, 1), began: time.Now(), background: share.New(maxBackground),
+		demands: share.New(maxDemands), flights: map[string]*flight{}, unsaid: map[string]unwritten{}}
 	s.notes = &notebook{ledger: o.Ledger, log: o.Logger, pending: map[noteKey][]byte{}, dirty: make(chan struct{}, 1)}
 	s.base, s.end = context.WithCancel(context.Background())
 	return s
@@ -107,6 +113,21 @@ func (s *Service) stop() {
 		s.o.Logger.Warn("the last checks of domains are not noted: they are made again", "error", err)
 	}
 }
+
+// A reading is what both clocks show at a moment. The notes have wall times, which outlive the process; the schedule goes
+// by the time since the Service was made, so a clock that is set forward or back moves nothing in it.
+type reading struct {
+	wall  time.Time
+	since time.Duration
+}
+
+func (s *Service) reading() reading { return reading{s.o.Now(), time.Since(s.began)} }
+
+// due returns when something is due in the schedule that a note has at a wall time.
+func (r reading) due(at time.Time) time.Duration { return r.since + at.Sub(r.wall) }
+
+// wallOf returns the wall time of a time in the schedule.
+func (r reading) wallOf(at time.Duration) time.Time { return r.wall.Add(at - r.since).UTC() }
 
 // look makes Run look again.
 func (s *Service) look() {

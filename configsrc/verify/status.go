@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 // A Standing is what is known of a domain, in short.
@@ -83,13 +85,25 @@ type Status struct {
 	Ownership   map[string]int `json:"ownership"`
 	Pointing    map[string]int `json:"pointing"`
 	Certificate map[string]int `json:"certificate"`
-	Checking    int            `json:"checking"`    // checks that run
-	NextCheckAt *time.Time     `json:"nextCheckAt"` // nil: none is planned
+	Checking    int            `json:"checking"` // checks that run
+	// Waiting lists the projects with checks that are due, or asked for, and have no place yet; the longest wait first, at
+	// most maxListed.
+	Waiting     []Waiting  `json:"waiting"`
+	NextCheckAt *time.Time `json:"nextCheckAt"` // nil: none is planned
 	// Trouble lists failing and lost domains, and Unwritten those whose result cannot be written into the files; each at
 	// most maxListed.
 	Trouble   []Trouble   `json:"trouble"`
 	Unwritten []unwritten `json:"unwritten"`
 	Problem   string      `json:"problem,omitempty"` // why the checks stand still
+}
+
+// A Waiting is a project whose checks wait for a place.
+type Waiting struct {
+	Project string    `json:"project"` // its slug
+	Count   int       `json:"count"`
+	Since   time.Time `json:"since"`
+
+	domain string // one of them
 }
 
 // A Trouble is a domain whose proof is gone.
@@ -110,6 +124,11 @@ func (s *Service) Status() *Status {
 	st, trouble := s.status()
 	if st == nil {
 		return nil
+	}
+	for i := range st.Waiting {
+		if d, found, err := s.o.Domains.Named(st.Waiting[i].domain); err == nil && found {
+			st.Waiting[i].Project = d.Slug
+		}
 	}
 	for i := range trouble {
 		c := &trouble[i]
@@ -134,16 +153,19 @@ func (s *Service) status() (st *Status, trouble []subject) {
 		return nil, nil
 	}
 	st = &Status{Domains: c.counts.all, Ready: c.counts.ready, Ownership: map[string]int{}, Pointing: map[string]int{},
-		Certificate: map[string]int{}, Checking: len(s.flights), Trouble: []Trouble{}, Unwritten: []unwritten{},
+		Certificate: map[string]int{}, Checking: len(s.flights), Waiting: s.waiting(), Trouble: []Trouble{}, Unwritten: []unwritten{},
 		Problem: cmp.Or(s.unloaded, s.unsaved)}
 	for i, of := range []map[string]int{st.Ownership, st.Pointing, st.Certificate} {
 		for j, state := range axes[i].states {
 			of[state] = c.counts.states[i][j]
 		}
 	}
-	if due, waits := c.due(); waits {
-		due = due.UTC()
-		st.NextCheckAt = &due
+	now := s.reading()
+	if len(st.Waiting) > 0 {
+		st.NextCheckAt = &now.wall
+	} else if next, waits := c.next(); waits {
+		at := now.wallOf(next)
+		st.NextCheckAt = &at
 	}
 	for c := range c.trouble {
 		trouble = append(trouble, *c)
@@ -154,4 +176,28 @@ func (s *Service) status() (st *Status, trouble []subject) {
 		st.Unwritten = append(st.Unwritten, s.unsaid[name])
 	}
 	return st, trouble
+}
+
+// waiting returns the projects with checks that wait for a place, without their slugs. The caller holds mu.
+func (s *Service) waiting() []Waiting {
+	now := s.reading()
+	by := map[catalog.UUID]*Waiting{}
+	s.schedule.eachDue(now.since, func(c *subject) {
+		w := by[c.project]
+		if w == nil {
+			w = &Waiting{Since: now.wallOf(c.next), domain: c.name}
+			by[c.project] = w
+		}
+		if w.Count++; now.wallOf(c.next).Before(w.Since) {
+			w.Since = now.wallOf(c.next)
+		}
+	})
+	all := make([]Waiting, 0, len(by))
+	for _, w := range by {
+		all = append(all, *w)
+	}
+	slices.SortFunc(all, func(a, b Waiting) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.domain, b.domain))
+	})
+	return all[:min(len(all), maxListed)]
 }

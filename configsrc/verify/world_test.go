@@ -41,7 +41,9 @@ type world struct {
 	afterWrite func()
 
 	answer  func(s dcv.Subject, p dcv.Policy) dcv.Facts
-	takes   time.Duration // a check
+	takes   time.Duration                     // a check
+	takesOf func(s dcv.Subject) time.Duration // nil: takes
+	ahead   time.Duration                     // of the wall clock
 	onCheck func(name string)
 	checks  []check
 	running int
@@ -274,9 +276,13 @@ func (w *world) Check(ctx context.Context, s dcv.Subject, p dcv.Policy, _ []dcv.
 	w.checks = append(w.checks, check{s.Name, time.Now()})
 	w.running++
 	w.most = max(w.most, w.running)
-	answer, hook, takes := w.answer, w.onCheck, w.takes
+	answer, hook, takes, ahead := w.answer, w.onCheck, w.takes, w.ahead
+	if w.takesOf != nil {
+		takes = w.takesOf(s)
+	}
 	w.mu.Unlock()
 	facts := answer(s, p)
+	facts.At = facts.At.Add(ahead)
 	if hook != nil {
 		hook(s.Name)
 	}
@@ -290,11 +296,18 @@ func (w *world) Check(ctx context.Context, s dcv.Subject, p dcv.Policy, _ []dcv.
 	return facts, ctx.Err()
 }
 
+// now is the wall clock.
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.ahead)
+}
+
 // run starts a Service, which ends with the test or with stop.
 func (w *world) run(t *testing.T) (s *verify.Service, stop func()) {
 	w.changed = make(chan struct{}) // of this bubble
 	s = verify.New(verify.Options{Domains: w, Changes: w, Ledger: w, Trail: w, Checker: w, Writer: w,
-		Logger: slog.New(slog.DiscardHandler)})
+		Logger: slog.New(slog.DiscardHandler), Now: w.now})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

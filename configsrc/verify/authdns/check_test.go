@@ -211,7 +211,7 @@ func TestContext(t *testing.T) {
 	n := faultdns.New(t)
 	n.Zone("acme.example", record, "127.0.0.3")
 	n.Fault("127.0.0.3", "", faultdns.Silent)
-	c := newChecker(t, n, func(o *authdns.Options) { o.Limit, o.Open = testrig.Patience, 2 })
+	c := newChecker(t, n, func(o *authdns.Options) { o.Limit, o.Open = testrig.Patience, 3 })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 10)
 	for range cap(done) {
@@ -220,7 +220,7 @@ func TestContext(t *testing.T) {
 			done <- err
 		}()
 	}
-	testrig.Eventually(t, "two questions are open", func() bool { return len(n.Asked("127.0.0.3")) == 2 })
+	testrig.Eventually(t, "two questions are open: one project has no more of three", func() bool { return len(n.Asked("127.0.0.3")) == 2 })
 	cancel()
 	for range cap(done) {
 		if err := <-done; err != context.Canceled {

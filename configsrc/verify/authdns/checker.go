@@ -9,7 +9,7 @@ import (
 
 	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver/publicnet"
-	"golang.org/x/time/rate"
+	"fingerpost/resolver/share"
 )
 
 // Options are the settings of a Checker. The zero Options are those of a service without flags.
@@ -36,8 +36,9 @@ type Checker struct {
 	o        Options
 	resolver netip.AddrPort // zero: those of /etc/resolv.conf
 	guard    publicnet.Guard
-	limiter  *rate.Limiter
-	open     chan struct{} // a semaphore: send to take a place, receive to give it back
+	// Questions a second, and those that are open; shared by project.
+	turns *share.Turns
+	open  *share.Places
 
 	cached  sync.Mutex // guards the caches
 	starts  cache[zone]
@@ -53,9 +54,7 @@ func New(o Options) (*Checker, error) {
 	setDefault(&o.CheckLimit, 40*time.Second)
 	setDefault(&o.DNSPort, 53)
 	setDefault(&o.TLSPort, 443)
-	// A burst of one: there is no second with more than Rate questions.
-	c := &Checker{o: o, guard: publicnet.New(o.Allow), limiter: rate.NewLimiter(rate.Limit(o.Rate), 1),
-		open: make(chan struct{}, o.Open)}
+	c := &Checker{o: o, guard: publicnet.New(o.Allow), turns: share.NewTurns(o.Rate), open: share.New(o.Open)}
 	var err error
 	if o.Resolver != "" {
 		c.resolver, err = parseResolver(o.Resolver)
@@ -77,7 +76,7 @@ func (c *Checker) Check(
 ) (dcv.Facts, error) {
 	limited, cancel := context.WithTimeout(ctx, c.o.CheckLimit)
 	defer cancel()
-	s := &session{Checker: c, ctx: limited, resolvers: c.resolverAddresses(), zones: map[string]zone{},
+	s := &session{Checker: c, ctx: limited, tenant: subject.Project.String(), resolvers: c.resolverAddresses(), zones: map[string]zone{},
 		within: map[string]string{}, inner: map[string]bool{}, lost: map[string]string{}, found: map[string]addresses{},
 		silent: map[string]string{}}
 	facts := dcv.Facts{At: time.Now()}
@@ -89,5 +88,6 @@ func (c *Checker) Check(
 	facts.Pointing = s.pointing(subject, policy)
 	facts.TLS = s.tls(facts.Pointing, policy)
 	facts.Zone = s.extras(subject, policy, ways, &facts, hit)
+	facts.Limited = limited.Err() != nil || s.asked > maxQuestions
 	return facts, ctx.Err()
 }

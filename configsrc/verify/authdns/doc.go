@@ -14,8 +14,8 @@
 //
 // It contacts the resolver, public addresses and those that Options.Allow adds, and nothing else: an answer cannot lead
 // it to an inner service. TLS goes only to addresses that are a target of the policy, and nothing is sent after the
-// handshake. Rates and open questions are bounded for all checks of a Checker together; answers, and what is kept of
-// them, are bounded too, whatever a server sends.
+// handshake. Rates and open questions are bounded for all checks of a Checker together, and shared by project in rounds;
+// answers, and what is kept of them, are bounded too, whatever a server sends.
 //
 // No type of the DNS library is part of an exported name: who needs a Checker declares an interface with Check alone.
 package authdns

@@ -26,37 +26,36 @@ func fits(name string) bool {
 }
 
 // turn waits until one more question may be asked. The caller calls the function when the answer has come.
-func (c *Checker) turn(ctx context.Context) (func(), error) {
-	select {
-	case c.open <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if err := c.limiter.Wait(ctx); err != nil {
-		<-c.open
+func (s *session) turn() (done func(), err error) {
+	done, err = s.open.Take(s.ctx, s.tenant)
+	if err != nil {
 		return nil, err
 	}
-	return func() { <-c.open }, nil
+	if err := s.turns.Wait(s.ctx, s.tenant); err != nil {
+		done()
+		return nil, err
+	}
+	return done, nil
 }
 
 // exchange asks one server once. zone is "" for the resolver.
-func (c *Checker) exchange(ctx context.Context, at netip.AddrPort, q question, zone string, edns bool) reply {
+func (s *session) exchange(at netip.AddrPort, q question, zone string, edns bool) reply {
 	id := dns.Id()
 	packet, err := q.message(id, edns)
 	if err != nil || !fits(q.name) { // the library sends longer names, too
 		return reply{err: nameTooLong}
 	}
-	done, err := c.turn(ctx)
+	done, err := s.turn()
 	if err != nil {
 		return reply{err: dcv.TimedOut}
 	}
 	defer done()
-	m, word := c.trip(ctx, "udp", at, q, packet, id)
+	m, word := s.trip(s.ctx, "udp", at, q, packet, id)
 	if m != nil && m.Truncated {
-		if c.limiter.Wait(ctx) != nil {
+		if s.turns.Wait(s.ctx, s.tenant) != nil {
 			return reply{err: dcv.TimedOut}
 		}
-		if m, word = c.trip(ctx, "tcp", at, q, packet, id); m != nil && m.Truncated {
+		if m, word = s.trip(s.ctx, "tcp", at, q, packet, id); m != nil && m.Truncated {
 			word = "malformed"
 		}
 	}

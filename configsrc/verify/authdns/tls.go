@@ -74,13 +74,12 @@ func worse(t, one dcv.TLS) dcv.TLS {
 
 // handshake does a TLS handshake as a browser would that wants the name, and ends the connection.
 func (s *session) handshake(addr netip.Addr, name string) (t dcv.TLS) {
-	select {
-	case s.open <- struct{}{}:
-	case <-s.ctx.Done():
+	done, err := s.open.Take(s.ctx, s.tenant)
+	if err != nil {
 		t.Error = dcv.TimedOut
 		return t
 	}
-	defer func() { <-s.open }()
+	defer done()
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Limit)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", netip.AddrPortFrom(addr, s.o.TLSPort).String())

@@ -23,6 +23,7 @@ const (
 type session struct {
 	*Checker
 	ctx       context.Context
+	tenant    string // whose share of the questions it uses
 	resolvers []netip.AddrPort
 
 	zones  map[string]zone
@@ -169,7 +170,7 @@ func (s *session) exchangeTwice(server string, at []netip.AddrPort, q question, 
 		if !s.mayAsk() {
 			return reply{err: "too many questions"}
 		}
-		answer := s.exchange(s.ctx, addr, q, zone, sent == 0)
+		answer := s.exchange(addr, q, zone, sent == 0)
 		if answer.err == "unreachable" { // this machine may lack IPv6
 			continue
 		}

@@ -74,6 +74,8 @@ type Facts struct {
 	Pointing Pointing  `json:",omitzero"`
 	TLS      TLS       `json:",omitzero"`
 	Zone     Zone      `json:",omitzero"`
+	// Limited: the check has used up its time or its questions. It is about the check, and not kept with the state.
+	Limited bool `json:"-"`
 }
 
 // Pointing is where the name leads.
