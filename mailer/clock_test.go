@@ -75,6 +75,16 @@ func (c *testClock) forward(d time.Duration) {
 	c.mu.Unlock()
 }
 
+// setBack sets the clock back; timers go by another one.
+func (c *testClock) setBack(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(-d)
+	for _, t := range c.timers {
+		t.at = t.at.Add(-d)
+	}
+}
+
 // armed returns the number of waiting timers.
 func (c *testClock) armed() int {
 	c.mu.Lock()

@@ -1,6 +1,7 @@
 package mailer
 
 import (
+	"container/heap"
 	"context"
 	"slices"
 	"sync"
@@ -27,6 +28,7 @@ type outbox struct {
 	hold    *hold           // why queued mail is not tried; nil for none
 	failure failure
 	alarm   alarm
+	looked  int64 // when run looked last, Unix milliseconds
 }
 
 // An alarm calls an outbox's run at a time.
@@ -161,6 +163,10 @@ func (b *outbox) run() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.m.clock.Now()
+	if now.UnixMilli() < b.looked {
+		b.setBack(now)
+	}
+	b.looked = now.UnixMilli()
 	moved := 0
 	for b.later.Len() > 0 && b.later.top().at <= now.UnixMilli() && moved < dueAtOnce {
 		b.ready.push(b.later.pop())
@@ -183,6 +189,20 @@ func (b *outbox) run() {
 	}
 	b.grant()
 	b.arm(now)
+}
+
+// setBack makes due what a clock that was ahead, and was set back, has left further in the future than any wait is. The
+// caller holds mu.
+func (b *outbox) setBack(now time.Time) {
+	for i := range b.later.list {
+		b.later.list[i].at = nearby(b.later.list[i].at, now)
+	}
+	heap.Init(&b.later)
+	// A difference of two times goes by the monotonic clock, if they have it; the sum has both clocks of now.
+	b.failure.until = now.Add(min(b.failure.until.Sub(now), maxPause))
+	if b.hold != nil {
+		b.hold.since = now.Add(min(b.hold.since.Sub(now), 0))
+	}
 }
 
 // work makes one attempt with queued mail, in a goroutine of its own.

@@ -14,23 +14,26 @@ func (m *Mailer) takeUp() error {
 		log     catalog.MailLog
 		expires time.Time
 	}
+	now := m.clock.Now()
 	var interrupted []interruption
 	waiting := map[int64][]item{}
 	err := m.options.Ledger.EachQueued(func(log catalog.MailLog, mail catalog.QueuedMail) error {
+		if log.CreatedAt.After(now) { // by a clock that was ahead: the mail keeps its lifetime from now on
+			mail.ExpiresAt = now.Add(mail.ExpiresAt.Sub(log.CreatedAt))
+		}
 		switch {
 		case log.ID >= m.firstID || log.Status.Ended():
 			return nil
 		case underWay(&log):
 			interrupted = append(interrupted, interruption{log, mail.ExpiresAt})
 		default:
-			waiting[log.ProjectID] = append(waiting[log.ProjectID], newItem(log.ID, log.NextAttemptAt, mail.ExpiresAt))
+			waiting[log.ProjectID] = append(waiting[log.ProjectID], newItem(log.ID, log.NextAttemptAt, mail.ExpiresAt, now))
 		}
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("read the queue: %w", err)
 	}
-	now := m.clock.Now()
 	for i := range interrupted {
 		log := &interrupted[i].log
 		log.Status, log.Uncertain, log.NextAttemptAt = catalog.MailRetrying, true, now
@@ -38,7 +41,7 @@ func (m *Mailer) takeUp() error {
 			return fmt.Errorf("note an interrupted attempt: %w", err) // the next round finds the others
 		}
 		m.counters.uncertain.Add(1)
-		waiting[log.ProjectID] = append(waiting[log.ProjectID], newItem(log.ID, now, interrupted[i].expires))
+		waiting[log.ProjectID] = append(waiting[log.ProjectID], newItem(log.ID, now, interrupted[i].expires, now))
 	}
 	m.mu.Lock()
 	m.recovered = true
@@ -63,10 +66,10 @@ func underWay(log *catalog.MailLog) bool {
 	return log.Status == catalog.MailSending || log.Status == catalog.MailRetrying && log.NextAttemptAt.IsZero()
 }
 
-func newItem(id int64, next, expires time.Time) item {
+func newItem(id int64, next, expires, now time.Time) item {
 	it := item{id: id, expires: ceilMilli(expires)}
 	if !next.IsZero() {
-		it.at = ceilMilli(next)
+		it.at = nearby(ceilMilli(next), now)
 	}
 	it.at = min(it.at, it.expires)
 	return it

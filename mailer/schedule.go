@@ -13,6 +13,17 @@ var waits = [...]time.Duration{
 
 const maxWait = time.Hour
 
+// longestWait is the longest time between two attempts: maxWait with its jitter.
+const longestWait = maxWait * 6 / 5
+
+// nearby returns a due time in Unix milliseconds, or now if the time is so far ahead that a wrong clock must have made it.
+func nearby(at int64, now time.Time) int64 {
+	if at > now.Add(longestWait).UnixMilli() {
+		return now.UnixMilli()
+	}
+	return at
+}
+
 // waitAfter returns the backoff after so many attempts: the schedule with 20 % jitter, so that mails that failed
 // together do not come back together, or the server's own hint if that is longer.
 func waitAfter(attempts int, hint time.Duration) time.Duration {
@@ -30,8 +41,10 @@ func waitAfter(attempts int, hint time.Duration) time.Duration {
 // pauseAfter returns how long a server that could not be reached so many times in a row is not tried. It stays below
 // the shortest wait of the schedule, so that a mail that waits alone is tried at its own time.
 func pauseAfter(failures int) time.Duration {
-	return min(3*time.Second<<min(failures-1, 8), time.Minute)
+	return min(3*time.Second<<min(failures-1, 8), maxPause)
 }
+
+const maxPause = time.Minute
 
 // realClock is the system's Clock.
 type realClock struct{}

@@ -261,7 +261,7 @@ type sending struct {
 
 // item is the mail in the queue.
 func (s *sending) item() item {
-	it := newItem(s.log.ID, s.log.NextAttemptAt, s.expires)
+	it := newItem(s.log.ID, s.log.NextAttemptAt, s.expires, s.box.m.clock.Now())
 	it.cause = s.cause
 	return it
 }

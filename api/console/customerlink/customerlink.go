@@ -24,6 +24,9 @@ import (
 // Life is how long a link is good.
 const Life = 7 * 24 * time.Hour
 
+// slack is how far ahead the clock may have been that a link was made by; a link of one further ahead has ended.
+const slack = time.Hour
+
 // A Store keeps small values by name, durably; *resolver.Resolver is one.
 type Store interface {
 	Named(name string) (value []byte, found bool, err error)
@@ -86,7 +89,8 @@ func (l *Links) Open(link string, now time.Time) (of Domain, err error) {
 	if !found || !hmac.Equal(raw[:sha256.Size], sign(key, content)) {
 		return of, ErrUnknown
 	}
-	if now.Unix() >= int64(binary.BigEndian.Uint64(content)) {
+	left := int64(binary.BigEndian.Uint64(content)) - now.Unix()
+	if left <= 0 || left > int64((Life+slack).Seconds()) {
 		return of, ErrEnded
 	}
 	copy(of.Project[:], content[8:])

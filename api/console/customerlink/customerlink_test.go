@@ -53,7 +53,9 @@ func TestLinks(t *testing.T) {
 	open(link, 0, nil)
 	open(link, customerlink.Life-time.Second, nil)
 	open(link, customerlink.Life, customerlink.ErrEnded)
-	links = customerlink.New(store) // a restart
+	open(link, -time.Minute, nil)                    // on a clock that is a little behind
+	open(link, -24*time.Hour, customerlink.ErrEnded) // the clock was ahead, and was set back
+	links = customerlink.New(store)                  // a restart
 	open(link, time.Hour, nil)
 	if err := links.EndAll(); err != nil {
 		t.Fatal(err)

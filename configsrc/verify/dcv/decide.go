@@ -61,8 +61,8 @@ func Follow(st State, s Subject, p Policy, now time.Time) State {
 		*o = OwnershipState{}
 	}
 	st.Subject = s
-	if st.CheckedAt.After(now) && !now.IsZero() { // the clock was set back
-		st.NextAt = earlier(st.NextAt, now.Add(st.first()))
+	if !now.IsZero() && (st.CheckedAt.After(now) || st.NextAt.After(now.Add(st.longest(p, now)))) {
+		st.NextAt = now // the clock was set back
 	}
 	is := word(s, p)
 	if o.State == is || is == Proven && (o.State == Failing || o.State == Lost) {

@@ -40,6 +40,13 @@ func (st *State) wait(p Policy, now time.Time) time.Duration {
 	return day*9/10 + time.Duration(st.Subject.share()*float64(day/5))
 }
 
+// longest returns the longest time between two checks in a state.
+func (st *State) longest(p Policy, now time.Time) time.Duration {
+	last := *st
+	last.Checks = len(waitingSteps)
+	return max(last.wait(p, now), time.Hour) // an hour: see first
+}
+
 // waiting returns the time from a check to the next one while somebody waits for its result.
 func (st *State) waiting(then time.Duration) time.Duration {
 	if st.Checks < len(waitingSteps) {

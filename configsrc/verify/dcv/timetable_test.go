@@ -138,3 +138,27 @@ func TestDailyIsSpread(t *testing.T) {
 		}
 	}
 }
+
+// TestDueAfterSetBack: a state that a clock that was ahead has left is due now, however far ahead the clock was.
+func TestDueAfterSetBack(t *testing.T) {
+	f := func(verified string, ahead time.Duration, proof string) {
+		t.Helper()
+		s := newStory(t, verified, policy)
+		s.now = start.Add(ahead)
+		times(s, proof, 8)
+		if st := dcv.Follow(s.state, s.subject, policy, start); !st.NextAt.Equal(start) {
+			t.Errorf("%q, %v ahead: due %v from now", verified, ahead, st.NextAt.Sub(start))
+		}
+	}
+	for _, ahead := range []time.Duration{26 * time.Hour, 365 * 24 * time.Hour} {
+		f("pending", ahead, "no")
+		f("2026-11-24", ahead, "yes")
+		f("", ahead, "no")
+		f("2026-11-24", ahead, "no")
+	}
+	s := newStory(t, "pending", policy)
+	times(s, "no", 8)
+	if st := dcv.Follow(s.state, s.subject, policy, s.now); !st.NextAt.After(s.now) && !st.NextAt.Equal(s.state.NextAt) {
+		t.Errorf("without a set clock: due %v from now", st.NextAt.Sub(s.now))
+	}
+}
