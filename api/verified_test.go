@@ -263,6 +263,25 @@ func TestVerifiedAttacks(t *testing.T) {
 	d.has(t, "own", "b.example", "pending")
 }
 
+// TestVerifiedDayAhead: a day that a clock wrote that was ahead stops no write to the project, and may be sent back.
+func TestVerifiedDayAhead(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"own.hcl": "project \"own\" {\n  name = \"own\"\n  domain \"a.example\" { verified = \"9999-12-31\" }\n}\n"}
+	d := newDesk(t, files)
+	project := d.path(t, "/api/platform/projects/@own")
+	path := d.path(t, "/api/platform/projects/@own/domains/@a.example")
+	put := func(path, body string, status int) {
+		t.Helper()
+		if a := d.askBody("PUT", path, d.key, body, "Content-Type: application/json"); a.StatusCode != status {
+			t.Errorf("%s: %d %s", body, a.StatusCode, a.body)
+		}
+	}
+	put(project, `{"description":"new"}`, http.StatusOK)
+	put(path, `{"verified":"9999-12-31","certificates":false}`, http.StatusOK)
+	put(path, `{"verified":"9999-12-30"}`, http.StatusBadRequest)
+	d.has(t, "own", "a.example", "9999-12-31")
+}
+
 // TestVerifiedRaces: renames by a project's key while a key for every project trusts the domain, and the other way
 // round: a name that the project's key has given last is pending.
 func TestVerifiedRaces(t *testing.T) {

@@ -16,7 +16,7 @@ type Options struct {
 	// ReadFile reads a template body that file("path") names. The path is slash-separated, below the config folder and
 	// already checked to be local. Nil: such bodies are left empty and the call is only checked for its form.
 	ReadFile func(path string) ([]byte, error)
-	// Today is the day in UTC, as "2006-01-02": a proof of a later day is an error. "": no day is too late, for files that
+	// Today is the day in UTC, as "2006-01-02": a proof of a later day is a warning. "": no day is too late, for files that
 	// were accepted before, perhaps by a node whose clock is ahead.
 	Today string
 }

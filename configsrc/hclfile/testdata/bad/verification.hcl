@@ -28,8 +28,8 @@ project "acme" {
   verification { require = "all" }            # ERROR: it stands inside a defaults block
   verified = "pending"                        # ERROR: it belongs into domain
 
-  domain "a.example" { verified = "2026-11-28" }           # ERROR: verified: the day is in the future: today is 2026-11-27 (UTC)
-  domain "b.example" { verified = "9999-12-31" }           # ERROR: in the future
+  domain "a.example" { verified = "2026-11-28" }           # WARNING: verified: the day was in the future when the file was read, on 2026-11-27 (UTC)
+  domain "b.example" { verified = "9999-12-31" }           # WARNING: was in the future
   domain "c.example" { verified = "yes" }                  # ERROR: verified: must be "pending", "lost" or the day of the proof
   domain "d.example" { verified = "" }                     # ERROR: verified: must be
   domain "e.example" { verified = "Pending" }              # ERROR: verified: must be
