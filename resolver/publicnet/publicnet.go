@@ -9,6 +9,10 @@ import (
 	"slices"
 )
 
+// CannotBeAsked is what everybody is told of an address that is private, missing or refused inside, and nothing else: a
+// name that a stranger chooses must not tell what only the inside knows. The log has the address.
+const CannotBeAsked = "cannot be asked"
+
 // A Guard decides which addresses may be connected to. The zero Guard allows public addresses.
 type Guard struct {
 	allowed []netip.Prefix

@@ -26,7 +26,7 @@ func (o *opening) openVerification(context.Context) (err error) {
 			mayWrite = o.cluster.authority.MayWrite
 		}
 		options.Writer = domainWriter{o.source, o.resolver, mayWrite}
-		dns := authdns.Options{Allow: o.o.DNS.Allow}
+		dns := authdns.Options{Allow: o.o.DNS.Allow, Logger: o.o.Logger}
 		if o.o.DNS.Resolver.IsValid() {
 			dns.Resolver = o.o.DNS.Resolver.String()
 		}

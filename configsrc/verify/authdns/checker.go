@@ -3,6 +3,7 @@ package authdns
 import (
 	"context"
 	"crypto/x509"
+	"log/slog"
 	"net/netip"
 	"sync"
 	"time"
@@ -25,6 +26,7 @@ type Options struct {
 	// CheckLimit is the time of a check, also if a zone's servers answer slowly, after which what was not asked is
 	// a time-out; 0: 40 s.
 	CheckLimit time.Duration
+	Logger     *slog.Logger   // gets addresses that are not asked; nil: no log
 	Roots      *x509.CertPool // of certificates; nil: as Go takes them (SSL_CERT_FILE)
 	// Ports of authoritative servers and of TLS; 0: 53 and 443. Tests have others.
 	DNSPort, TLSPort uint16
@@ -44,6 +46,7 @@ type Checker struct {
 	starts  cache[zone]
 	hosts   cache[[]netip.Addr] // of name servers
 	targets cache[addresses]
+	told    cache[netip.Addr] // hosts whose address the log has
 }
 
 // New returns a Checker. The error says what is wrong with Options.Resolver.
@@ -54,6 +57,7 @@ func New(o Options) (*Checker, error) {
 	setDefault(&o.CheckLimit, 40*time.Second)
 	setDefault(&o.DNSPort, 53)
 	setDefault(&o.TLSPort, 443)
+	setDefault(&o.Logger, slog.New(slog.DiscardHandler))
 	c := &Checker{o: o, guard: publicnet.New(o.Allow), turns: share.NewTurns(o.Rate), open: share.New(o.Open)}
 	var err error
 	if o.Resolver != "" {

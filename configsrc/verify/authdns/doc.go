@@ -8,7 +8,7 @@
 //
 // An answer is definite if a server that claims authority (AA) gave data, NXDOMAIN or NODATA. Anything else is a word in
 // Answer.Error: "time-out", "unreachable", "lame", "malformed", "wrong id" (only answers to other questions came), "too
-// long", "A is not a public address", or the code of the server, as SERVFAIL and REFUSED. UDP comes first, with EDNS 1232;
+// long", "cannot be asked" (what is private or missing inside; only the log has the address), or the code of the server, as SERVFAIL and REFUSED. UDP comes first, with EDNS 1232;
 // TCP follows truncation. A server that was silent is asked once more, and after that no more in the same check. A check
 // has a limit of time and of questions; what they left out is a "time-out" or "too many questions".
 //

@@ -227,7 +227,7 @@ func TestTLSAddresses(t *testing.T) {
 	n.Zone("acme.example", "shop A 10.1.2.3", "127.0.0.3")
 	policy.Prefixes = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	got = check(t, newChecker(t, n, options), policy).TLS
-	if got.Tried != nil || got.Error != "10.1.2.3 is not a public address" {
+	if got.Tried != nil || got.Error != "cannot be asked" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -28,7 +28,7 @@ func (s *session) tls(p dcv.Pointing, policy dcv.Policy) (t dcv.TLS) {
 		}
 		if !s.guard.Allows(addr) {
 			if t.Error == "" {
-				t.Error = notPublic(addr)
+				t.Error = s.notPublic(p.Name, addr)
 			}
 			continue
 		}

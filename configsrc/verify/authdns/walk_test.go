@@ -2,6 +2,7 @@ package authdns_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func TestGluelessDelegation(t *testing.T) {
 	n.Zone("dns.net", "a A 127.0.0.3\nb AAAA ::1", "127.0.0.6")
 	n.Zone("acme.example", record, "a.dns.net=127.0.0.3", "c.dns.net=127.0.0.4")
 	c := newChecker(t, n, nil)
-	want := "a.dns.net=token=" + token + " expiry=never/ c.dns.net=/it has no address"
+	want := "a.dns.net=token=" + token + " expiry=never/ c.dns.net=/cannot be asked"
 	if got := says(check(t, c, dcv.Policy{}, exact).Proofs[0]); got != want {
 		t.Errorf("%q, not %q", got, want)
 	}
@@ -130,6 +131,52 @@ func TestNoResolver(t *testing.T) {
 	}
 }
 
+// TestInnerSecrets: no answer tells what only the inside knows: a name server and a zone that are private, missing or
+// refused inside give the same facts, and none has an address. The log has the addresses.
+func TestInnerSecrets(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	facts := func(host, zone, inner string) string {
+		n := faultdns.New(t)
+		n.Zone("acme.example", record, host+"=127.0.0.3")
+		n.Zone("public.net", "", "127.0.0.3")
+		n.Zone("dns.net", "private A 10.3.4.5\nsix AAAA fd00::5", "127.0.0.3")
+		if inner != "" {
+			n.Set(faultdns.ResolverAddr, zone, inner)
+		}
+		n.Fault(faultdns.ResolverAddr, "refused.dns.net", faultdns.Refused)
+		n.Fault(faultdns.ResolverAddr, "failing.dns.net", faultdns.ServFail)
+		c := newChecker(t, n, func(o *authdns.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		all := check(t, c, dcv.Policy{}, exact, dcv.Way{Scope: dcv.ScopeExact, Type: "TXT", Name: "_x.host." + zone, Token: token})
+		words := strings.ReplaceAll(says(all.Proofs[0])+" / "+says(all.Proofs[1]), host, "HOST")
+		if strings.Contains(words, "10.3.4.5") || strings.Contains(words, "fd00") || strings.Contains(words, "inside") {
+			t.Errorf("%s, %s: %s", host, zone, words)
+		}
+		return words
+	}
+	same := facts("missing.dns.net", "public.net", "")
+	if !strings.HasPrefix(same, "HOST=/cannot be asked") {
+		t.Errorf("a server without an address: %s", same)
+	}
+	for _, host := range []string{"private.dns.net", "six.dns.net", "refused.dns.net", "failing.dns.net"} {
+		if got := facts(host, "public.net", ""); got != same {
+			t.Errorf("%s: %q, not %q", host, got, same)
+		}
+	}
+	for _, host := range []string{"private.dns.net", "10.3.4.5", "fd00::5"} {
+		if !strings.Contains(log.String(), host) {
+			t.Errorf("the log lacks %s: %s", host, &log)
+		}
+	}
+	for _, zone := range []string{"corp.internal", "corp.example"} {
+		missing := facts("missing.dns.net", zone, "")
+		private := facts("missing.dns.net", zone, "@ NS ns1.inside\nns1.inside A 10.3.4.5\nhost A 10.3.4.6")
+		if missing != private {
+			t.Errorf("%s: missing %q, private %q", zone, missing, private)
+		}
+	}
+}
+
 // TestInnerAddresses: delegations and glue cannot lead the checker to addresses that are not public.
 func TestInnerAddresses(t *testing.T) {
 	t.Parallel()
@@ -137,8 +184,7 @@ func TestInnerAddresses(t *testing.T) {
 	n.Zone("acme.example", record, "127.0.0.3", "a.dns.net=127.0.0.4", "b.dns.net=127.0.0.5")
 	n.Zone("dns.net", "a A 127.0.0.4\nb A 169.254.169.254\nb AAAA ::ffff:10.1.2.3", "127.0.0.2")
 	c := newChecker(t, n, func(o *authdns.Options) { o.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")} })
-	want := "a.dns.net=/127.0.0.4 is not a public address b.dns.net=/::ffff:10.1.2.3 is not a public address " +
-		"ns3=/127.0.0.3 is not a public address"
+	want := "a.dns.net=/cannot be asked b.dns.net=/cannot be asked ns3=/cannot be asked"
 	if got := says(check(t, c, dcv.Policy{}, exact).Proofs[0]); got != want {
 		t.Errorf("%q, not %q", got, want)
 	}

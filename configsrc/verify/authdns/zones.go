@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/resolver/publicnet"
 	"github.com/miekg/dns"
 	"golang.org/x/net/publicsuffix"
 )
@@ -16,6 +17,7 @@ const (
 	keepStart     = 10 * time.Minute // the servers of a public suffix
 	keepHost      = time.Hour        // the addresses of a name server, if their TTL is not shorter
 	keepHostLeast = 30 * time.Second
+	keepTold      = time.Hour // that the log has the address of a host
 )
 
 // maxClimb is the number of names at which the resolver is asked for a zone.
@@ -67,7 +69,11 @@ func (s *session) enclosing(name string) (zone, string) {
 	for range maxClimb {
 		r := s.resolve(question{name: name, kind: dns.TypeNS, unchecked: true})
 		if r.err == "" && r.target == "" && len(r.values) > 0 {
-			return newZone(name, r.values, nil)
+			z, word := newZone(name, r.values, nil)
+			if word != "" || slices.ContainsFunc(z.servers, s.canAsk) {
+				return z, word
+			}
+			// An inner zone is like one that does not exist, so that no answer tells which ones this network has.
 		}
 		if r.err != "" {
 			word = "the resolver: " + r.err
@@ -163,12 +169,27 @@ func (s *session) reachable(to server) ([]netip.AddrPort, string) {
 	case found.word != "":
 		return nil, found.word
 	case len(at) == 0:
-		return nil, notPublic(refused)
+		return nil, s.notPublic(to.host, refused)
 	}
 	return at, ""
 }
 
-func notPublic(addr netip.Addr) string { return addr.String() + " is not a public address" }
+func (s *session) canAsk(to server) bool {
+	at, _ := s.reachable(to)
+	return len(at) > 0
+}
+
+// notPublic returns the word for an address that may not be connected to, which only the log has.
+func (c *Checker) notPublic(host string, addr netip.Addr) string {
+	c.cached.Lock()
+	_, told := c.told.lookup(host)
+	c.told.keep(host, addr, keepTold)
+	c.cached.Unlock()
+	if !told {
+		c.o.Logger.Info("a check of domains asks no address that is not public (--dns-allow)", "host", plain(host), "address", addr)
+	}
+	return publicnet.CannotBeAsked
+}
 
 // addresses asks the resolver for the addresses of a name server, IPv4 first.
 func (s *session) addresses(host string) addresses {
@@ -189,7 +210,7 @@ func (s *session) addresses(host string) addresses {
 		r := s.resolve(question{name: host, kind: kind, unchecked: true})
 		known.of = append(known.of, parseAddrs(r.values)...)
 		if r.err != "" {
-			known.word = "its address: " + r.err
+			known.word = publicnet.CannotBeAsked
 		} else if len(r.values) > 0 {
 			lives = min(lives, max(r.ttl, keepHostLeast))
 		}
@@ -201,7 +222,7 @@ func (s *session) addresses(host string) addresses {
 		s.hosts.keep(host, known.of, lives)
 		s.cached.Unlock()
 	case known.word == "":
-		known.word = "it has no address"
+		known.word = publicnet.CannotBeAsked
 	}
 	s.mu.Lock()
 	s.found[host] = known
