@@ -343,3 +343,87 @@ func TestConsoleVerified(t *testing.T) {
 	}
 	d.has(t, "own", "a.example", proofDay)
 }
+
+// TestUnprovenClaims: a pending record that a project's key made keeps no other project's key from the names above and
+// below it. A trusted, proven or lost record does, and a pending one that a person wrote.
+func TestUnprovenClaims(t *testing.T) {
+	t.Parallel()
+	d, keys := newProofDesk(t, "project-keys")
+	ask := func(key, method, path, body string, status int) {
+		t.Helper()
+		if a := d.askBody(method, path, keys[key], body, "Content-Type: application/json"); a.StatusCode != status {
+			t.Errorf("%s %s %s: %d %s", key, method, body, a.StatusCode, a.body)
+		}
+	}
+	domains := func(slug string) string { return d.path(t, "/api/platform/projects/@"+slug+"/domains") }
+	one := func(slug, name string) string { return d.path(t, "/api/platform/projects/@"+slug+"/domains/@"+name) }
+	for _, c := range []struct{ first, second string }{
+		{"*.above%d.example", "shop.above%d.example"}, {"above%d.example", "shop.above%d.example"},
+		{"shop.below%d.example", "*.below%d.example"}, {"*.above%d.example", "*.shop.above%d.example"},
+	} {
+		for i, record := range []struct {
+			key, body string
+			status    int
+		}{
+			{"other", "", 201},
+			{"full", `,"verified":null`, 403},
+			{"full", `,"verified":"2026-01-24"`, 403},
+			{"full", `,"verified":"lost"`, 403},
+			{"full", `,"verified":"pending"`, 403},
+		} {
+			first, second := fmt.Sprintf(c.first, i), fmt.Sprintf(c.second, i)
+			ask(record.key, "POST", domains("other"), fmt.Sprintf(`{"domain":%q%s}`, first, record.body), 201)
+			ask("own", "POST", domains("own"), fmt.Sprintf(`{"domain":%q}`, second), record.status)
+			if record.status == 201 { // once it is proven, it counts
+				ask("own", "DELETE", one("own", second), "", 200)
+				ask("full", "PUT", one("other", first), `{"verified":"2026-01-24"}`, 200)
+				ask("own", "POST", domains("own"), fmt.Sprintf(`{"domain":%q}`, second), 403)
+			}
+			ask("full", "DELETE", one("other", first), "", 200)
+		}
+	}
+}
+
+// TestLostStays: pending and lost stay with a project's name through DELETE and POST by the project's key, and through
+// renames, whatever the defaults require; another project begins at its own.
+func TestLostStays(t *testing.T) {
+	t.Parallel()
+	for _, require := range []string{"none", "project-keys", "all", ""} {
+		d, keys := newProofDesk(t, require)
+		ask := func(key, method, path, body string, status int) {
+			t.Helper()
+			if a := d.askBody(method, path, keys[key], body, "Content-Type: application/json"); a.StatusCode != status {
+				t.Errorf("require %q: %s %s %s: %d %s", require, key, method, body, a.StatusCode, a.body)
+			}
+		}
+		domains := func(slug string) string { return d.path(t, "/api/platform/projects/@"+slug+"/domains") }
+		one := func(slug, name string) string { return d.path(t, "/api/platform/projects/@"+slug+"/domains/@"+name) }
+		for _, value := range []string{"lost", "pending"} {
+			name := value + ".example"
+			ask("full", "POST", domains("own"), fmt.Sprintf(`{"domain":%q,"verified":%q}`, name, value), 201)
+			for range 2 {
+				ask("own", "DELETE", one("own", name), "", 200)
+				ask("own", "POST", domains("own"), fmt.Sprintf(`{"domain":%q}`, name), 201)
+				d.has(t, "own", name, value)
+			}
+			ask("own", "PUT", one("own", name), `{"domain":"x`+name+`"}`, 200)
+			ask("own", "PUT", one("own", "x"+name), fmt.Sprintf(`{"domain":%q}`, name), 200)
+			d.has(t, "own", name, value)
+
+			ask("own", "DELETE", one("own", name), "", 200)
+			ask("other", "POST", domains("other"), fmt.Sprintf(`{"domain":%q}`, name), 201)
+			want := "pending"
+			if require == "none" || require == "" {
+				want = "-"
+			}
+			d.has(t, "other", name, want)
+			ask("other", "DELETE", one("other", name), "", 200)
+
+			ask("full", "POST", domains("own"), fmt.Sprintf(`{"domain":%q,"verified":"2026-01-24"}`, name), 201)
+			d.has(t, "own", name, "2026-01-24") // a key for every project says so
+			ask("own", "DELETE", one("own", name), "", 200)
+			ask("own", "POST", domains("own"), fmt.Sprintf(`{"domain":%q}`, name), 201)
+			d.has(t, "own", name, want)
+		}
+	}
+}

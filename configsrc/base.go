@@ -53,6 +53,9 @@ type workspace interface {
 	swap(t contents, path string) (*fileSwap, []byte, error)
 	// create is swap for a new file; fs.ErrExist if something has its name.
 	create(path string) (*fileSwap, error)
+	// noteDomains makes the notes of a write, durably, and forgetNotes undoes that.
+	noteDomains(n *domainNotes) error
+	forgetNotes(n *domainNotes)
 	// makeFolder makes a folder for new files, if there is none, and dropFolder removes it if it is empty.
 	makeFolder(name string) error
 	dropFolder(name string)

@@ -157,6 +157,12 @@ func (o *Overlay) create(path string) (*fileSwap, error) {
 
 func (o *Overlay) makeFolder(string) error { return nil }
 
+// noteDomains implements workspace: a proposal makes no record.
+func (o *Overlay) noteDomains(*domainNotes) error { return nil }
+
+// forgetNotes implements workspace.
+func (o *Overlay) forgetNotes(*domainNotes) {}
+
 func (o *Overlay) dropFolder(string) {}
 
 func (o *Overlay) isLink(string) bool { return false }

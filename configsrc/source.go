@@ -40,6 +40,8 @@ type Sink interface {
 	Pace(on bool)
 	// UnknownSlugs lists the slugs in key lists that no project has. The list must not be changed.
 	UnknownSlugs() []catalog.UnknownSlug
+	// SetNamed stores a small value durably; nil deletes it. Named returns it.
+	SetNamed(name string, value []byte) error
 	DecoderRevision() (uint64, error)
 	SetDecoderRevision(uint64) error
 	// NoteRemovals replaces the note about imminent removals; an empty note deletes it. When it returns nil, the note and

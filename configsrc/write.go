@@ -115,7 +115,15 @@ func (w *write) attempt(ctx context.Context) error {
 	if err != nil || len(w.update.files) == 0 {
 		return err
 	}
+	if !w.edit.DryRun {
+		if err := w.ws.noteDomains(&w.update.notes); err != nil {
+			return err
+		}
+	}
 	id, err := w.ws.submit(ctx, w.update) // judge, place, publish
+	if err != nil {
+		w.ws.forgetNotes(&w.update.notes)
+	}
 	if err != nil || w.edit.DryRun {
 		return err
 	}

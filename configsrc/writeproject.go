@@ -147,7 +147,9 @@ func (p *projectTarget) rewrite(w *write) error {
 		return err
 	}
 	if w.edit.Covers != nil {
-		names.SettleProofs(have.Domains, want.Domains, w.o.Sink.Defaults()) // those that are live, also for a proposal
+		if err := p.settleProofs(w, &have, &want); err != nil {
+			return err
+		}
 	}
 	if from, to := have.Project.Slug, want.Project.Slug; from != to {
 		p.moves = &slugMove{from: from, to: to}
@@ -158,6 +160,23 @@ func (p *projectTarget) rewrite(w *write) error {
 	p.want = &want
 	p.draft.BodyFile = func(code, attr, text string) (string, error) { return p.newBody(w, code, attr, text) }
 	return p.draft.RewriteProject(&have, &want)
+}
+
+// settleProofs sets what the edit of a key that is limited to projects makes of the proofs of domains, and notes what the
+// files do not say of it. The defaults are those that are live, also for a proposal.
+func (p *projectTarget) settleProofs(w *write, have, want *catalog.ProjectConfig) error {
+	had := map[string]string{}
+	for _, name := range names.Moving(have.Domains, want.Domains) {
+		note, err := names.Noted(w.facts, p.edit.UUID, name)
+		if err != nil {
+			return err
+		}
+		had[name] = note
+	}
+	defaults := w.o.Sink.Defaults()
+	names.SettleProofs(have.Domains, want.Domains, had, defaults)
+	w.update.notes = domainNotes{p.edit.UUID, had, names.NotesOf(have.Domains, want.Domains, had, defaults)}
+	return nil
 }
 
 // remove notes that the block goes.

@@ -14,10 +14,12 @@ type Declared interface {
 	// valid within the call.
 	DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error
 	ProjectByID(id int64) (*catalog.Project, error)
+	Notes
 }
 
 // MayClaim reports whether a key that is limited to projects may declare name in the project (api/README.md, Keys):
-// nil, or DOMAIN_NOT_ALLOWED. A name that is already declared passes: the write itself detects that conflict.
+// nil, or DOMAIN_NOT_ALLOWED. A name that is already declared passes: the write itself detects that conflict. A pending
+// record that such a key made does not count: a claim that was never proven keeps nobody out.
 func MayClaim(names Declared, covers catalog.Coverage, project int64, name string) error {
 	if covers == nil {
 		return nil
@@ -32,17 +34,26 @@ func MayClaim(names Declared, covers catalog.Coverage, project int64, name strin
 		return domainNotAllowed("is a public suffix, a single label, or a wildcard directly below one: only a key for " +
 			"every project may declare it")
 	}
-	foreign := func(id int64) bool { return id != project && !covers(id) }
+	foreign := func(d *catalog.Domain) (bool, error) {
+		if d.ProjectID == project || covers(d.ProjectID) {
+			return false, nil
+		}
+		free, err := unproven(names, d)
+		return !free, err
+	}
 	below := func(upper, what string) error {
-		switch d, err := names.DomainNamed(upper); {
-		case catalog.IsNotFound(err):
+		d, err := names.DomainNamed(upper)
+		if catalog.IsNotFound(err) {
 			return nil
-		case err != nil:
-			return err
-		case foreign(d.ProjectID):
+		}
+		refused := false
+		if err == nil {
+			refused, err = foreign(d)
+		}
+		if refused {
 			return domainNotAllowed("lies below a " + what + " that this key does not reach")
 		}
-		return nil
+		return err
 	}
 	for wildcard := range Above(name) {
 		if err := below(wildcard, "wildcard"); err != nil {
@@ -62,7 +73,8 @@ func MayClaim(names Declared, covers catalog.Coverage, project int64, name strin
 	}
 	var refused error
 	err = names.DomainsBelow(suffix, func(d *catalog.Domain) bool {
-		if foreign(d.ProjectID) {
+		above, err := foreign(d)
+		if refused = err; above {
 			refused = domainNotAllowed("is a wildcard above a name that this key does not reach")
 		}
 		return refused == nil

@@ -9,8 +9,8 @@ import (
 // SettleProofs sets what a change of a project's domains by a key that is limited to projects makes of their proofs. A
 // name that the project has keeps its Verified, whatever the change says. A new one, which may come from a rename, is
 // pending if the defaults require proofs of such keys. If they do not, it has no proof, and a refused name is not set
-// free by its rename.
-func SettleProofs(was, is []catalog.Domain, defaults *catalog.Defaults) {
+// free by its rename, nor by taking it out and putting it back: notes are those of the new names.
+func SettleProofs(was, is []catalog.Domain, notes map[string]string, defaults *catalog.Defaults) {
 	for i := range is {
 		d := &is[i]
 		if before := named(was, d.Name); before != nil {
@@ -22,17 +22,20 @@ func SettleProofs(was, is []catalog.Domain, defaults *catalog.Defaults) {
 			pending := catalog.VerifiedPending
 			d.Verified = &pending
 		}
+		if note := notes[d.Name]; note == NotePending || note == NoteLost {
+			d.Verified = &note
+		}
 	}
 }
 
 // MayProve reports whether a key that is limited to projects may bring about a domain with this Verified: nil, or
 // FORBIDDEN. was is the domain of the same name in the same project, nil if there is none.
 func MayProve(was, is *catalog.Domain, defaults *catalog.Defaults) error {
-	pending := is.Verified != nil && *is.Verified == catalog.VerifiedPending
+	refused := is.Verified != nil && (*is.Verified == catalog.VerifiedPending || *is.Verified == catalog.VerifiedLost)
 	switch {
 	case was != nil && sameVerified(was, is):
 		return nil
-	case was == nil && (pending || is.Verified == nil && !defaults.Requires()):
+	case was == nil && (refused || is.Verified == nil && !defaults.Requires()):
 		return nil
 	}
 	e := &catalog.Error{Code: catalog.CodeForbidden,

@@ -266,6 +266,9 @@ func (o *Objects) DomainNamed(name string) (*catalog.Domain, error) {
 	return o.live.DomainNamed(name)
 }
 
+// Named is that of a Resolver: what is noted is live.
+func (o *Objects) Named(name string) (value []byte, found bool, err error) { return o.live.Named(name) }
+
 // DomainsBelow is that of a Resolver.
 func (o *Objects) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
 	more := true
