@@ -228,3 +228,8 @@ func TestVerificationAtEdge(t *testing.T) {
 		t.Error("a plain list is forwarded")
 	}
 }
+
+// Claim implements platform.Verifier.
+func (s *script) Claim(context.Context, dcv.Subject, bool) ([]dcv.RecordView, bool) {
+	return nil, false
+}

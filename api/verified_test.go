@@ -9,12 +9,13 @@ import (
 	"sync"
 	"testing"
 
+	"fingerpost/api/platform"
 	"fingerpost/resolver/catalog"
 )
 
 // newProofDesk serves the projects "own" and "other", each with a key, and with the key "both" one for the two. require
 // "" is a folder without a verification block.
-func newProofDesk(t *testing.T, require string) (d *desk, keys map[string]string) {
+func newProofDesk(t *testing.T, require string, verifier ...platform.Verifier) (d *desk, keys map[string]string) {
 	t.Helper()
 	files, keys := map[string]string{}, map[string]string{}
 	for name, projects := range map[string]string{"own": `"own"`, "other": `"other"`, "both": `"own", "other"`} {
@@ -29,7 +30,11 @@ func newProofDesk(t *testing.T, require string) (d *desk, keys map[string]string
 	if require != "" {
 		files["defaults.hcl"] = fmt.Sprintf("defaults {\n  verification { require = %q }\n}\n", require)
 	}
-	d = newDesk(t, files)
+	d = &desk{dir: t.TempDir()}
+	if len(verifier) > 0 {
+		d.verifier = verifier[0]
+	}
+	d.open(t, files)
 	keys["full"] = d.key
 	return d, keys
 }

@@ -113,7 +113,9 @@ func newSubmission(of *update) *submission {
 		}
 	}
 	for _, c := range u.changed {
-		c.By = &u.edit.By
+		if c.By == nil {
+			c.By = &u.edit.By
+		}
 	}
 	judge.SortByPath(u.changed)
 	return u
@@ -316,7 +318,11 @@ func (u *submission) settled(defaults *catalog.Defaults) bool {
 		}
 		return &d.Projects[i]
 	}
-	return names.MayProveAll(byID(u.was.Declared).Domains, byID(u.c.Declared).Domains, defaults) == nil
+	is := byID(u.c.Declared).Domains
+	if t := u.edit.Takes; t != nil { // which is proven
+		is = slices.DeleteFunc(slices.Clone(is), func(d catalog.Domain) bool { return d.Name == t.Domain })
+	}
+	return names.MayProveAll(byID(u.was.Declared).Domains, is, defaults) == nil
 }
 
 // judged judges an update against the other files.

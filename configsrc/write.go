@@ -127,6 +127,9 @@ func (w *write) attempt(ctx context.Context) error {
 	if err != nil || w.edit.DryRun {
 		return err
 	}
+	if t := w.edit.Takes; t != nil {
+		w.ws.forgetNotes(&domainNotes{project: t.From, is: map[string]string{t.Domain: ""}})
+	}
 	w.outcome.ID = id
 	for _, f := range w.update.files {
 		w.outcome.Paths = append(w.outcome.Paths, f.path)

@@ -175,8 +175,9 @@ func (p *projectTarget) settleProofs(w *write, have, want *catalog.ProjectConfig
 	}
 	defaults := w.o.Sink.Defaults()
 	names.SettleProofs(have.Domains, want.Domains, had, defaults)
+	err := w.takeOver(want)
 	w.update.notes = domainNotes{p.edit.UUID, had, names.NotesOf(have.Domains, want.Domains, had, defaults)}
-	return nil
+	return err
 }
 
 // remove notes that the block goes.

@@ -87,12 +87,14 @@ type API struct {
 	Proposals *Proposals
 	Verifier  Verifier // nil: verification is answered 503
 	Logger    *slog.Logger
+
+	proposes bool // it is for the state of a proposal
 }
 
 // On returns an API for the state of a proposal.
 func (a *API) On(state State, explainer Explainer, writer *web.Writer) *API {
 	on := *a
-	on.State, on.Explainer, on.Writer = state, explainer, writer
+	on.State, on.Explainer, on.Writer, on.proposes = state, explainer, writer, true
 	return &on
 }
 

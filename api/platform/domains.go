@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -110,7 +111,7 @@ func (a *API) createDomain(r *web.Request, project *catalog.Project) error {
 	if err := settleProof(r, f, &catalog.Domain{}, &d); err != nil {
 		return err
 	}
-	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	add := func(p *catalog.ProjectConfig) error {
 		d.UUID = catalog.DeriveDomainUUID(p.Project.UUID, d.Name)
 		if slices.ContainsFunc(p.Domains, func(o catalog.Domain) bool { return o.UUID == d.UUID && o.Name != d.Name }) {
 			d.UUID = catalog.NewUUID() // the derived UUID belongs to a domain that was renamed
@@ -118,7 +119,11 @@ func (a *API) createDomain(r *web.Request, project *catalog.Project) error {
 			return domainTaken()
 		}
 		return putDomain(p, d)
-	})
+	}
+	err = a.Writer.Update(r, project, add)
+	if e := (*catalog.Error)(nil); errors.As(err, &e) && e.Code == catalog.CodeConflict {
+		err = a.takeOver(r, project, d.Name, add, e)
+	}
 	if err != nil {
 		return err
 	}

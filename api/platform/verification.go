@@ -18,6 +18,9 @@ type Verifier interface {
 	View(ctx context.Context, of dcv.Subject) (dcv.View, error)
 	// Check checks a domain now. With a retryAfter it has not, or is still at it: the view is that of the last check.
 	Check(ctx context.Context, of dcv.Subject) (v dcv.View, retryAfter time.Duration, err error)
+	// Claim returns the records that would prove a domain for a project that does not have it; nil: keys need no proof. With
+	// ask it asks whether they are there.
+	Claim(ctx context.Context, of dcv.Subject, ask bool) (records []dcv.RecordView, proven bool)
 	// Each yields what is known of all domains, in short and in no order, until yield returns false.
 	Each(yield func(Standing) bool) error
 }

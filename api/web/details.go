@@ -31,6 +31,9 @@ func AppendProblems(dst []byte, problems catalog.Problems) []byte {
 		dst = resolver.AppendString(dst, Shortened(p.Path, MaxDetailField))
 		dst = append(dst, `,"message":`...)
 		dst = resolver.AppendString(dst, Shortened(p.Message, MaxDetailMessage))
+		if p.Records != nil {
+			dst = append(append(dst, `,"records":`...), p.Records...)
+		}
 		dst = append(dst, '}')
 	}
 	return append(dst, ']')

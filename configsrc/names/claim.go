@@ -38,7 +38,7 @@ func MayClaim(names Declared, covers catalog.Coverage, project int64, name strin
 		if d.ProjectID == project || covers(d.ProjectID) {
 			return false, nil
 		}
-		free, err := unproven(names, d)
+		free, err := Unproven(names, d)
 		return !free, err
 	}
 	below := func(upper, what string) error {

@@ -77,8 +77,8 @@ func Moving(was, is []catalog.Domain) (list []string) {
 	return list
 }
 
-// unproven reports whether a record holds up no key of another project: such a key made it, and it was never proven.
-func unproven(facts Declared, d *catalog.Domain) (bool, error) {
+// Unproven reports whether a record holds up no key of another project: such a key made it, and it was never proven.
+func Unproven(facts Declared, d *catalog.Domain) (bool, error) {
 	if d.Verified == nil || *d.Verified != catalog.VerifiedPending {
 		return false, nil
 	}

@@ -90,6 +90,35 @@ func (s *Service) Check(ctx context.Context, of dcv.Subject) (view dcv.View, ret
 	return view, retryAfter, err
 }
 
+// Claim returns the records that would prove a domain for a project that does not have it, nil where no proof is asked of
+// keys. With ask it asks whether they are there, now, and changes nothing; servers that do not answer are no proof.
+func (s *Service) Claim(ctx context.Context, of dcv.Subject, ask bool) (records []dcv.RecordView, proven bool) {
+	policy, on := s.o.Domains.Policy()
+	if !on || policy.Require == catalog.RequireNone {
+		return nil, false
+	}
+	of.Verified = catalog.VerifiedPending
+	for _, r := range dcv.Records(of, policy, dcv.Facts{}) {
+		if r.Purpose == dcv.PurposeOwnership {
+			records = append(records, r)
+		}
+	}
+	if !ask || s.o.Checker == nil {
+		return records, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	release, err := s.demands.Take(ctx, of.Project.String())
+	if err != nil {
+		return records, false
+	}
+	defer release()
+	ways := dcv.Ways(of, policy)
+	// Without a policy nothing is asked but the proof, and where the name leads.
+	facts, err := s.o.Checker.Check(ctx, of, dcv.Policy{}, ways)
+	return records, err == nil && dcv.Proves(ways, &facts)
+}
+
 // ask returns the check of a domain that runs, or starts one.
 func (s *Service) ask(ctx context.Context, of dcv.Subject) (*flight, error) {
 	for {

@@ -11,6 +11,17 @@ type Edit struct {
 	NewProject *ProjectConfig // a project and its domains, with their UUIDs; nothing else of it is written
 	Project    *ProjectEdit
 	Key        *KeyEdit
+	Takes      *Takeover // with Project; nil: nothing is taken over
+}
+
+// A Takeover is part of the edit of a project that adds a domain: another project has it pending, by a key that is limited
+// to projects, and loses it in the same write. The edit's project has it as Verified. The error is CONFLICT for any other
+// record.
+type Takeover struct {
+	From     UUID // the project that loses the domain
+	Domain   string
+	Verified string // the day of the proof
+	Reason   string // for the audit trail of the project that loses it: it must not name the other one
 }
 
 // A Coverage reports whether an API key reaches the project with the id; nil: the key reaches every project. Only such a

@@ -15,6 +15,8 @@ type Problem struct {
 	// Start and End are the byte range of the value; both are 0 for all of it. Otherwise Message begins with the line and
 	// column in the value: "line 3, column 14: ".
 	Start, End int
+
+	Records []byte // JSON: DNS records that would help, as answers about domains have them; nil: none
 }
 
 // Problems collects the findings of Validate.

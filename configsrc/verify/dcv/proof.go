@@ -69,6 +69,12 @@ func judge(ways []Way, proofs []Finding) (v verdict, spreading bool, by *Way) {
 	return undecided, spreading, nil
 }
 
+// Proves reports whether facts prove one of the ways.
+func Proves(ways []Way, f *Facts) bool {
+	v, _, _ := judge(ways, f.Proofs)
+	return v == hit
+}
+
 // count returns how many servers answer with w's proof, definitely without it, and not definitely.
 func count(w *Way, proofs []Finding) (with, without, open int) {
 	f := find(proofs, w.Type, w.Name)

@@ -46,6 +46,9 @@ func when(t time.Time) *time.Time {
 	return &t
 }
 
+// PurposeOwnership is that of the records that prove a domain.
+const PurposeOwnership = "ownership"
+
 // Records returns the records to set for s: those that prove it, of which one is enough, then those that make it point
 // here. f is what is known, for the addresses of targets and for Found; the zero Facts do.
 func Records(s Subject, p Policy, f Facts) []RecordView {
@@ -54,7 +57,7 @@ func Records(s Subject, p Policy, f Facts) []RecordView {
 		if w.Type == "CNAME" && isApex(w.Name, &f) {
 			continue // DNS has no CNAME at the top of a zone
 		}
-		records = append(records, RecordView{Purpose: "ownership", Type: w.Type, Name: w.Name, Value: w.value(),
+		records = append(records, RecordView{Purpose: PurposeOwnership, Type: w.Type, Name: w.Name, Value: w.value(),
 			Alternative: i > 0, Found: found(f.Proofs, w.Type, w.Name, f.At)})
 	}
 	for i, r := range pointingRecords(s, p, &f) {
