@@ -35,6 +35,18 @@ func (s *session) extras(subject dcv.Subject, policy dcv.Policy, ways []dcv.Way,
 			z.Doubled = append(z.Doubled, a.Values...)
 		}
 	}
+	if missing {
+		for _, at := range dcv.StrayNames(subject, z.Apex, ways) {
+			f, _ := s.find(question{name: dns.CanonicalName(at), kind: dns.TypeTXT, one: true})
+			stray := dcv.Stray{Name: at}
+			for _, a := range f.Answers {
+				stray.Values = append(stray.Values, a.Values...)
+			}
+			if len(stray.Values) > 0 {
+				z.Strays = append(z.Strays, stray)
+			}
+		}
+	}
 	waiting := subject.Verified == catalog.VerifiedPending || subject.Verified == catalog.VerifiedLost
 	if len(ways) > 0 && (missing || waiting) {
 		s.askResolver(&z, ways[0])

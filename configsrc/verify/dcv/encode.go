@@ -52,6 +52,10 @@ func (f Facts) bounded() Facts {
 	z.NameServers = boundValues(z.NameServers, &left)
 	z.CAA = boundValues(z.CAA, &left)
 	z.Doubled = boundValues(z.Doubled, &left)
+	z.Strays = slices.Clone(z.Strays[:min(len(z.Strays), maxFindings)])
+	for i := range z.Strays {
+		z.Strays[i].Values = boundValues(z.Strays[i].Values, &left)
+	}
 	z.Resolver = boundAnswer(z.Resolver, &left)
 	return f
 }

@@ -78,6 +78,12 @@ type Facts struct {
 	Limited bool `json:"-"`
 }
 
+// A Stray is TXT values at a name that is none of the ways'.
+type Stray struct {
+	Name   string
+	Values []string `json:",omitempty"`
+}
+
 // Pointing is where the name leads.
 type Pointing struct {
 	Name string // that was asked for, see PointingName
@@ -113,6 +119,8 @@ type Zone struct {
 	CAAKnown bool     `json:",omitempty"`
 	// Doubled has the values at the first way's name with the zone's name appended once more.
 	Doubled []string `json:",omitempty"`
+	// Strays has the values at other names that people give the record by mistake, see StrayNames.
+	Strays []Stray `json:",omitempty"`
 	// Resolver is what the configured resolver says about the first way's record.
 	Resolver      Answer    `json:",omitzero"`
 	NegativeUntil time.Time `json:",omitzero"` // until when the resolver has its "no" cached; zero: it has none

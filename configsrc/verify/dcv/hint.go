@@ -20,6 +20,8 @@ var hinters = []struct {
 	{"NAME_DOUBLED", nameDoubled},
 	{"QUOTED_TWICE", quotedTwice},
 	{"WRONG_LABEL", wrongLabel},
+	{"AT_THE_NAME", atTheName},
+	{"VALUE_SPOILT", valueSpoilt},
 	{"OTHER_TOKEN", otherToken},
 	{"NEGATIVE_CACHED", negativeCached},
 	{"DNSSEC_BROKEN", dnssecBroken},
@@ -143,7 +145,11 @@ func quotedTwice(s *sight) (message, line string) {
 func wrongLabel(s *sight) (message, line string) {
 	w, token := s.strayToken(func(token string) bool { return s.own[token] != "" })
 	if w == nil {
-		return "", ""
+		stray, way := s.strayAt(true)
+		if way == nil {
+			return "", ""
+		}
+		return fmt.Sprintf("The record stands at %s, which is the label of another scope.", stray.Name), way.line()
 	}
 	return fmt.Sprintf("The record at %s has a token of the scope %q, which has its own label.", w.Name, s.own[token]),
 		s.recordLine()

@@ -99,6 +99,18 @@ var hintCases = []struct {
 	{"QUOTED_TWICE", func(s *scene) { s.answer(0, `"token=472jyvfzitf2yjjkzwbfndvlst" "expiry=never"`) },
 		func(s *scene) { s.answer(0, "token=472jyvfzitf2yjjkzwbfndvlst") }, record},
 	{"QUOTED_TWICE", func(s *scene) { s.answer(0, `"token=472jyvfzitf2yjjkzwbfndvlst"`) }, nil, record}, // proves as well
+	{"AT_THE_NAME", func(s *scene) {
+		s.facts.Zone.Strays = []dcv.Stray{{Name: "acme.example", Values: []string{"v=spf1", "token=472jyvfzitf2yjjkzwbfndvlst"}}}
+	}, func(s *scene) { // proven by another record
+		s.facts.Zone.Strays = []dcv.Stray{{Name: "acme.example", Values: []string{"token=472jyvfzitf2yjjkzwbfndvlst"}}}
+		s.answer(0, "token=472jyvfzitf2yjjkzwbfndvlst")
+	}, record},
+	{"WRONG_LABEL", func(s *scene) {
+		s.facts.Zone.Strays = []dcv.Stray{{Name: "_fingerpost-wildcard-challenge.shop.acme.example",
+			Values: []string{"token=472jyvfzitf2yjjkzwbfndvlst"}}}
+	}, nil, record},
+	{"VALUE_SPOILT", func(s *scene) { s.answer(0, "token=472jyvfzitf2yjjk") },
+		func(s *scene) { s.answer(0, "token=472jyv") }, record}, // too little of it
 	{"AAAA_ELSEWHERE", func(s *scene) { s.lead("203.0.113.4", "2001:db8::2") },
 		func(s *scene) { s.lead("203.0.113.4", "2001:db8::1") }, "shop.acme.example. AAAA 2001:db8::1"},
 	{"AAAA_ELSEWHERE", func(s *scene) {
