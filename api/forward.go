@@ -18,10 +18,10 @@ import (
 
 // An Edge is this node, where it is an edge: it carries requests to the authority of its cluster.
 type Edge interface {
-	// Forward sends a request in its wire form once, and returns the answer in its wire form. Its errors are for clients:
+	// Forward sends a request of a key in its wire form once, and returns the answer in its wire form. Its errors are for clients:
 	// UNAVAILABLE if the authority has not got the request, OUTCOME_UNKNOWN if nobody knows what came of it. The answer to
 	// a write comes once this node has applied it.
-	Forward(ctx context.Context, request []byte) (answer []byte, err error)
+	Forward(ctx context.Context, key string, request []byte) (answer []byte, err error)
 	// State says in a sentence how this edge is, for those who cannot ask the authority.
 	State() string
 	// Age returns how long ago the authority was last heard of, and whether answers say so.
@@ -47,7 +47,11 @@ func (s *Server) forward(r *web.Request) error {
 		return err
 	}
 	ctx, span := trace.Start(r.Context(), "cluster.forward")
-	answer, err := s.o.Cluster.Edge.Forward(ctx, request)
+	key := "" // a visitor without one
+	if r.Key != nil {
+		key = r.Key.ID
+	}
+	answer, err := s.o.Cluster.Edge.Forward(ctx, key, request)
 	span.Calls().EndWith(err)
 	if err != nil {
 		if e, is := errors.AsType[*catalog.Error](err); is && r.Path == platform.EdgesPath {

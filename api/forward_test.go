@@ -23,7 +23,7 @@ type standIn struct {
 	err error
 }
 
-func (a *standIn) Forward(_ context.Context, request []byte) ([]byte, error) {
+func (a *standIn) Forward(_ context.Context, _ string, request []byte) ([]byte, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.got = append(a.got, string(request))

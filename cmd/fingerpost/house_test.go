@@ -94,7 +94,8 @@ var plan = map[string][]string{
 	// nkeys makes the authority's key
 	"fingerpost/configsrc/cluster/natsd": {"github.com/nats-io/nats-server/v2", "github.com/nats-io/nkeys"},
 	// zstd packs the files, nkeys reads the seeds of keys; trace: a forwarded request's message names its span
-	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "fingerpost/resolver/trace", "fingerpost/configsrc/cluster/natsd", "github.com/nats-io/nats.go",
+	// share: keys share the requests that an edge forwards
+	"fingerpost/configsrc/cluster": {"fingerpost/resolver/catalog", "fingerpost/resolver/trace", "fingerpost/resolver/share", "fingerpost/configsrc/cluster/natsd", "github.com/nats-io/nats.go",
 		"github.com/nats-io/nkeys", "github.com/klauspost/compress/zstd"},
 	"fingerpost/configsrc/gitrepo/plumbing": {},
 	// trace: commits and pushes of traced writes

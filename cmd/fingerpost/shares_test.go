@@ -63,8 +63,8 @@ var shared = map[string]bounded{
 		"no other call uses it",
 	},
 	"configsrc/cluster: forwarding": {
-		"any key that writes at this edge",
-		"they wait, and get 503 after ForwardTime",
+		"a key alone three quarters of an edge's places, with slow requests",
+		"a place at once, then rounds by key; 503 after ForwardTime",
 	},
 	"configsrc/cluster: known": {
 		"clients of NATS that invent edges",

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/share"
 )
 
 // A Replica is the tree of an edge, which it keeps in its own store.
@@ -55,7 +56,7 @@ type Follower struct {
 	word       atomic.Int64  // nanoseconds from started to the last word of the authority: answers read it
 	news       chan struct{} // there is something new to read
 	beats      chan struct{} // the position has moved
-	forwarding chan struct{} // holds a value per request that is forwarded
+	forwarding *share.Places // of the requests that are forwarded, shared by key
 
 	reader
 
@@ -129,7 +130,7 @@ func NewFollower(o FollowerOptions) *Follower {
 	var id [8]byte
 	rand.Read(id[:]) // never fails, see crypto/rand
 	return &Follower{o: o, now: o.now, started: o.now(), instance: hex.EncodeToString(id[:]), news: make(chan struct{}, 1),
-		beats: make(chan struct{}, 1), forwarding: make(chan struct{}, forwardsOfEdge),
+		beats: make(chan struct{}, 1), forwarding: share.New(forwardsOfEdge),
 		reader: reader{bad: map[string]string{}}, shown: shown{problem: errors.New("not connected yet")}}
 }
 

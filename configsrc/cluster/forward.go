@@ -58,8 +58,9 @@ func traced(request []byte, traceparent string) []byte {
 const forwards, forwardsOfEdge = 128, 16
 
 // Forward sends a request to the authority once, and returns its answer. An edge that has reached the position at has
-// what the request has changed. Errors are ErrAway, ErrNoAnswer and ErrTooLarge.
-func (f *Follower) Forward(ctx context.Context, request []byte) (answer []byte, at catalog.Position, err error) {
+// what the request has changed. Requests wait for the edge's places in rounds by tenant, the key that sends them. Errors
+// are ErrAway, ErrNoAnswer and ErrTooLarge.
+func (f *Follower) Forward(ctx context.Context, tenant string, request []byte) (answer []byte, at catalog.Position, err error) {
 	if !f.nc.IsConnected() {
 		return nil, at, ErrAway
 	}
@@ -69,12 +70,11 @@ func (f *Follower) Forward(ctx context.Context, request []byte) (answer []byte, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, ForwardTime)
 	defer cancel()
-	select {
-	case f.forwarding <- struct{}{}:
-		defer func() { <-f.forwarding }()
-	case <-ctx.Done():
+	release, err := f.forwarding.Take(ctx, tenant)
+	if err != nil {
 		return nil, at, ErrAway
 	}
+	defer release()
 	inbox := f.nc.NewInbox()
 	sub, err := f.nc.SubscribeSync(inbox)
 	if err != nil {

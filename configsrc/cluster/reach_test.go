@@ -204,7 +204,7 @@ func TestEdgeLeavesNothingBehind(t *testing.T) {
 	for i := range 20 {
 		r.tree.commit(oneFile(i))
 		r.reaches(e)
-		if _, _, err := e.Forward(t.Context(), []byte("hello")); err != nil {
+		if _, _, err := e.Forward(t.Context(), "acme", []byte("hello")); err != nil {
 			t.Error(err)
 		}
 	}
@@ -285,7 +285,7 @@ func TestEdgesComeAndGo(t *testing.T) {
 		r.tree.commit(oneFile(i))
 		// The server may close a connection when it takes over the new list. A request under way is then told so.
 		testrig.Eventually(t, "a request is answered", func() bool {
-			got, _, err := e.Forward(t.Context(), []byte("hello"))
+			got, _, err := e.Forward(t.Context(), "acme", []byte("hello"))
 			if err == nil && string(got) != "hello" || err != nil && !errors.Is(err, ErrAway) && !errors.Is(err, ErrNoAnswer) {
 				t.Fatalf("the answer is %q, %v", got, err)
 			}

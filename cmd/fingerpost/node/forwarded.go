@@ -45,8 +45,8 @@ const waitApplied = 5 * time.Second
 
 // Forward implements api.Edge. The answer to a write is returned once this node has applied it, so that the
 // client's next read here finds it. If that takes too long it is returned nevertheless: what it says is true.
-func (e edge) Forward(ctx context.Context, request []byte) ([]byte, error) {
-	answer, at, err := e.follower.Forward(ctx, request)
+func (e edge) Forward(ctx context.Context, key string, request []byte) ([]byte, error) {
+	answer, at, err := e.follower.Forward(ctx, key, request)
 	switch {
 	case errors.Is(err, cluster.ErrAway):
 		away := &catalog.Error{Code: catalog.CodeUnavailable,
