@@ -30,7 +30,7 @@ type AuthorityOptions struct {
 	Connection Connection
 	Tree       Tree
 	Logger     *slog.Logger
-	Holder     string // machine and data folder of this node, for people and for the lease
+	Holder     string // names this node in the lease, which edges read, and in its log
 	Version    string // of fingerpost
 	// OwnServer: the server belongs to this process, so no other authority can take the lease while it is down, and
 	// writes go on.

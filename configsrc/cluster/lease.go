@@ -15,7 +15,7 @@ import (
 // A lease says which authority may write. It is one key of the bucket, renewed by compare-and-set. Nobody reads a clock
 // of another machine: the lease has run out for an observer once its revision has not moved for the time to live.
 type lease struct {
-	Holder   string `json:"holder"`   // machine and data folder; "": it was given back
+	Holder   string `json:"holder"`   // AuthorityOptions.Holder; "": it was given back
 	Instance string `json:"instance"` // random, of the process
 	Version  string `json:"version"`  // of fingerpost
 	TTL      string `json:"ttl"`      // a Go duration
@@ -56,10 +56,10 @@ type HeldError struct {
 // Error names the holder and what would be right.
 func (e *HeldError) Error() string {
 	if e.Lost {
-		return fmt.Sprintf("cluster %s has another authority now, %s (version %s): this one writes no more; end one of "+
-			"the two", e.Cluster, e.Holder, e.Version)
+		return fmt.Sprintf("cluster %s has another authority now, %s in its log (version %s): this one writes no more; end "+
+			"one of the two", e.Cluster, e.Holder, e.Version)
 	}
-	return fmt.Sprintf("cluster %s has an authority already, %s (version %s): end it, or start this one with "+
+	return fmt.Sprintf("cluster %s has an authority already, %s in its log (version %s): end it, or start this one with "+
 		"--take-over, which waits until that one has been silent for its lease", e.Cluster, e.Holder, e.Version)
 }
 

@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,6 +62,7 @@ func openNode(ctx context.Context, node *service) (*clusterNode, error) {
 		connection = cluster.ConnectionTo(n.supervisor)
 	}
 	n.requests = api.NewPipe("cluster")
+	node.o.Logger.Info("this node's name in the lease of the cluster", "holder", holderName(n.o.Files.Data))
 	n.authority = cluster.NewAuthority(cluster.AuthorityOptions{
 		Cluster: n.o.Cluster.Name, Connection: connection, Tree: node.resolver, Logger: node.o.Logger,
 		Version: n.o.Build.Version, Holder: holderName(n.o.Files.Data), OwnServer: n.supervisor != nil,
@@ -103,8 +106,9 @@ func (n *clusterNode) refill(ctx context.Context) error {
 	return n.follower.Refill(ctx)
 }
 
-// holderName names this node for people, and tells it from others: the lock of the data folder lets one process have
-// it.
+// holderName names this node in the lease, and tells it from others: the lock of the data folder lets one process have
+// it. Edges read the lease, and learn neither the machine's name nor the folder: the name is a hash of both, which the
+// node's own log explains.
 func holderName(data string) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -113,7 +117,8 @@ func holderName(data string) string {
 	if dir, err := filepath.Abs(data); err == nil {
 		data = dir
 	}
-	return host + ":" + data
+	sum := sha256.Sum256([]byte(host + ":" + data))
+	return "authority-" + hex.EncodeToString(sum[:5])
 }
 
 func (n *clusterNode) startServer(ctx context.Context) error {
