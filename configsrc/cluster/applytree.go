@@ -54,7 +54,7 @@ func (f *Follower) mark(ctx context.Context) error {
 	case m.Files == 0:
 		f.enter(waiting, errEmpty)
 		return nil
-	case f.viewRoot.String() != m.Root && !refused:
+	case !f.complete():
 		f.enter(torn, errTorn)
 		return nil
 	}

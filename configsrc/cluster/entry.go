@@ -175,6 +175,9 @@ func parseEntry(key string, value []byte) (e entry, err error) {
 	return e, nil
 }
 
+// errSum is for a message of which content or hash is damaged; nobody can tell which.
+var errSum = errors.New("the content does not have the hash that the message names")
+
 // unpack returns the file, and an error if it is not what the key and the sum say.
 func (e *entry) unpack() (f catalog.TreeFile, err error) {
 	payload, err := unpacker().DecodeAll(e.packed, nil)
@@ -199,7 +202,7 @@ func (e *entry) unpack() (f catalog.TreeFile, err error) {
 	case !fs.ValidPath(f.Path) || encodePath(f.Path) != e.encoded:
 		return f, fmt.Errorf("the message belongs to another path, %q", f.Path)
 	case SumOf(f.Path, f.Bytes) != e.sum:
-		return f, errors.New("the content does not have the hash that the message names")
+		return f, errSum
 	}
 	return f, nil
 }

@@ -74,6 +74,7 @@ type reader struct {
 	viewRoot  Root
 	held      map[string]*catalog.TreeFile // what differs between view and own, by path; nil: removed
 	bad       map[string]string            // by key: why a message is refused
+	badSums   map[string]Sum               // by key: the sums that refused messages name, as far as they can be read
 	from      listing
 	last      marker // the newest one read
 	state     followState
@@ -131,7 +132,7 @@ func NewFollower(o FollowerOptions) *Follower {
 	rand.Read(id[:]) // never fails, see crypto/rand
 	return &Follower{o: o, now: o.now, started: o.now(), instance: hex.EncodeToString(id[:]), news: make(chan struct{}, 1),
 		beats: make(chan struct{}, 1), forwarding: share.New(forwardsOfEdge),
-		reader: reader{bad: map[string]string{}}, shown: shown{problem: errors.New("not connected yet")}}
+		reader: reader{bad: map[string]string{}, badSums: map[string]Sum{}}, shown: shown{problem: errors.New("not connected yet")}}
 }
 
 func (f *Follower) isWhole() bool {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strings"
 	"time"
@@ -82,6 +83,7 @@ func (f *Follower) step(ctx context.Context) error {
 func (f *Follower) begin(ctx context.Context, st bucketState) error {
 	f.held, f.last, f.state = map[string]*catalog.TreeFile{}, marker{}, followState{}
 	clear(f.bad)
+	clear(f.badSums)
 	f.showBad()
 	have := f.o.Replica.Position()
 	f.from = listing{start: true}
@@ -147,23 +149,16 @@ func (f *Follower) takeFile(r record) {
 	if r.gone {
 		f.admit(r.key)
 		// A removal names the encoded path alone.
-		encoded := strings.TrimPrefix(r.key, prefixFile)
-		if path, ok := decodePath(encoded); ok {
-			f.remove(path)
-			return
-		}
-		for path := range f.view { // an encoded path that is a hash is rare
-			if encodePath(path) == encoded {
-				f.remove(path)
-				return
-			}
-		}
+		f.remove(f.pathOf(r.key))
 		return
 	}
 	e, err := parseEntry(r.key, r.value)
 	var file catalog.TreeFile
+	delete(f.badSums, r.key)
 	if err == nil {
-		file, err = e.unpack()
+		if file, err = e.unpack(); err != nil && !errors.Is(err, errSum) {
+			f.badSums[r.key] = e.sum
+		}
 	}
 	if err != nil {
 		f.refuse(r.key, err)
@@ -180,6 +175,37 @@ func (f *Follower) takeFile(r record) {
 	} else {
 		f.held[file.Path] = &file
 	}
+}
+
+// pathOf returns the path of a file's key, "" if the view has none.
+func (f *Follower) pathOf(key string) string {
+	encoded := strings.TrimPrefix(key, prefixFile)
+	if path, ok := decodePath(encoded); ok {
+		return path
+	}
+	for path := range f.view { // an encoded path that is a hash is rare
+		if encodePath(path) == encoded {
+			return path
+		}
+	}
+	return ""
+}
+
+// complete reports whether everything that the last marker counts was read. A refused message counts with the sum that it
+// names, in the place of what it would replace. Where a message names none, nobody can tell.
+func (f *Follower) complete() bool {
+	root := f.viewRoot
+	for key := range f.bad {
+		sum, named := f.badSums[key]
+		if !named {
+			return true
+		}
+		if old, found := f.view[f.pathOf(key)]; found {
+			root.Remove(old)
+		}
+		root.Add(sum)
+	}
+	return root.String() == f.last.Root
 }
 
 func (f *Follower) remove(path string) {
