@@ -60,7 +60,7 @@ func (h *hands) line(indent, text string) {
 // nasty returns difficult text that a client may send.
 func (h *hands) nasty(lines bool) string {
 	parts := []string{"a", "name = 1", " ", "  ", "\"", "\\", "$", "$$", "${", "$${", "${x}", "%{", "%%{if}", "{{x}}", "{", "}", "#", "//", "/*", "*/",
-		"ü", "e\u0301", "日本", "🦊", "\u200d", "\u202e", "\ufeff", "'", "<<EOT", "EOT", "=", "\u00a0", "\U0001f468\u200d\U0001f469", "(", ")", "\\n", "\xff"}
+		"ü", "e\u0301", "日本", "🦊", "\u200d", "\u202e", "\ufeff", "'", "<<EOT", "EOT", "=", "\u00a0", "\U0001f468\u200d\U0001f469", "(", ")", "\\n", "\ufffd"}
 	if lines {
 		parts = append(parts, "\n", "\n", "\n\n", "\t", "\nEOT\n", "\n EOT2 \n", "\r\n", "\r", "\n}\n", "\n  x\n", "\x00", "<<-EOT\n", "\u2028")
 	}

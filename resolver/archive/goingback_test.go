@@ -37,7 +37,7 @@ const aboveAll = 99
 // advice is what a person must know before a folder of a newer release is moved away.
 var (
 	advice       = []string{"99", "start the newer release again", "fingerpost backup", "fingerpost restore"}
-	storeAdvice  = append([]string{"this release reads 6", "createdAt"}, advice...)
+	storeAdvice  = append([]string{fmt.Sprintf("this release reads %d", store.Format), "createdAt"}, advice...)
 	ledgerAdvice = append([]string{"this release reads 2", "mail log", "mail queue", "idempotency keys", "audit trail", "uses of API keys",
 		"proposals"}, advice...)
 )
