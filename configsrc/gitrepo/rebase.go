@@ -35,16 +35,19 @@ func (r *Repo) rebase(ctx context.Context, h head, remote, since string) (*rebas
 		return nil, err
 	}
 	m := &rebase{r: r, tip: onto.ID, tree: onto.Tree, moved: map[string]string{}}
-	list, err := r.git.Run(ctx, "rev-list", "--reverse", "--topo-order", since+".."+h.commit)
+	// Of a merge of ours, its first parents have what the branch had: the rest is in the merge's own edit.
+	list, err := r.git.Run(ctx, "rev-list", "--reverse", "--topo-order", "--first-parent", since+".."+h.commit)
 	if err != nil {
 		return nil, err
 	}
-	for id := range strings.FieldsSeq(list) {
+	former := strings.Fields(list)
+	for _, id := range former {
 		c, err := r.git.Commit(id)
 		if err != nil {
 			return nil, err
 		}
-		if len(c.Parents) != 1 {
+		ours := r.isOurs(c)
+		if len(c.Parents) == 0 || len(c.Parents) > 1 && !ours {
 			return nil, &conflict{fmt.Sprintf("%.12s is a merge of a person that the remote lacks: run \"git pull\" and "+
 				"\"git push\" in the clone", id)}
 		}
@@ -52,8 +55,8 @@ func (r *Repo) rebase(ctx context.Context, h head, remote, since string) (*rebas
 		if err != nil {
 			return nil, err
 		}
-		if r.isOurs(c) {
-			err = m.repeat(ctx, parent, c, onto)
+		if ours {
+			err = m.repeat(ctx, parent, c, onto, former)
 		} else {
 			err = m.merge(ctx, parent, c)
 		}
@@ -71,9 +74,10 @@ func (r *Repo) isOurs(c *plumbing.Commit) bool {
 		(len(c.Trailers("Fingerpost-Key")) > 0 || len(c.Trailers("Fingerpost-Request")) > 0)
 }
 
-// repeat makes the edits of one of our commits again, field by field. Files where the remote has changed the same are
-// left as the remote has them, and the commit is set aside.
-func (m *rebase) repeat(ctx context.Context, parent, c, onto *plumbing.Commit) error {
+// repeat makes the edits of one of our commits again, field by field: those of a write, or those that a proposal has
+// brought. Files where the remote has changed the same are left as the remote has them, and the commit is set aside.
+// former are the commits that the branch loses.
+func (m *rebase) repeat(ctx context.Context, parent, c, onto *plumbing.Commit, former []string) error {
 	old, now, err := m.r.git.Diff(ctx, parent.Tree, c.Tree)
 	if err != nil {
 		return err
@@ -124,13 +128,48 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *plumbing.Commit) e
 	if err != nil {
 		return err
 	}
+	if len(c.Parents) == 2 {
+		return m.addMerge(ctx, tree, c, former)
+	}
 	return m.add(ctx, tree, c)
 }
 
+// addMerge makes the merge of a proposal the new tip. If the proposal has a commit that the branch loses, the merge
+// would bring it back: then its change becomes one commit of its author, with the requests of its commits.
+func (m *rebase) addMerge(ctx context.Context, tree string, c *plumbing.Commit, former []string) error {
+	proposal := c.Parents[1]
+	list, err := m.r.git.Run(ctx, "rev-list", "--reverse", proposal, "^"+m.tip)
+	if err != nil {
+		return err
+	}
+	alone, lost := *c, false
+	for id := range strings.FieldsSeq(list) {
+		if slices.Contains(former, id) {
+			lost = true
+			continue
+		}
+		own, err := m.r.git.Commit(id)
+		if err != nil {
+			return err
+		}
+		if alone.Author == c.Author {
+			alone.Author = own.Author
+		}
+		for _, request := range own.Trailers("Fingerpost-Request") { // c's own trailers are its message's end
+			alone.Message += "Fingerpost-Request: " + request + "\n"
+		}
+	}
+	if lost {
+		return m.add(ctx, tree, &alone)
+	}
+	return m.add(ctx, tree, c, proposal)
+}
+
 // add makes a commit with the author and message of another one the new tip.
-func (m *rebase) add(ctx context.Context, tree string, c *plumbing.Commit) error {
+func (m *rebase) add(ctx context.Context, tree string, c *plumbing.Commit, merged ...string) error {
 	name, address, date := identityOf(c.Author)
-	id, err := m.r.git.CommitTree(ctx, tree, []string{m.tip}, identity("AUTHOR", name, address, date), c.Message)
+	id, err := m.r.git.CommitTree(ctx, tree, append([]string{m.tip}, merged...),
+		identity("AUTHOR", name, address, date), c.Message)
 	if err == nil {
 		m.tip, m.tree = id, tree
 	}
