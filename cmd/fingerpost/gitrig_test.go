@@ -45,9 +45,18 @@ func (g *gitRig) push(file, text string) (commit string) {
 	must(g.t, os.WriteFile(filepath.Join(g.pats, "projects.d", file), []byte(text), 0o644))
 	g.git(g.pats, "add", "-A")
 	g.git(g.pats, "commit", "-qm", "pat's")
-	g.git(g.pats, "pull", "-q", "--rebase")
-	g.git(g.pats, "push", "-q")
+	g.share()
 	return g.git(g.pats, "rev-parse", "HEAD")
+}
+
+// share pushes what Pat has committed; the service may push at the same time.
+func (g *gitRig) share() {
+	g.t.Helper()
+	testrig.Eventually(g.t, "Pat's commit is pushed", func() bool {
+		g.git(g.pats, "pull", "-q", "--rebase")
+		_, err := testrig.TryGit(g.pats, "push", "-q")
+		return err == nil
+	})
 }
 
 // gitStatus is the part of /status about git.
