@@ -183,7 +183,7 @@ func (r *Repo) upstream(ctx context.Context, branch string) (*upstream, error) {
 		return nil, fmt.Errorf("branch %s has the upstream %q of %q; --git needs a branch of a named remote", name, u.ref,
 			u.remote)
 	}
-	u.track = "refs/remotes/" + u.remote + "/" + strings.TrimPrefix(u.ref, "refs/heads/")
+	u.track = u.tracks(u.ref)
 	address, err := r.git.Run(ctx, "remote", "get-url", "--push", u.remote)
 	if err != nil {
 		return nil, err
@@ -193,6 +193,11 @@ func (r *Repo) upstream(ctx context.Context, branch string) (*upstream, error) {
 	}
 	u.host = hostOf(u.scheme, address)
 	return u, nil
+}
+
+// tracks returns the ref here that follows a branch there.
+func (u *upstream) tracks(ref string) string {
+	return "refs/remotes/" + u.remote + "/" + strings.TrimPrefix(ref, "refs/heads/")
 }
 
 // hostOf returns the host of a remote's URL, which may have the form user@host:path, "" for a file.

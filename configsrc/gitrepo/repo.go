@@ -108,10 +108,31 @@ type Status struct {
 	CommitError string    `json:"commitError,omitempty"` // why the last commit was not made
 	SyncError   string    `json:"syncError,omitempty"`   // why the last fetch, merge or push failed
 	LockError   string    `json:"lockError,omitempty"`   // why our lock on git's index is still there
+	Locks       []Lock    `json:"locks,omitempty"`       // of others, that hold commits up
 	IndexError  string    `json:"indexError,omitempty"`  // why people's index cannot be read, and what to do
 	// Conflict says what a person has to do before anything is pulled or pushed again.
 	Conflict  string   `json:"conflict,omitempty"`
 	Overruled []string `json:"overruled,omitempty"` // branches with writes that were set aside, the latest last
+}
+
+// A Lock is a file of git's that holds commits up: another git is at work, or one was killed.
+type Lock struct {
+	Path       string `json:"path"` // below the top of the clone
+	AgeSeconds int64  `json:"ageSeconds"`
+}
+
+// Errors says what is wrong, but for Conflict, and what to do.
+func (s *Status) Errors() (list []string) {
+	for _, text := range []string{s.CommitError, s.SyncError, s.LockError, s.IndexError} {
+		if text != "" {
+			list = append(list, text)
+		}
+	}
+	for _, l := range s.Locks {
+		list = append(list, fmt.Sprintf("%s is there for %s and holds commits up: another git is at work, or one was killed; "+
+			"if none is, remove the file", l.Path, time.Duration(l.AgeSeconds)*time.Second))
+	}
+	return list
 }
 
 // closeAtMost is how long Open waits for git processes that have outlived an earlier service.
@@ -197,6 +218,13 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if r.earlier, err = o.Ledger.PendingWrites(); err != nil {
 		o.Logger.Error("git: the records of earlier writes cannot be read; such writes stay uncommitted", "error", err)
 	}
+	removed, err := r.git.TakeOverLocks()
+	if err != nil {
+		return nil, fmt.Errorf("--git: the locks of refs: %w", err)
+	}
+	if len(removed) > 0 {
+		o.Logger.Info("git: removes locks that a git of an earlier process of this service has left", "locks", removed)
+	}
 	// Before the files are read: a power cut in the middle of a pull may have left some of them empty.
 	if r.index.lock.TakeOver() {
 		o.Logger.Info("git: takes over the lock that an earlier process of this service has left")
@@ -216,9 +244,16 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 func (r *Repo) Status() Status {
 	pending := len(r.queue.waiting()) // first: who sees none must see their commits
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	s := r.status
 	s.Pending, s.Overruled = pending, slices.Clone(s.Overruled)
+	r.mu.Unlock()
+	for _, l := range r.git.HeldLocks("refs/heads/"+s.Branch, r.index.lock) {
+		path, err := filepath.Rel(r.git.Dir, filepath.Join(r.git.GitDir, filepath.FromSlash(l.Path)))
+		if err != nil {
+			path = l.Path
+		}
+		s.Locks = append(s.Locks, Lock{filepath.ToSlash(path), int64(time.Since(l.Since).Seconds())})
+	}
 	return s
 }
 

@@ -160,7 +160,7 @@ func (r *Repo) headAndUpstream(ctx context.Context) (head, *upstream, error) {
 }
 
 func (r *Repo) fetch(ctx context.Context, u *upstream) error {
-	err := r.git.Fetch(ctx, u.allowed("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", u.remote,
+	err := r.git.Fetch(ctx, u.track, u.allowed("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", u.remote,
 		"+"+u.ref+":"+u.track)...)
 	if err != nil && strings.Contains(err.Error(), "couldn't find remote ref") {
 		return nil // nothing has been pushed yet
@@ -197,28 +197,29 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 	}
 	aside := r.Status().Overruled
 	if there != h.commit || len(aside) > r.remote.asidePushed || len(more) > 0 {
-		args := u.allowed("push", "--porcelain", "--quiet", u.remote, h.commit+":"+u.ref)
+		args, sets := u.allowed("push", "--porcelain", "--quiet", u.remote, h.commit+":"+u.ref), []string{u.track}
 		for _, branch := range aside {
 			args = append(args, "refs/heads/"+branch+":refs/heads/"+branch)
+			sets = append(sets, u.tracks("refs/heads/"+branch))
 		}
 		slices.Sort(more)
 		for _, refspec := range slices.Compact(more) {
 			from, gone, _ := strings.Cut(refspec, ":")
 			if from != "" && r.git.Exists(ctx, from) {
-				args = append(args, refspec)
+				args, sets = append(args, refspec), append(sets, u.tracks(gone))
 			}
 			if from != "" || r.git.Exists(ctx, gone) {
 				continue
 			}
 			// By itself: a branch that the remote has not, because it was dropped before the push, would fail all others.
-			if _, err := r.git.Call(ctx, plumbing.RemoteLimit, nil, nil, u.allowed("push", "--quiet", u.remote,
+			if _, err := r.git.Remote(ctx, []string{u.tracks(gone)}, u.allowed("push", "--quiet", u.remote,
 				refspec)...); err != nil && !strings.Contains(err.Error(), "does not exist") {
 				back()
 				return err
 			}
 		}
 		end := r.stepOf(writes, "git.push")
-		out, err := r.git.Call(ctx, plumbing.RemoteLimit, nil, nil, args...)
+		out, err := r.git.Remote(ctx, sets, args...)
 		end(h.commit, err)
 		if err != nil {
 			back()

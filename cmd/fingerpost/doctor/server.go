@@ -159,7 +159,7 @@ func (s *server) told() (rs []Result) {
 
 // gitTold is what the running server says of its git repository.
 func (s *server) gitTold() (rs []Result) {
-	for _, text := range []string{s.Git.Conflict, s.Git.CommitError, s.Git.SyncError, s.Git.LockError, s.Git.IndexError} {
+	for _, text := range append([]string{s.Git.Conflict}, s.Git.Errors()...) {
 		if text != "" {
 			rs = append(rs, failure("solve it in the repository of the config folder; the server tries again by itself", "%s",
 				text))

@@ -47,14 +47,8 @@ func (n *service) apiURL(host string) string {
 
 func (n *service) consoleGit() console.GitState {
 	st := n.repo.Status()
-	g := console.GitState{Branch: st.Branch, Head: st.Head, Ahead: st.Ahead, Behind: st.Behind, Pending: st.Pending,
-		Conflict: st.Conflict, Overruled: st.Overruled}
-	for _, e := range []string{st.CommitError, st.SyncError} {
-		if e != "" {
-			g.Errors = append(g.Errors, e)
-		}
-	}
-	return g
+	return console.GitState{Branch: st.Branch, Head: st.Head, Ahead: st.Ahead, Behind: st.Behind, Pending: st.Pending,
+		Conflict: st.Conflict, Overruled: st.Overruled, Errors: st.Errors()}
 }
 
 // demoKeyInUse returns the demo key if it is declared and not refused, else "".

@@ -128,6 +128,13 @@ func (l *IndexLock) Close() {
 	l.closed = true
 }
 
+// Ours reports whether the lock exists and is ours.
+func (l *IndexLock) Ours() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.isOurs()
+}
+
 // isOurs reports whether the lock exists and is ours. The caller holds mu.
 func (l *IndexLock) isOurs() bool {
 	info, err := os.Lstat(l.path)

@@ -3,6 +3,7 @@ package plumbing
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,8 +63,12 @@ func (g *Store) ChangeRef(ctx context.Context, ref string, args ...string) error
 	}
 	folder := filepath.Dir(filepath.Join(g.GitDir, filepath.FromSlash(ref)))
 	_, missing := os.Lstat(folder)
-	if _, err := g.Call(ctx, LocalLimit, g.Committer, nil, append([]string{"update-ref", "--no-deref"},
-		args...)...); err != nil {
+	end, err := g.locks.begin(locksOf(ref)...)
+	if err != nil {
+		return fmt.Errorf("note the locks of %s: %w", ref, err)
+	}
+	_, err = g.Call(ctx, LocalLimit, g.Committer, nil, append([]string{"update-ref", "--no-deref"}, args...)...)
+	if end(err); err != nil {
 		return err
 	}
 	for ; strings.HasPrefix(folder, g.GitDir); folder = filepath.Dir(folder) {

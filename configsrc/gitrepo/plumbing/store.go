@@ -23,6 +23,7 @@ type Store struct {
 	Committer []string // the variables of the committer: the service
 	SignKey   string   // signs commits; "": none
 
+	locks   lockRecord
 	objects objectFolder
 	reader  helper              // cat-file --batch
 	trees   helper              // hash-object -t tree -w --stdin-paths
@@ -48,6 +49,13 @@ func (g *Store) Open(ctx context.Context) error {
 	return os.WriteFile(g.treeFile(), nil, 0o600)
 }
 
+// TakeOverLocks removes the locks of refs that the gits of an earlier process have left behind, and returns them. No
+// ref is changed before.
+func (g *Store) TakeOverLocks() (removed []string, err error) {
+	g.locks.gitDir = g.GitDir
+	return g.locks.start()
+}
+
 // ID returns git's name for an object.
 func (g *Store) ID(kind string, content []byte) string {
 	var h hash.Hash = sha1.New()
@@ -62,12 +70,23 @@ func (g *Store) ID(kind string, content []byte) string {
 // Sync puts all objects that were made on the disk.
 func (g *Store) Sync() error { return g.objects.sync() }
 
-// Fetch runs git fetch, and notes for Sync which objects it has brought.
-func (g *Store) Fetch(ctx context.Context, args ...string) error {
+// Fetch runs git fetch, which sets a ref, and notes for Sync which objects it has brought.
+func (g *Store) Fetch(ctx context.Context, ref string, args ...string) error {
 	before := g.objects.times()
-	_, err := g.Call(ctx, RemoteLimit, nil, nil, args...)
+	_, err := g.Remote(ctx, []string{ref}, args...)
 	g.objects.changedSince(before)
 	return err
+}
+
+// Remote runs a git that speaks with a remote and may set refs, and returns what it prints.
+func (g *Store) Remote(ctx context.Context, refs []string, args ...string) ([]byte, error) {
+	end, err := g.locks.begin(locksOf(refs...)...)
+	if err != nil {
+		return nil, fmt.Errorf("note the locks of git %s: %w", args[0], err)
+	}
+	out, err := g.Call(ctx, RemoteLimit, nil, nil, args...)
+	end(err)
+	return out, err
 }
 
 // Close ends git's helpers, and closes the file of Share.
@@ -77,5 +96,6 @@ func (g *Store) Close() {
 	for i := range g.blobs {
 		g.blobs[i].close()
 	}
+	g.locks.close()
 	g.shared.Close()
 }
