@@ -67,8 +67,7 @@ func (s *Source) dropNote(u *submission, noted chan error) {
 	}
 }
 
-// endNotes says in the Journal that a round of writes is made. It does so even if the Sink refused them: the files are
-// changed.
+// endNotes says in the Journal that a round of writes is made: the files are changed.
 func (s *Source) endNotes(round []*submission) {
 	for _, u := range round {
 		if u.journaled != nil {

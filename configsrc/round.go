@@ -203,19 +203,20 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 	for _, u := range round {
 		found.candidates = append(found.candidates, u.changed...)
 	}
-	// The files are the truth: if the Sink refuses the change, the next look applies it. But no write is answered, and
-	// none is made, that the audit trail does not have.
+	// An error is one answer for the round, which was one change: either all of it is undone, or nothing.
 	err := s.commitPart(found, false)
 	endPublish()
-	if errors.Is(err, catalog.ErrUnaudited) {
+	if err != nil && s.lacks(found.candidates) {
 		for _, u := range round {
 			u.takeBack()
 		}
-		answer(round, catalog.ErrUnaudited)
+		answer(round, err)
 		s.removalsDone()
 		return later
 	}
-	if err == nil {
+	if err != nil { // the files are the truth: the next look makes the store follow
+		err = errOutcome
+	} else {
 		s.removalsDone()
 	}
 	s.endNotes(round)
@@ -228,6 +229,29 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 	}
 	return later
 }
+
+// errOutcome is the answer to a write that is in the files, and that the Sink may have taken although it has failed.
+var errOutcome = &catalog.Error{Code: catalog.CodeOutcomeUnknown,
+	Message: "the write is in the files, but the store has failed meanwhile, and nobody knows yet whether it is served; " +
+		"it will be, once the store works again"}
+
+// lacks reports whether the Sink, which has failed, has certainly taken nothing of a change.
+func (s *Source) lacks(changed []*judge.Candidate) bool {
+	for _, c := range changed {
+		row, err := s.o.Sink.File(c.Path)
+		switch {
+		case catalog.IsNotFound(err):
+			if c.Gone {
+				return false
+			}
+		case err != nil, !c.Gone && row.Stamp.Hash == c.Stamp.Hash && slices.EqualFunc(row.Deps, c.Deps, sameContent):
+			return false
+		}
+	}
+	return true
+}
+
+func sameContent(a, b catalog.Dep) bool { return a.Path == b.Path && a.Stamp.Hash == b.Stamp.Hash }
 
 // stepOf begins a step that a round of writes makes together, in the trace of each.
 func stepOf(round []*submission, name string) (end func()) {

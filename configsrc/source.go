@@ -26,7 +26,8 @@ const decoderRevision = 5
 // time.
 type Sink interface {
 	Facts
-	// Apply commits a change as a whole and returns the generation that readers see from then on. It refuses a client's
+	// Apply commits a change as a whole and returns the generation that readers see from then on. After another error it
+	// may have committed it, and File tells. It refuses a client's
 	// change with catalog.ErrUnaudited, and has changed nothing then, if it cannot record who made it.
 	Apply(*catalog.Change) (generation uint64, err error)
 	// Fill is Apply without a new generation: for the parts of a first load, from which no client is answered before the

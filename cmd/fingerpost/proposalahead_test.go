@@ -103,7 +103,12 @@ func (a *ahead) round(n int) {
 			a.applyKilled(name, time.Duration(rand.IntN(60))*time.Millisecond)
 		}
 		got := a.as("full", "", http.MethodPost, proposalsPath+"/"+name+"/apply", "")
-		if got.status != http.StatusOK && (got.status != http.StatusNotFound || !a.killed) {
+		switch {
+		case got.status == http.StatusOK, got.status == http.StatusNotFound && a.killed:
+		case got.status == http.StatusConflict && a.clash: // the service has the push already
+			a.must(a.as("full", "", http.MethodDelete, proposalsPath+"/"+name, ""), http.StatusOK)
+			a.requests = slices.DeleteFunc(a.requests, func(id string) bool { return id == fmt.Sprintf("propose-%d", n) })
+		default:
 			a.t.Fatalf("apply %s: %d %s", name, got.status, got.body)
 		}
 	}
