@@ -43,7 +43,7 @@ func (r *Repo) commitLoop(ctx context.Context) {
 		var again, index <-chan time.Time
 		if pause > 0 {
 			again = time.After(pause)
-		} else if r.stepped() || r.Status().IndexError != "" {
+		} else if r.unfinished() || r.Status().IndexError != "" {
 			index = time.After(repeatEvery)
 		}
 		select {
@@ -286,6 +286,9 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) (failed e
 			return err
 		}
 		r.change(func(s *Status) { s.Head, s.LastCommit, s.Commits = made, now.UTC(), s.Commits+1 })
+	}
+	if err := r.git.Sync(); err != nil { // until then the records are needed
+		return err
 	}
 	if err := r.o.Ledger.Committed(writeCommits(done, made), append(ids, intentID)...); err != nil {
 		r.o.Logger.Warn("git: the records of committed writes stay", "error", err) // a start finds their commit

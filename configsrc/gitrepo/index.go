@@ -54,6 +54,20 @@ func (r *Repo) align(ctx context.Context, tree string, old, changes map[string]p
 	})
 }
 
+// followFor is how long the index is brought up to date again after it could not follow a move of the branch, and
+// followMost the number of files up to which it is.
+const followFor, followMost = time.Hour, 1000
+
+// follow notes what a move of the branch has changed, for alignAgain: the index could not follow.
+func (x *index) follow(old, changes map[string]plumbing.Entry) {
+	if len(changes) > followMost { // "git reset" does it, too
+		return
+	}
+	for path, e := range changes {
+		x.steps = append(x.steps, step{path, old[path], e, time.Now().Add(followFor)})
+	}
+}
+
 // behind returns the entries in which people's index is behind our steps to the tree, as update-index takes them.
 func (r *Repo) behind(ctx context.Context, tree string) ([]byte, error) {
 	since := time.Now().Add(-repeatSteps)
@@ -104,17 +118,20 @@ func (r *Repo) behind(ctx context.Context, tree string) ([]byte, error) {
 	return in.Bytes(), nil
 }
 
-// stepped reports whether there are steps that alignAgain may have to repeat.
-func (r *Repo) stepped() bool {
+// unfinished reports whether alignAgain may have something to do.
+func (r *Repo) unfinished() bool {
 	r.work.Lock()
 	defer r.work.Unlock()
-	return len(r.index.steps) > 0
+	return len(r.index.steps) > 0 || len(r.applied) > 0
 }
 
-// alignAgain repeats our last steps, if people's index needs it.
+// alignAgain repeats our last steps, if people's index needs it, and what could not be done after the branch had moved.
 func (r *Repo) alignAgain(ctx context.Context) error {
 	r.work.Lock()
 	defer r.work.Unlock()
+	if err := r.dropApplied(ctx); err != nil {
+		return err
+	}
 	if r.Status().IndexError != "" {
 		if err := r.checkIndex(ctx); err != nil {
 			return err

@@ -61,7 +61,30 @@ func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author
 	} else if err != nil {
 		return "", unavailable(err)
 	}
-	return to, r.dropProposal(ctx, p)
+	// ---- The branch has moved, and the change is live. From here on nothing is answered as a failure. ----
+	if err := r.dropProposal(context.WithoutCancel(ctx), p); err != nil {
+		r.o.Logger.Warn("git: the branch of an applied proposal stays; it is removed later", "branch", p.Branch, "error", err)
+		if r.applied == nil {
+			r.applied = map[string]*Proposal{}
+		}
+		r.applied[p.Name] = p
+		wake(r.wakeCommit) // whose loop then tries again
+	}
+	return to, nil
+}
+
+// dropApplied removes the branches of proposals that were applied and whose branches could not be removed then. The
+// caller holds work.
+func (r *Repo) dropApplied(ctx context.Context) error {
+	for name, p := range r.applied {
+		if tip, err := r.git.Ref(proposePrefix + name); err == nil && tip == p.Commit { // else it is another proposal
+			if err := r.dropProposal(ctx, p); err != nil {
+				return err
+			}
+		}
+		delete(r.applied, name)
+	}
+	return nil
 }
 
 // formerRef keeps the commit at which a proposal has left the branch, once the branch does not have it any more.

@@ -176,6 +176,7 @@ type Repo struct {
 	index     index
 	mended    time.Time            // when mend has not helped
 	described map[string]*Proposal // the open proposals as they were described last, by name
+	applied   map[string]*Proposal // whose branches could not be removed, see dropApplied
 
 	mu     sync.Mutex // guards what follows
 	status Status

@@ -196,7 +196,8 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 		return err
 	}
 	aside := r.Status().Overruled
-	if there != h.commit || len(aside) > r.remote.asidePushed || len(more) > 0 {
+	sent := there != h.commit || len(aside) > r.remote.asidePushed || len(more) > 0
+	if sent {
 		args, sets := u.allowed("push", "--porcelain", "--quiet", u.remote, h.commit+":"+u.ref), []string{u.track}
 		for _, branch := range aside {
 			args = append(args, "refs/heads/"+branch+":refs/heads/"+branch)
@@ -231,12 +232,16 @@ func (r *Repo) push(ctx context.Context, u *upstream) error {
 		}
 		r.remote.asidePushed = len(aside)
 		r.change(func(s *Status) { s.LastPush, s.Pushes = time.Now().UTC(), s.Pushes+1 })
-		if err := r.setBase(ctx, h.branch, h.commit); err != nil {
-			return err
-		}
 	}
+	// ---- The remote has the commits. From here on nothing is answered as a failure. ----
 	for _, w := range writes {
 		close(w.pushed)
+	}
+	if !sent {
+		return nil
+	}
+	if err := r.setBase(context.WithoutCancel(ctx), h.branch, h.commit); err != nil { // the next fetch sets it
+		r.o.Logger.Warn("git: the push has succeeded, but its commit was not noted", "error", err)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string, turn func(f 
 			return err
 		}
 	}
-	_, changes, err := r.git.Diff(ctx, from, c.Tree)
+	old, changes, err := r.git.Diff(ctx, from, c.Tree)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (r *Repo) moveTo(ctx context.Context, h head, to, base string, turn func(f 
 	}
 	r.notePulled(ctx, h.commit, to, changes)
 	err = turn(func() error {
-		return r.index.lock.Under(func() error { return r.moveUnderLock(ctx, h, from, c, base, changes) })
+		return r.index.lock.Under(func() error { return r.moveUnderLock(ctx, h, from, c, base, old, changes) })
 	})
 	if err != nil {
 		return err
@@ -77,8 +77,8 @@ func (r *Repo) refuseLinks(changes map[string]plumbing.Entry) error {
 }
 
 func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *plumbing.Commit, base string,
-	changes map[string]plumbing.Entry) (err error) {
-	moving := false
+	old, changes map[string]plumbing.Entry) (err error) {
+	moving, moved := false, false
 	err = r.withOwnIndex(func(env []string) error {
 		// The entries that we have brought up to date have no times in the index.
 		if _, err := r.git.Call(ctx, plumbing.LocalLimit, env, nil, "update-index", "-q", "--refresh"); err != nil &&
@@ -102,13 +102,27 @@ func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *plumbi
 			}
 			return err
 		}
-		return nil // the branch has moved
+		moved = true
+		return nil
 	})
-	if err == nil && base != "" {
-		err = r.setBase(ctx, h.branch, base)
+	if moved {
+		// ---- The branch has moved. From here on nothing is answered as a failure. ----
+		if err != nil {
+			r.o.Logger.Warn("git: the branch has moved, but the index has not followed; it is tried again", "error", err)
+			r.index.follow(old, changes)
+			wake(r.wakeCommit) // whose loop then tries again
+		}
+		ctx, err = context.WithoutCancel(ctx), nil
+		if base != "" {
+			if err := r.setBase(ctx, h.branch, base); err != nil { // the next fetch sets it
+				r.o.Logger.Warn("git: the commit of the upstream was not noted", "error", err)
+			}
+		}
 	}
 	if moving { // only now, when the index has its place
-		err = errors.Join(err, r.git.SetRef(ctx, movingRef, ""))
+		if err := r.git.SetRef(ctx, movingRef, ""); err != nil { // the next move replaces it, and a start removes it
+			r.o.Logger.Warn("git: a ref of a move that has ended stays", "ref", movingRef, "error", err)
+		}
 	}
 	return err
 }
@@ -158,6 +172,9 @@ func (r *Repo) finishMove(ctx context.Context) error {
 	c, err := r.git.Commit(to)
 	if err != nil {
 		return err
+	}
+	if moved, err := r.git.IsAncestor(ctx, to, cmp.Or(h.commit, to)); h.commit != to && h.commit != "" && (err != nil || moved) {
+		return errors.Join(err, r.git.SetRef(ctx, movingRef, "")) // and has gone on since
 	}
 	if h.commit == to { // the branch has moved, the new index perhaps not
 		err := r.index.lock.Under(func() error {

@@ -52,10 +52,13 @@ func isZlib(f io.Reader) bool {
 }
 
 // made notes that git has made an object, whose file it has synced.
-func (o *objectFolder) made(id string) {
+func (o *objectFolder) made(id string) { o.note(filepath.Dir(o.file(id))) }
+
+// note lets sync sync a folder.
+func (o *objectFolder) note(dir string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.unsynced[filepath.Dir(o.file(id))] = true
+	o.unsynced[dir] = true
 }
 
 // times returns the mtimes of the folders with objects, for changedSince.

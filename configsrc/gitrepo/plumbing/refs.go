@@ -48,6 +48,11 @@ func (g *Store) SetRef(ctx context.Context, name, to string) error {
 // MoveRef sets a ref if it still has the old value, "" for none; ErrRace if it has not.
 func (g *Store) MoveRef(ctx context.Context, ref, to, from, why string) error {
 	err := g.ChangeRef(ctx, ref, "-m", why, ref, to, from)
+	if err != nil && ExitCode(err) < 0 { // it was killed, perhaps after the ref had its new value
+		if is, rerr := g.Ref(ref); rerr == nil && is == to {
+			return nil
+		}
+	}
 	if err != nil && strings.Contains(err.Error(), "cannot lock ref") && strings.Contains(err.Error(), "but expected") ||
 		err != nil && strings.Contains(err.Error(), "reference already exists") {
 		return ErrRace
@@ -55,8 +60,9 @@ func (g *Store) MoveRef(ctx context.Context, ref, to, from, why string) error {
 	return err
 }
 
-// ChangeRef runs update-ref for one ref: what it names is durable before, and the ref is afterwards. git syncs the file
-// of a ref (core.fsync), not its folder.
+// ChangeRef runs update-ref for one ref: what it names is durable before. An error means that the ref was not changed. git
+// syncs the file of a ref (core.fsync), not its folder; if that fails, Sync and the next ChangeRef do it, and fail while
+// they cannot.
 func (g *Store) ChangeRef(ctx context.Context, ref string, args ...string) error {
 	if err := g.objects.sync(); err != nil {
 		return err
@@ -76,8 +82,11 @@ func (g *Store) ChangeRef(ctx context.Context, ref string, args ...string) error
 		if errors.Is(err, fs.ErrNotExist) { // git removes empty folders
 			continue
 		}
-		if err != nil || missing == nil {
-			return err
+		if err != nil {
+			g.objects.note(folder)
+		}
+		if missing == nil {
+			break
 		}
 	}
 	return nil

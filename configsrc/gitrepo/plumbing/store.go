@@ -67,7 +67,7 @@ func (g *Store) ID(kind string, content []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Sync puts all objects that were made on the disk.
+// Sync puts all objects that were made, and all refs that were changed, on the disk.
 func (g *Store) Sync() error { return g.objects.sync() }
 
 // Fetch runs git fetch, which sets a ref, and notes for Sync which objects it has brought.
