@@ -243,8 +243,19 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) (failed e
 	for i, w := range done {
 		ids[i] = w.ID
 	}
-	made = h.commit
-	if len(changes) > 0 { // otherwise people have committed our edits together with theirs
+	switch {
+	case len(changes) == 0 && len(done) > 1: // their edits cancel each other out, or are committed: each has a commit
+		for _, w := range done {
+			if err := r.commitGroup(ctx, []*pendingWrite{w}); err != nil {
+				return errors.Join(waiting, err)
+			}
+		}
+		return waiting
+	case len(changes) == 0: // people have committed our edit together with theirs, or we have
+		if made, err = r.commitWith(ctx, h, done[0]); err != nil {
+			return err
+		}
+	default:
 		tree, err := r.git.NewTree(h.tree, changes)
 		if err != nil {
 			return err
@@ -305,8 +316,35 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) (failed e
 	return waiting
 }
 
+// commitWith returns the commit that has brought a write's edit into the history, "" if it cannot be told: then HEAD
+// had the same before the write, and a person's edit in between was never committed.
+func (r *Repo) commitWith(ctx context.Context, h head, w *pendingWrite) (string, error) {
+	if h.commit == "" {
+		return "", nil
+	}
+	args := []string{"--literal-pathspecs", "rev-list", "--max-count=1", h.commit, "--"}
+	for _, f := range w.Files {
+		args = append(args, r.prefix+f.Path)
+	}
+	id, err := r.git.Run(ctx, args...)
+	if err != nil || id == "" {
+		return "", err
+	}
+	c, err := r.git.Commit(id)
+	if err != nil {
+		return "", err
+	}
+	if _, _, at := person(c.Committer); at.Before(w.since().Truncate(time.Second)) {
+		return "", nil
+	}
+	return id, nil
+}
+
 // writeCommits says for the audit trail which commit has the writes.
 func writeCommits(writes []*pendingWrite, commit string) (list []catalog.WriteCommit) {
+	if commit == "" {
+		return nil
+	}
 	for _, w := range writes {
 		list = append(list, catalog.WriteCommit{RequestID: w.Author.RequestID, Generation: w.Generation, Commit: commit})
 	}

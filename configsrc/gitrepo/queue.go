@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"fingerpost/resolver/catalog"
 )
@@ -17,6 +18,15 @@ type pendingWrite struct {
 	made    chan struct{} // closed with commit
 	pushed  chan struct{} // closed once the remote has it, or it was set aside
 	overrul string        // branch of a write that was set aside
+	at      time.Time     // when it was queued; zero: by an earlier process
+}
+
+// since returns a moment at which the write was not made yet, or hardly.
+func (w *pendingWrite) since() time.Time {
+	if w.at.IsZero() { // ids count up from the start of their process, in microseconds
+		return time.UnixMicro(w.ID)
+	}
+	return w.at
 }
 
 // A queue has the writes that are on their way into a commit, and to the remote. Its methods may be called from any
@@ -44,7 +54,9 @@ func (q *queue) nextID() int64 {
 func (q *queue) add(w *catalog.FileWrite) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.pending = append(q.pending, q.remember(w))
+	p := q.remember(w)
+	p.at = time.Now()
+	q.pending = append(q.pending, p)
 }
 
 // addEarlier queues writes of an earlier process, in the order of their ids, before those of this one.
