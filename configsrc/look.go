@@ -313,7 +313,8 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*judge.Candida
 			f.Row = &catalog.FileRow{Stamp: c.Stamp, Deps: c.Deps, Warned: warned}
 			f.Declared, f.Bytes, f.Times = c.Declared, c.Bytes, c.Times
 		}
-		if f.By = c.By; f.By == nil && !c.Touched {
+		f.By, f.Waits = c.By, c.By != nil
+		if f.By == nil && !c.Touched {
 			f.By = s.broughtBy(c)
 		}
 		change.Files = append(change.Files, f)

@@ -48,6 +48,7 @@ func brief(entries []catalog.AuditEntry) string {
 
 func byClient(f catalog.FileChange, request string) catalog.FileChange {
 	f.By = &catalog.Author{Door: catalog.DoorAPI, Actor: "Ann <ann@acme.example>", Key: "ci", RequestID: request}
+	f.Waits = true
 	return f
 }
 

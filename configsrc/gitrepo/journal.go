@@ -78,6 +78,9 @@ func (r *Repo) Recover(ctx context.Context, files Files) {
 	}
 	records := r.earlier
 	r.earlier = nil
+	r.mu.Lock()
+	r.cutOff = nil
+	r.mu.Unlock()
 	var drop []int64
 	var known []catalog.WriteCommit
 	if raw := records[intentID]; raw != nil {

@@ -1,7 +1,11 @@
 package gitrepo
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"fingerpost/configsrc/gitrepo/plumbing"
@@ -50,12 +54,41 @@ func (r *Repo) notePulled(ctx context.Context, from, to string, changes map[stri
 	r.mu.Unlock()
 }
 
-// AuthorOf returns who has brought this content of a file below the config folder with the last pull, nil if nobody
-// has: then a person has saved it. nil content stands for a file that is gone. It may be called from any goroutine.
+// A cutOffFile is what the last write of an earlier process has made of a file, or was about to.
+type cutOffFile struct {
+	content []byte
+	author  catalog.Author
+}
+
+// noteCutOff remembers the writes of an earlier process that are in no commit: a crash may have cut one off when its
+// file was replaced, and nothing told of it yet.
+func (r *Repo) noteCutOff() {
+	cutOff := map[string]cutOffFile{}
+	for _, id := range slices.Sorted(maps.Keys(r.earlier)) {
+		var w catalog.FileWrite
+		if id == intentID || json.Unmarshal(r.earlier[id], &w) != nil {
+			continue
+		}
+		for _, f := range w.Files {
+			cutOff[f.Path] = cutOffFile{f.After, w.Author}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cutOff = cutOff
+}
+
+// AuthorOf returns who has brought this content of a file below the config folder with the last pull, or with a write
+// that a crash has cut off; nil if nobody has: then a person has saved it. nil content stands for a file that is gone.
+// It may be called from any goroutine.
 func (r *Repo) AuthorOf(path string, content []byte) *catalog.Author {
 	r.mu.Lock()
 	p, found := r.pulled[path]
+	c, cut := r.cutOff[path]
 	r.mu.Unlock()
+	if cut && (content == nil) == (c.content == nil) && bytes.Equal(content, c.content) {
+		return &c.author
+	}
 	if !found || (content == nil) != (p.id == "") || content != nil && r.git.ID("blob", content) != p.id {
 		return nil
 	}

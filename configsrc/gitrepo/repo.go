@@ -181,6 +181,7 @@ type Repo struct {
 	mu     sync.Mutex // guards what follows
 	status Status
 	pulled map[string]pulledFile // by path below the config folder; of the last pull
+	cutOff map[string]cutOffFile // by path below the config folder; of writes of an earlier process, until Recover
 }
 
 // checked returns the repository of the config folder, whose set-up is right.
@@ -233,6 +234,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	if err := r.finishMove(ctx); err != nil {
 		o.Logger.Warn("git: a pull that was cut off", "error", err)
 	}
+	r.noteCutOff()
 	last := time.Now().UnixMicro()
 	for id := range r.earlier {
 		last = max(last, id)

@@ -108,7 +108,7 @@ func startIn(t testing.TB, clone, dir string, change func(o *gitrepo.Options)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.source = configsrc.New(configsrc.Options{Dir: r.dir, Clone: place, Sink: r.resolver, Logger: log, MaxDelete: 1, Journal: r.repo})
+	r.source = configsrc.New(configsrc.Options{Dir: r.dir, Clone: place, Sink: r.resolver, Logger: log, MaxDelete: 1, Journal: r.repo, Hooks: configsrc.Hooks{AuthorOf: r.repo.AuthorOf}})
 	r.source.Watch()
 	ctx, stop := context.WithCancel(context.Background())
 	if err := r.source.Load(ctx); err != nil {

@@ -116,7 +116,7 @@ func (k *Keeper) Record(l *ledger.Ledger, c *catalog.Change, e *store.Effect) er
 	}
 	if l == nil || k.add(l, entries, days) != nil {
 		for i := range c.Files {
-			if by := c.Files[i].By; by != nil && by.Door != catalog.DoorGit { // a client waits for its answer
+			if c.Files[i].Waits {
 				return catalog.ErrUnaudited
 			}
 		}
