@@ -63,6 +63,36 @@ func TestGitDiskFull(t *testing.T) {
 	g.whole("full-1", "full-2")
 }
 
+// TestGitReadOnly: on a file system that is read-only, the service starts and answers, and says that nothing is committed.
+// Once the file system can be written, all is committed.
+func TestGitReadOnly(t *testing.T) {
+	testrig.Thorough(t)
+	t.Parallel()
+	testrig.Need(t, "git")
+	if !canMount() {
+		t.Skip("needs root, to mount a small file system")
+	}
+	r := idleRig(t, t.TempDir(), nil)
+	disk := filepath.Join(r.dir, ".git")
+	must(t, os.Mkdir(disk, 0o755))
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
+		t.Fatalf("mount a tmpfs, which needs root: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	g := newGitRig(t, r)
+	must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	r.flags = []string{"--git", "--git-domain", "svc.example", "--git-push", "--git-pull", "1h"}
+	r.start()
+	r.resolves("shop.acme.example")
+	g.create("While read-only", "read-only-1")
+	g.untilGit("the status says why", func(st gitrepo.Status) bool {
+		return st.Pending == 1 && strings.Contains(st.CommitError, "read-only file system")
+	})
+	must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT, ""))
+	g.untilGit("it is committed", func(st gitrepo.Status) bool { return st.Pending == 0 && st.CommitError == "" })
+	g.whole("read-only-1")
+}
+
 // TestGitLockStays: while the service cannot remove its lock on git's index, /status says so, and writes are told to try
 // again. Once it can, the lock goes by itself, and what was answered is committed.
 func TestGitLockStays(t *testing.T) {

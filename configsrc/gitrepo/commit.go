@@ -39,6 +39,9 @@ func (r *Repo) commitLoop(ctx context.Context) {
 	}
 	r.work.Unlock()
 	pause := time.Duration(0)
+	if !r.writable.Load() {
+		pause = retryFirst
+	}
 	for {
 		var again, index <-chan time.Time
 		if pause > 0 {
@@ -50,7 +53,7 @@ func (r *Repo) commitLoop(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushAtMost)
 			defer cancel()
-			for r.commitPending(last) != nil && last.Err() == nil {
+			for r.commitPending(last) != nil && last.Err() == nil && r.writable.Load() {
 				time.Sleep(retryFirst)
 			}
 			return
@@ -80,6 +83,17 @@ func (r *Repo) commitLoop(ctx context.Context) {
 func (r *Repo) commitPending(ctx context.Context) error {
 	r.work.Lock()
 	defer r.work.Unlock()
+	if !r.writable.Load() {
+		turn := func(f func() error) error { return r.files.GitTurn(f) }
+		err := r.openForWrites(ctx, 0, turn)
+		if err != nil {
+			r.commitFails(err)
+			return err
+		}
+		if r.index.lock.TookOver {
+			r.index.lock.Release()
+		}
+	}
 	groups := group(r.queue.waiting())
 	var failed error
 	for _, g := range groups {
@@ -96,19 +110,7 @@ func (r *Repo) commitPending(ctx context.Context) error {
 			break // the next group would fail, too
 		}
 	}
-	told := false
-	r.change(func(s *Status) {
-		was := s.CommitError
-		s.CommitError = ""
-		if failed != nil {
-			s.CommitError = failed.Error()
-			s.Failures++
-		}
-		told = was == s.CommitError
-	})
-	if failed != nil && !told && !errors.Is(failed, plumbing.ErrLocked) {
-		r.o.Logger.Warn("git: writes are not committed yet; it is tried again", "error", failed)
-	}
+	r.commitFails(failed)
 	return failed
 }
 

@@ -26,6 +26,9 @@ type intent struct {
 
 // Begin implements configsrc.Journal.
 func (r *Repo) Begin(w *catalog.FileWrite) error {
+	if r.o.Ack != AckFile && !r.writable.Load() {
+		return unavailable(errors.New(r.Status().CommitError))
+	}
 	w.ID = r.queue.nextID()
 	record, err := json.Marshal(w)
 	if err != nil {

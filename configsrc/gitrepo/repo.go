@@ -2,12 +2,14 @@ package gitrepo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -135,16 +137,18 @@ func (s *Status) Errors() (list []string) {
 	return list
 }
 
+var errOtherService = errors.New("another service, or a git that it has started, uses the clone")
+
 // closeAtMost is how long Open waits for git processes that have outlived an earlier service.
 const closeAtMost = 30 * time.Second
 
-// lockClone makes this process the only service on the clone.
-func (r *Repo) lockClone(ctx context.Context) error {
+// lockClone makes this process the only service on the clone. It waits until end for another one.
+func (r *Repo) lockClone(ctx context.Context, end time.Time) error {
 	f, err := os.OpenFile(filepath.Join(r.git.GitDir, "fingerpost.lock"), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
-		return fmt.Errorf("--git: %w", err)
+		return err
 	}
-	for end := time.Now().Add(closeAtMost); ; {
+	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			r.git.Share(f)
@@ -152,8 +156,7 @@ func (r *Repo) lockClone(ctx context.Context) error {
 		}
 		if time.Now().After(end) || ctx.Err() != nil {
 			f.Close()
-			return fmt.Errorf("--git: another service, or a git that it has started, uses the clone of %s (%s is locked)",
-				r.o.Dir, f.Name())
+			return fmt.Errorf("%w of %s (%s is locked)", errOtherService, r.o.Dir, f.Name())
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -173,6 +176,7 @@ type Repo struct {
 
 	// work is held by a commit and by a merge.
 	work      sync.Mutex
+	writable  atomic.Bool // the clone is ours, and git's folder can be written, see openForWrites
 	index     index
 	mended    time.Time            // when mend has not helped
 	described map[string]*Proposal // the open proposals as they were described last, by name
@@ -210,29 +214,18 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	r.git.SignKey = r.o.SignKey
 	r.git.Committer = []string{"GIT_COMMITTER_NAME=fingerpost", "GIT_COMMITTER_EMAIL=fingerpost@" + o.Domain}
 	r.index.lock = plumbing.NewIndexLock(r.git.GitDir, r.unlocked)
-	if err := r.lockClone(ctx); err != nil {
-		return nil, err
-	}
 	if err := r.git.Open(ctx); err != nil {
 		return nil, fmt.Errorf("--git: %w", err)
+	}
+	// Before the files are read: a power cut in the middle of a pull may have left some of them empty.
+	if err := r.openForWrites(ctx, closeAtMost, func(f func() error) error { return f() }); errors.Is(err, errOtherService) {
+		return nil, fmt.Errorf("--git: %w", err)
+	} else if err != nil {
+		r.commitFails(err)
 	}
 	// Read before the first Begin: from then on there are records of this process.
 	if r.earlier, err = o.Ledger.PendingWrites(); err != nil {
 		o.Logger.Error("git: the records of earlier writes cannot be read; such writes stay uncommitted", "error", err)
-	}
-	removed, err := r.git.TakeOverLocks()
-	if err != nil {
-		return nil, fmt.Errorf("--git: the locks of refs: %w", err)
-	}
-	if len(removed) > 0 {
-		o.Logger.Info("git: removes locks that a git of an earlier process of this service has left", "locks", removed)
-	}
-	// Before the files are read: a power cut in the middle of a pull may have left some of them empty.
-	if r.index.lock.TakeOver() {
-		o.Logger.Info("git: takes over the lock that an earlier process of this service has left")
-	}
-	if err := r.finishMove(ctx); err != nil {
-		o.Logger.Warn("git: a pull that was cut off", "error", err)
 	}
 	r.noteCutOff()
 	last := time.Now().UnixMicro()
@@ -241,6 +234,52 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	}
 	r.queue.startAt(last)
 	return r, nil
+}
+
+// openForWrites makes this process the only service on the clone, and takes up what an earlier one has left in git's
+// folder. It fails while the folder cannot be written: then all is served as ever, nothing is committed, and it is called
+// again. turn is Files.GitTurn, once there are Files.
+func (r *Repo) openForWrites(ctx context.Context, patience time.Duration, turn func(f func() error) error) error {
+	if r.writable.Load() {
+		return nil
+	}
+	if r.git.Shared() == nil {
+		if err := r.lockClone(ctx, time.Now().Add(patience)); err != nil {
+			return fmt.Errorf("nothing can be committed: %w", err)
+		}
+	}
+	removed, err := r.git.OpenForWrites()
+	if err != nil {
+		return fmt.Errorf("nothing can be committed: %w", err)
+	}
+	if len(removed) > 0 {
+		r.o.Logger.Info("git: removes locks that a git of an earlier process of this service has left", "locks", removed)
+	}
+	if r.index.lock.TakeOver() {
+		r.o.Logger.Info("git: takes over the lock that an earlier process of this service has left")
+	}
+	if err := turn(func() error { return r.finishMove(ctx) }); err != nil {
+		r.o.Logger.Warn("git: a pull that was cut off", "error", err)
+	}
+	r.writable.Store(true)
+	return nil
+}
+
+// commitFails notes why nothing is committed, or nil, in the status.
+func (r *Repo) commitFails(err error) {
+	told := false
+	r.change(func(s *Status) {
+		was := s.CommitError
+		s.CommitError = ""
+		if err != nil {
+			s.CommitError = err.Error()
+			s.Failures++
+		}
+		told = was == s.CommitError
+	})
+	if err != nil && !told && !errors.Is(err, plumbing.ErrLocked) {
+		r.o.Logger.Warn("git: writes are not committed yet; it is tried again", "error", err)
+	}
 }
 
 // Status returns the current state.

@@ -117,6 +117,9 @@ func (c *Command) WithoutSettings() *Command {
 // outlive this one.
 func (c *Command) Share(f *os.File) { c.shared = f }
 
+// Shared returns the file of Share, nil before.
+func (c *Command) Shared() *os.File { return c.shared }
+
 // make prepares a call in a process group of its own, so that a call that has run out of time ends with its children.
 func (c *Command) make(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	all := make([]string, 0, 2*len(c.config)+len(args)+1)

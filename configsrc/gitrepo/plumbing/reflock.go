@@ -2,6 +2,7 @@ package plumbing
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 
 // lockAge is how old a lock of a git of ours is when it counts as left behind: git holds it for milliseconds.
 const lockAge = 2 * time.Second
+
+var errNotForWrites = errors.New("git's folder cannot be written")
 
 // A lockRecord knows which of git's locks a git of this service may have left behind, because it was killed or the
 // power was cut: locks have no owner. A file in git's folder has the locks of the calls that run, and is synced before
@@ -31,13 +34,16 @@ type lockRecord struct {
 func (l *lockRecord) start() (removed []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.file, err = os.OpenFile(filepath.Join(l.gitDir, "fingerpost-locks"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-		return nil, err
-	}
-	b, err := os.ReadFile(l.file.Name())
+	f, err := os.OpenFile(filepath.Join(l.gitDir, "fingerpost-locks"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
+	b, err := io.ReadAll(f)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	l.file = f
 	for name := range strings.Lines(string(b)) { // a line that a power cut has spoilt is no lock's name
 		if name = strings.TrimSuffix(name, "\n"); strings.HasSuffix(name, ".lock") && filepath.IsLocal(name) {
 			l.left = append(l.left, name)
@@ -79,6 +85,9 @@ func (l *lockRecord) sweep(now bool) (removed []string) {
 func (l *lockRecord) begin(names ...string) (end func(error), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil, errNotForWrites
+	}
 	if len(l.left) > 0 {
 		l.sweep(false)
 	}
@@ -129,7 +138,9 @@ func (l *lockRecord) ours(name string) bool {
 func (l *lockRecord) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.file.Close()
+	if l.file != nil {
+		l.file.Close()
+	}
 }
 
 // locksOf returns the locks that git takes to change refs. HEAD has one if it names the ref, and packed-refs if a ref

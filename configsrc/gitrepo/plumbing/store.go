@@ -30,7 +30,7 @@ type Store struct {
 	blobs   [blobWriters]helper // hash-object -w --stdin-paths
 }
 
-// Open starts to use the objects of a repository, whose GitDir is known.
+// Open starts to use the objects of a repository, whose GitDir is known. It writes nothing.
 func (g *Store) Open(ctx context.Context) error {
 	format, err := g.Run(ctx, "rev-parse", "--show-object-format")
 	if err != nil {
@@ -46,13 +46,16 @@ func (g *Store) Open(ctx context.Context) error {
 		g.blobs[i] = helper{git: g.Command, args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}}
 	}
 	g.objects.dir, g.objects.unsynced = filepath.Join(g.GitDir, "objects"), map[string]bool{}
-	return os.WriteFile(g.treeFile(), nil, 0o600)
+	g.locks.gitDir = g.GitDir
+	return nil
 }
 
-// TakeOverLocks removes the locks of refs that the gits of an earlier process have left behind, and returns them. No
-// ref is changed before.
-func (g *Store) TakeOverLocks() (removed []string, err error) {
-	g.locks.gitDir = g.GitDir
+// OpenForWrites makes the files that writes need, removes the locks of refs that the gits of an earlier process have left
+// behind, and returns these. Before it has succeeded, no ref can be changed.
+func (g *Store) OpenForWrites() (removed []string, err error) {
+	if err := os.WriteFile(g.treeFile(), nil, 0o600); err != nil {
+		return nil, err
+	}
 	return g.locks.start()
 }
 
