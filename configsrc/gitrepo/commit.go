@@ -155,6 +155,9 @@ type waits struct {
 }
 
 func (e *waits) Error() string {
+	if refusal, is := errors.AsType[*catalog.Error](e.err); is && refusal.Code == catalog.CodeReadOnly {
+		return "a write is in its file and is not committed: " + refusal.Message
+	}
 	return fmt.Sprintf("%s: the write is in the file, but its commit waits until the file's earlier edits are "+
 		"committed: %v", e.path, e.err)
 }
@@ -225,7 +228,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) (failed e
 	var waiting error
 	for _, w := range writes {
 		var late *waits
-		if err := s.apply(w, true); errors.As(err, &late) {
+		if err := s.apply(ctx, w, true); errors.As(err, &late) {
 			waiting = errors.Join(waiting, err)
 			continue
 		} else if err != nil {
@@ -399,7 +402,7 @@ func (s *scratch) load(path string) error {
 }
 
 // apply makes the edit of a write, all of its files or none. A *waits error means that the edit does not fit.
-func (s *scratch) apply(w *pendingWrite, force bool) error {
+func (s *scratch) apply(ctx context.Context, w *pendingWrite, force bool) error {
 	next := map[string][]byte{}
 	for _, f := range w.Files {
 		path := s.r.prefix + f.Path
@@ -409,6 +412,13 @@ func (s *scratch) apply(w *pendingWrite, force bool) error {
 		before, after := f.Before, f.After
 		if theirs := s.now[path]; theirs != nil && !bytes.Contains(theirs, crlf) { // git keeps line ends as LF
 			before, after = unixLines(before), unixLines(after)
+		}
+		if err := s.r.refuseFilter(ctx, f.Path); err != nil {
+			if f.After != nil {
+				return &waits{f.Path, err}
+			}
+			next[path] = nil // the history has other bytes than the file, so it is removed as a whole
+			continue
 		}
 		merged, err := s.r.o.Merge(f.Path, before, after, s.now[path], force)
 		if err != nil {

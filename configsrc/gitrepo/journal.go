@@ -29,6 +29,9 @@ func (r *Repo) Begin(w *catalog.FileWrite) error {
 	if r.o.Ack != AckFile && !r.writable.Load() {
 		return unavailable(errors.New(r.Status().CommitError))
 	}
+	if err := r.refuseFilters(context.Background(), w); err != nil {
+		return err
+	}
 	w.ID = r.queue.nextID()
 	record, err := json.Marshal(w)
 	if err != nil {

@@ -320,7 +320,7 @@ func (r *Repo) merge(ctx context.Context, h head, p *Proposal) error {
 	}
 	if !p.Proposed.Outside {
 		s := newScratch(r, h.tree)
-		err := s.apply(&pendingWrite{FileWrite: catalog.FileWrite{Files: p.Proposed.Files}}, false)
+		err := s.apply(ctx, &pendingWrite{FileWrite: catalog.FileWrite{Files: p.Proposed.Files}}, false)
 		if err == nil {
 			r.mergeFields(h, p, s)
 			return nil

@@ -164,7 +164,10 @@ func (r *Repo) proposeOne(ctx context.Context, onto string, w *catalog.FileWrite
 	}
 	s, pending := newScratch(r, c.Tree), &pendingWrite{FileWrite: *w}
 	var late *waits
-	if err := s.apply(pending, true); errors.As(err, &late) {
+	if err := s.apply(ctx, pending, true); errors.As(err, &late) {
+		if refusal, is := errors.AsType[*catalog.Error](late.err); is && refusal.Code == catalog.CodeReadOnly {
+			return "", refusal
+		}
 		return "", &catalog.Error{Code: catalog.CodeConflict, Message: fmt.Sprintf("the change does not fit the proposal: %v",
 			late.err)}
 	} else if err != nil {

@@ -95,7 +95,7 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *plumbing.Commit, f
 		}
 		w.Files = []catalog.FileEdit{f}
 		var clash *waits
-		if err := s.apply(w, false); errors.As(err, &clash) {
+		if err := s.apply(ctx, w, false); errors.As(err, &clash) {
 			reasons = append(reasons, clash.err.Error())
 		} else if err != nil {
 			return err

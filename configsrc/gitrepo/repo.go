@@ -112,6 +112,7 @@ type Status struct {
 	LockError   string    `json:"lockError,omitempty"`   // why our lock on git's index is still there
 	Locks       []Lock    `json:"locks,omitempty"`       // of others, that hold commits up
 	IndexError  string    `json:"indexError,omitempty"`  // why people's index cannot be read, and what to do
+	FilterError string    `json:"filterError,omitempty"` // which files are under a git filter, so that the API cannot write
 	// Conflict says what a person has to do before anything is pulled or pushed again.
 	Conflict  string   `json:"conflict,omitempty"`
 	Overruled []string `json:"overruled,omitempty"` // branches with writes that were set aside, the latest last
@@ -125,7 +126,7 @@ type Lock struct {
 
 // Errors says what is wrong, but for Conflict, and what to do.
 func (s *Status) Errors() (list []string) {
-	for _, text := range []string{s.CommitError, s.SyncError, s.LockError, s.IndexError} {
+	for _, text := range []string{s.CommitError, s.SyncError, s.LockError, s.IndexError, s.FilterError} {
 		if text != "" {
 			list = append(list, text)
 		}
@@ -168,6 +169,8 @@ type Repo struct {
 	git    *plumbing.Store
 	prefix string // of the config folder in the repository: "" or ends in a slash
 	files  Files
+
+	attributes *plumbing.Attributes
 
 	earlier    map[int64][]byte // records of writes of earlier processes, until Recover
 	queue      queue
@@ -216,6 +219,13 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	r.index.lock = plumbing.NewIndexLock(r.git.GitDir, r.unlocked)
 	if err := r.git.Open(ctx); err != nil {
 		return nil, fmt.Errorf("--git: %w", err)
+	}
+	r.attributes = r.git.Attributes(ctx)
+	if text, err := r.filtered(ctx); err != nil {
+		o.Logger.Warn("git: the attributes of the files cannot be read", "error", err)
+	} else if text != "" {
+		o.Logger.Warn("git: " + text)
+		r.status.FilterError = text
 	}
 	// Before the files are read: a power cut in the middle of a pull may have left some of them empty.
 	if err := r.openForWrites(ctx, closeAtMost, func(f func() error) error { return f() }); errors.Is(err, errOtherService) {

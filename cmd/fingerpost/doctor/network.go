@@ -43,14 +43,26 @@ func (p *patient) git(ctx context.Context) []Result {
 		}
 		return rs
 	case p.remote == nil:
-		return []Result{ok("the repository of %s can take commits", p.Files.Config)}
+		return append(p.filtered(ctx), ok("the repository of %s can take commits", p.Files.Config))
 	}
 	if err := p.remote.Reach(ctx, patience); err != nil {
 		return []Result{failure(fmt.Sprintf(`try "git ls-remote %s" as the service's user: it needs the network, and a key or `+
 			`a token of its own`, p.remote.Name), "remote %s cannot be asked: %v", p.remote.Name, err)}
 	}
-	return []Result{ok("the repository of %s can take commits; remote %s answers for branch %s", p.Files.Config,
-		p.remote.Name, p.remote.Branch)}
+	return append(p.filtered(ctx), ok("the repository of %s can take commits; remote %s answers for branch %s",
+		p.Files.Config, p.remote.Name, p.remote.Branch))
+}
+
+// filtered warns of files to which the API cannot write, because a filter of git is set for them.
+func (p *patient) filtered(ctx context.Context) []Result {
+	text, err := gitrepo.Filtered(ctx, gitrepo.Options{Dir: p.Files.Config})
+	switch {
+	case err != nil:
+		return []Result{failure(`try "git check-attr" in the config folder`, "the git attributes cannot be read: %v", err)}
+	case text != "":
+		return []Result{warning("change such files in the repository, or take them out of the filter", "%s", text)}
+	}
+	return nil
 }
 
 // nats connects to the NATS of others, or says what the running server does.
