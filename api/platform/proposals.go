@@ -125,7 +125,7 @@ func (s *Proposals) Run(r *web.Request, call func(*overlay.Objects, *configsrc.O
 			return err
 		}
 	}
-	by := proposals.Key{Name: r.Key.Name, Limited: !r.Key.EveryProject()}
+	by := proposals.Key{ID: r.Key.ID, Name: r.Key.Name, Limited: !r.Key.EveryProject()}
 	p, err := s.Set.Propose(ctx, r.Propose, by, seenBy(r.Key, nameTaken(r.Propose)), run)
 	if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeRateLimited {
 		web.RetryAfter(r.Ctx, time.Hour)
@@ -418,7 +418,7 @@ func (s *Proposals) limits(key *resolver.Key) func(*proposals.Proposal, *compare
 		set, now := s.Live.Keys(), time.Now()
 		limits := []catalog.Coverage{web.CoverageOf(key)}
 		for _, by := range p.Keys {
-			k := set.Named(by.Name)
+			k := set.Lookup([]byte(by.ID))
 			gone := k == nil || k.Expired(now) || s.Blocked[k.ID] ||
 				k.Allow&(catalog.MayWrite|catalog.MayPropose) == 0
 			switch {
@@ -443,7 +443,7 @@ func (s *Proposals) drop(r *web.Request) error {
 	defer cancel()
 	err = s.Set.Drop(ctx, name, seenAt(r, func(p *proposals.Proposal) error {
 		switch {
-		case len(p.Keys) > 0 && p.Keys[0].Name == r.Key.Name:
+		case len(p.Keys) > 0 && p.Keys[0].ID == r.Key.ID:
 			return nil
 		case !sees(r.Key)(p):
 			return noProposal(name)

@@ -16,10 +16,12 @@ const (
 	maxProposals      = 200
 )
 
-// A ProposalKey is an API key that has written to a proposal.
+// A ProposalKey is an API key that has written to a proposal. A key that is made again under the name has another id, and
+// is another key.
 type ProposalKey struct {
-	Name    string
-	Limited bool // it was limited to projects then
+	ID      string
+	Name    string // then
+	Limited bool   // it was limited to projects then
 }
 
 // A proposalRecord is what the ledger keeps of a proposal: who has written to it. Trailers of commits say the same, but
@@ -68,7 +70,7 @@ func (r *Repo) noteProposal(ctx context.Context, name, tip, made string, by Prop
 		}
 		record.Tips = []string{tip}
 	}
-	switch i := slices.IndexFunc(record.Keys, func(k ProposalKey) bool { return k.Name == by.Name }); {
+	switch i := slices.IndexFunc(record.Keys, func(k ProposalKey) bool { return k.ID == by.ID }); {
 	case i < 0:
 		record.Keys = append(record.Keys, by)
 	default:
@@ -82,7 +84,7 @@ func (r *Repo) noteProposal(ctx context.Context, name, tip, made string, by Prop
 	return r.o.Ledger.ChangeProposals(map[string][]byte{name: b})
 }
 
-// mayOpen returns RATE_LIMITED if a key may not open another proposal. The caller holds work.
+// mayOpen returns RATE_LIMITED if the key with an id may not open another proposal. The caller holds work.
 func (r *Repo) mayOpen(ctx context.Context, key string) error {
 	names, err := r.proposalNames(ctx)
 	if err == nil && len(names) >= maxProposalsOfKey { // else nothing can be too much
@@ -102,7 +104,7 @@ func (r *Repo) mayOpen(ctx context.Context, key string) error {
 	n := 0
 	for _, name := range names {
 		var record proposalRecord
-		if all[name] != nil && json.Unmarshal(all[name], &record) == nil && record.Keys[0].Name == key {
+		if all[name] != nil && json.Unmarshal(all[name], &record) == nil && record.Keys[0].ID == key {
 			n++
 		}
 	}

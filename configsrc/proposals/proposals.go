@@ -122,7 +122,7 @@ func (s *Set) Propose(ctx context.Context, name string, by Key, check Check,
 		return nil, err
 	}
 	defer end()
-	tip, err := s.repo.ProposalBase(ctx, name, by.Name, s.checked(check))
+	tip, err := s.repo.ProposalBase(ctx, name, by.ID, s.checked(check))
 	if err != nil {
 		return nil, err
 	}
