@@ -73,6 +73,8 @@ type Options struct {
 	Hooks   bool            // run the repository's hooks
 	Push    bool            // push commits to the upstream
 	Pull    time.Duration   // how often to fetch; 0: never
+
+	Maintenance Maintenance
 }
 
 // An Overruled is a write that a person's commit has set aside.
@@ -358,10 +360,11 @@ func (r *Repo) Close() {
 
 // Run commits, fetches and pushes until ctx ends; then it makes the commits that are due. Call it once, after Recover.
 func (r *Repo) Run(ctx context.Context) error {
-	var syncing sync.WaitGroup
+	var syncing sync.WaitGroup // and maintaining
 	if r.o.Push || r.o.Pull > 0 {
 		syncing.Go(func() { r.syncLoop(ctx) })
 	}
+	syncing.Go(func() { r.maintainLoop(ctx) })
 	r.commitLoop(ctx)
 	syncing.Wait()
 	return nil

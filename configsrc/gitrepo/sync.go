@@ -16,9 +16,7 @@ import (
 const (
 	// The pause after a fetch or push that has failed doubles from the first value to the second.
 	syncFirst, syncMost = time.Second, 5 * time.Minute
-	// quietBefore is how long nothing must have been committed before maintenance runs, and maintainEvery how often.
-	quietBefore, maintainEvery = 10 * time.Minute, 24 * time.Hour
-	maxRejected                = 5 // rejected pushes, before a pause
+	maxRejected         = 5 // rejected pushes, before a pause
 )
 
 var errRejected = errors.New("the remote has commits that are not here")
@@ -51,7 +49,6 @@ func (r *Repo) syncLoop(ctx context.Context) {
 	}
 	pause := time.Duration(0)
 	fetch := r.o.Pull > 0
-	maintained := time.Now()
 	for {
 		err := r.sync(ctx, fetch)
 		if ctx.Err() != nil {
@@ -61,12 +58,6 @@ func (r *Repo) syncLoop(ctx context.Context) {
 			pause = min(max(2*pause, syncFirst), syncMost)
 		} else {
 			pause = 0
-		}
-		if st := r.Status(); time.Since(st.LastCommit) > quietBefore && time.Since(maintained) > maintainEvery {
-			maintained = time.Now()
-			if _, err := r.git.Call(ctx, time.Hour, nil, nil, "maintenance", "run", "--quiet", "--auto"); err != nil {
-				r.o.Logger.Warn("git: maintenance has failed", "error", err)
-			}
 		}
 		var again <-chan time.Time
 		if pause > 0 {

@@ -1,8 +1,10 @@
 package plumbing
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -59,6 +61,41 @@ func (o *objectFolder) note(dir string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.unsynced[dir] = true
+}
+
+// LooseObjects counts the objects that have a file of their own, up to most.
+func (g *Store) LooseObjects(most int) (n int) {
+	for i := 0; i < 256 && n < most; i++ {
+		list, err := os.ReadDir(filepath.Join(g.objects.dir, fmt.Sprintf("%02x", i)))
+		if err == nil {
+			n += len(list)
+		}
+	}
+	return n
+}
+
+// maintainLimit is the time limit of a run of git maintenance.
+const maintainLimit = time.Hour
+
+// PackLoose packs up to 50,000 loose objects, removes those that are in packs already, and joins small packs. The packs
+// are synced, with their folder: the next call removes what this one has packed. Refs and unreachable objects stay. It
+// may be called from any goroutine, but not concurrently.
+func (g *Store) PackLoose(ctx context.Context) error {
+	end, err := g.locks.begin("objects/maintenance.lock", "objects/pack/multi-pack-index.lock")
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(g.objects.dir, "maintenance.lock")); err == nil {
+		end(nil) // git would say nothing and do nothing
+		return errors.New("objects/maintenance.lock exists: another git packs objects, or one was killed and its lock has to " +
+			"be removed")
+	}
+	_, err = g.Call(ctx, maintainLimit, nil, nil, "-c", "core.fsync=all", "maintenance", "run", "--quiet",
+		"--task=loose-objects", "--task=incremental-repack")
+	if end(err); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Join(g.objects.dir, "pack"))
 }
 
 // times returns the mtimes of the folders with objects, for changedSince.

@@ -1,0 +1,47 @@
+package gitrepo_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"fingerpost/cmd/testrig"
+	"fingerpost/configsrc/gitrepo"
+)
+
+// Loose objects are packed without a remote, too: at once where there are many, and else when nothing was committed for
+// a while. Writes go on meanwhile.
+func TestMaintenance(t *testing.T) {
+	t.Parallel()
+	for name, m := range map[string]gitrepo.Maintenance{
+		"many":  {Every: 10 * time.Millisecond, Quiet: time.Hour, Loose: 20},
+		"quiet": {Every: 10 * time.Millisecond, Quiet: 100 * time.Millisecond, Loose: 1_000_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clone := newClone(t)
+			r := start(t, clone, func(o *gitrepo.Options) { o.Maintenance = m })
+			loose := func() int {
+				list, err := filepath.Glob(filepath.Join(clone, ".git/objects/[0-9a-f][0-9a-f]/*"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(list)
+			}
+			for i := range 12 {
+				r.mustWrite(key("ci", fmt.Sprint("r", i)), "acme", numbered(i))
+			}
+			testrig.Eventually(t, "the objects are packed", func() bool { return loose() <= 20 })
+			packs, err := filepath.Glob(filepath.Join(clone, ".git/objects/pack/*.pack"))
+			if err != nil || len(packs) == 0 {
+				t.Errorf("%q, %v", packs, err)
+			}
+			if got := r.mustWrite(key("ci", "last"), "other", "Last"); got.Commit == "" {
+				t.Error("the last write is not committed")
+			}
+			r.end()
+			r.clean()
+		})
+	}
+}
