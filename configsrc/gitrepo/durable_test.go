@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
+	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver/catalog"
 )
 
@@ -22,6 +23,16 @@ func TestTracedChild(t *testing.T) {
 	clone := os.Getenv(tracedClone)
 	if clone == "" {
 		t.Skip("runs in a process of TestEverythingIsSynced only")
+	}
+	if testrig.Git(t, clone, "remote") != "" { // for TestPeoplesIndexIsSynced
+		r := start(t, clone, syncing)
+		testrig.Eventually(t, "the pull is live", func() bool { return r.named("acme") == "Pulled" })
+		r.apply("x", "apply")
+		r.mustWrite(key("ci", "r1"), "acme", "One")
+		if _, err := gitrepo.Check(t.Context(), gitrepo.Options{Dir: r.dir, Push: true}); err != nil {
+			t.Fatal(err)
+		}
+		return
 	}
 	r := start(t, clone, nil)
 	r.mustWrite(key("ci", "r1"), "acme", "One")
@@ -170,11 +181,20 @@ func TestEverythingIsSynced(t *testing.T) {
 	if fresh < 10 { // 3 commits, a blob and a tree or two each
 		t.Errorf("%d new objects", fresh)
 	}
-	indexes := 0
-	for from := 0; ; indexes++ {
+	if n := syncedIndexes(t, git, calls); n != 3 {
+		t.Errorf("the index was replaced %d times, want 3", n)
+	}
+	t.Logf("%d objects, %d calls", fresh, len(calls))
+}
+
+// syncedIndexes counts how often people's index was replaced, and fails unless it was synced before, and its folder
+// afterwards.
+func syncedIndexes(t *testing.T, git string, calls []call) (n int) {
+	t.Helper()
+	for from := 0; ; n++ {
 		at, temp := named(calls, filepath.Join(git, "index"), from)
 		if at < 0 {
-			break
+			return n
 		}
 		if !slices.ContainsFunc(calls[from:at], func(c call) bool { return isSync(c, temp) }) {
 			t.Errorf("the index of call %d was not synced", at)
@@ -184,10 +204,23 @@ func TestEverythingIsSynced(t *testing.T) {
 		}
 		from = at + 1
 	}
-	if indexes != 3 {
-		t.Errorf("the index was replaced %d times, want 3", indexes)
+}
+
+// People's index is replaced by a pull, by applying a proposal and by a commit, and is synced each time: no git of the
+// service writes it by itself.
+func TestPeoplesIndexIsSynced(t *testing.T) {
+	t.Parallel()
+	testrig.Slow(t)
+	clone, person := withRemote(t)
+	proposed(t, clone, "x", "main", "projects.d/teams/other.hcl", `"Other"`, `"Proposed"`)
+	edit(t, person, "projects.d/acme.hcl", `"Acme"`, `"Pulled"`, "rename")
+	testrig.Git(t, person, "push", "-q")
+	// The times of this file in the index are not those on the disk: a git that may would write them.
+	save(t, clone, "README", "about\n")
+	calls := traced(t, clone)
+	if n := syncedIndexes(t, filepath.Join(clone, ".git"), calls); n < 3 {
+		t.Errorf("the index was replaced %d times", n)
 	}
-	t.Logf("%d objects, %d calls", fresh, len(calls))
 }
 
 // objectFiles lists the files of objects.
