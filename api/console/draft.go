@@ -3,7 +3,6 @@ package console
 import (
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"fingerpost/api/client"
@@ -98,8 +97,6 @@ func (c *Console) showDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	return c.render(w, r, s, http.StatusOK, "draft", d.Title, d)
 }
 
-var proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-
 // saveDraft saves a change, proposes it, or drops it.
 func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) error {
 	d := s.take(r.PathValue("id"))
@@ -145,8 +142,8 @@ func (d *draft) proposable(name string) string {
 	switch {
 	case d.Live():
 		return "Keys are always live: a change of them cannot be proposed."
-	case !proposalName.MatchString(name):
-		return "A proposal needs a name of lower-case letters, digits, dots and hyphens, such as rename-shop."
+	case !catalog.ValidProposalName(name):
+		return "A proposal needs a name, such as rename-shop. It must " + catalog.ProposalNameRule + "."
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"fingerpost/api/console/worddiff"
 	"fingerpost/api/console/words"
 	"fingerpost/api/transfer"
+	"fingerpost/resolver/catalog"
 )
 
 // A proposalsView is a page of the list of open proposals.
@@ -45,7 +46,7 @@ func (c *Console) proposals(w http.ResponseWriter, r *http.Request, s *session) 
 		v.Page = max(1, min(v.Page, v.Pages))
 		for _, p := range list[min(len(list), (v.Page-1)*pageRows):min(len(list), v.Page*pageRows)] {
 			row := proposalRow{Proposal: p}
-			if proposalName.MatchString(p.Name) {
+			if catalog.ValidProposalName(p.Name) {
 				row.Page = Prefix + "proposals/" + p.Name
 			}
 			v.Rows = append(v.Rows, row)
@@ -75,7 +76,7 @@ var noProposalPage = &failure{Status: http.StatusNotFound, Message: "There is no
 // showProposal shows a proposal. failed is why what the person wanted was not done, or nil.
 func (c *Console) showProposal(w http.ResponseWriter, r *http.Request, s *session, failed *failure) error {
 	name := r.PathValue("name")
-	if !proposalName.MatchString(name) {
+	if !catalog.ValidProposalName(name) {
 		return noProposalPage
 	}
 	p, err := c.api(s).Proposal(r.Context(), name)
@@ -119,7 +120,7 @@ func planOf(plan json.RawMessage) (text string, shown, all int) {
 // proposal applies a proposal, drops it, or has the person work in it.
 func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) error {
 	name, seen := r.PathValue("name"), r.PostFormValue("commit")
-	if !proposalName.MatchString(name) {
+	if !catalog.ValidProposalName(name) {
 		return noProposalPage
 	}
 	var err error

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -30,8 +29,7 @@ const (
 const proposeTime = 3 * web.WriteTime
 
 var (
-	proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-	refuseNoGit  = &catalog.Error{Code: catalog.CodeGitOff,
+	refuseNoGit = &catalog.Error{Code: catalog.CodeGitOff,
 		Message: "this server keeps no git history (serve --git), so nothing can be proposed"}
 	refuseProposal = &catalog.Error{Code: catalog.CodeForbidden, Requires: catalog.MayWrite,
 		Message: "a proposal is dropped by a key with write, or by the key that made it"}
@@ -65,10 +63,8 @@ func ReadPropose(r *web.Request, rt *web.Route) error {
 		return web.InvalidField(headerPropose, "is not for this call")
 	}
 	name := string(values[0])
-	if !proposalName.MatchString(name) || strings.Contains(name, "..") || strings.HasSuffix(name, ".lock") ||
-		strings.HasSuffix(name, ".") {
-		return web.InvalidField(headerPropose,
-			"must be 1 to 63 of a-z, 0-9, '.', '_' and '-', begin with a letter or digit, and be no name that git refuses")
+	if !catalog.ValidProposalName(name) {
+		return web.InvalidField(headerPropose, "must "+catalog.ProposalNameRule)
 	}
 	r.Propose = name
 	return nil
@@ -333,8 +329,8 @@ func (s *Proposals) get(r *web.Request) error {
 func (s *Proposals) onProposal(r *web.Request, may catalog.Permission) (name string, ctx context.Context, cancel func(),
 	err error) {
 	name, _ = r.Ctx.UserValue("name").(string)
-	if !proposalName.MatchString(name) {
-		return "", nil, nil, web.InvalidField("name", "is no name of a proposal")
+	if !catalog.ValidProposalName(name) {
+		return "", nil, nil, web.InvalidField("name", "must "+catalog.ProposalNameRule)
 	}
 	if r.Dry {
 		return "", nil, nil, web.InvalidField(web.DryRunParam,

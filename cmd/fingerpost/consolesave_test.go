@@ -144,8 +144,10 @@ func TestConsoleGit(t *testing.T) {
 	}); err != nil {
 		t.Errorf("%v: %s", err, cutMiddle(v.body, 1500))
 	}
-	change("Proposed", "do", "propose", "proposal", "No Such Name")
-	v.expects(http.StatusBadRequest, "A proposal needs a name")
+	for _, bad := range []string{"No Such Name", "two..dots", "a.lock", "a."} { // as the API has it
+		change("Proposed", "do", "propose", "proposal", bad)
+		v.expects(http.StatusBadRequest, "A proposal needs a name")
+	}
 	change("Proposed", "do", "propose", "proposal", "rename-shop")
 	v.expects(http.StatusOK, "Proposed on the branch propose/rename-shop", "can be applied", "<ins>Proposed</ins>")
 	if strings.Contains(git("show", "HEAD:projects.d/acme.hcl"), "Proposed") {
