@@ -117,7 +117,7 @@ func (r *Repo) changeOf(ctx context.Context, before, after string) (c Change, re
 }
 
 // Proposals calls see with the open proposals, by name, until it returns an error. Other work on the repository goes on
-// between two of them.
+// meanwhile.
 func (r *Repo) Proposals(ctx context.Context, see func(p *Proposal) error) error {
 	names, err := r.proposalNames(ctx)
 	if err != nil {
@@ -128,13 +128,7 @@ func (r *Repo) Proposals(ctx context.Context, see func(p *Proposal) error) error
 			return err
 		}
 	}
-	r.work.Lock()
-	defer r.work.Unlock()
-	for name := range r.described {
-		if !slices.Contains(names, name) {
-			delete(r.described, name)
-		}
-	}
+	r.described.keep(names)
 	return nil
 }
 
@@ -150,7 +144,7 @@ func (r *Repo) proposalNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// open reads a proposal; NOT_FOUND if there is none of the name. The caller holds work.
+// open reads a proposal; NOT_FOUND if there is none of the name. It needs no lock: what it returns was so a moment ago.
 func (r *Repo) open(ctx context.Context, name string) (head, *Proposal, error) {
 	h, err := r.head(ctx)
 	if err != nil && !errors.Is(err, errDetached) {
@@ -173,18 +167,13 @@ func (r *Repo) open(ctx context.Context, name string) (head, *Proposal, error) {
 	return h, p, err
 }
 
-// proposal describes a proposal, once for each pair of HEAD and last commit. The caller holds work.
+// proposal describes a proposal, once for each pair of HEAD and last commit.
 func (r *Repo) proposal(ctx context.Context, h head, name, tip string) (*Proposal, error) {
-	d := r.described[name]
-	if d == nil || d.Head != h.commit || d.Commit != tip {
-		var err error
-		if d, err = r.describe(ctx, h, name, tip); err != nil {
-			return nil, err
-		}
-		if r.described == nil {
-			r.described = map[string]*Proposal{}
-		}
-		r.described[name] = d
+	d, err := r.described.get(ctx, name, h.commit, tip, func(last *Proposal) (*Proposal, error) {
+		return r.describe(ctx, h, name, tip, last)
+	})
+	if err != nil {
+		return nil, err
 	}
 	p := *d
 	record, err := r.recordOf(ctx, name, tip)
@@ -200,12 +189,12 @@ func (r *Repo) proposal(ctx context.Context, h head, name, tip string) (*Proposa
 	return &p, nil
 }
 
-func (r *Repo) describe(ctx context.Context, h head, name, tip string) (*Proposal, error) {
+// describe describes a proposal. p is what is known of it from before, nil for nothing.
+func (r *Repo) describe(ctx context.Context, h head, name, tip string, p *Proposal) (*Proposal, error) {
 	base, own, err := r.leaves(ctx, name, h.commit, tip)
 	if err != nil {
 		return nil, err
 	}
-	p := r.described[name]
 	if p != nil && p.Commit == tip && p.base == base && base != "" && p.refused == nil { // only HEAD has moved
 		known := *p
 		p = &known

@@ -1,12 +1,14 @@
 package gitrepo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"fingerpost/configsrc/gitrepo/plumbing"
 	"fingerpost/resolver/catalog"
 )
 
@@ -33,6 +35,9 @@ func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author
 	turn func(p *Proposal, move func() error) error) (string, error) {
 	if err := r.commitPending(ctx); err != nil {
 		return "", unavailable(err)
+	}
+	if _, err := r.checked(ctx, name, check); err != nil { // describes it before the lock
+		return "", err
 	}
 	r.work.Lock()
 	defer r.work.Unlock()
@@ -151,14 +156,14 @@ func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.
 
 // DropProposal removes a proposal. check decides.
 func (r *Repo) DropProposal(ctx context.Context, name string, check func(p *Proposal) error) error {
-	r.work.Lock()
-	defer r.work.Unlock()
-	_, p, err := r.open(ctx, name)
-	if err == nil {
-		err = check(p)
-	}
+	p, err := r.checked(ctx, name, check)
 	if err != nil {
 		return err
+	}
+	r.work.Lock()
+	defer r.work.Unlock()
+	if tip, err := r.git.Ref(proposePrefix + name); err != nil || tip != p.Commit {
+		return cmp.Or(err, unavailable(plumbing.ErrRace))
 	}
 	return r.dropProposal(ctx, p)
 }
@@ -199,13 +204,17 @@ func (r *Repo) dropOld(ctx context.Context, name string, since time.Time) (*Drop
 	if err != nil {
 		return nil, err
 	}
+	merged := false
 	if record != nil {
-		if _, _, err = r.open(ctx, name); err != nil && !isNoProposal(err) {
+		h, err := r.head(ctx)
+		if err == nil || errors.Is(err, errDetached) {
+			merged, err = r.isMerged(ctx, h, name, tip)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	_, _, at := person(last.Committer)
-	merged := isNoProposal(err)
 	if !merged && (!at.Before(since) || record != nil && !record.Written.Before(since)) {
 		return nil, nil
 	}

@@ -25,8 +25,6 @@ type ProposalCommit struct {
 // and all is false. check decides whether the caller may see it.
 func (r *Repo) Look(ctx context.Context, name string, check func(p *Proposal) error,
 	see func(p *Proposal, commits []ProposalCommit, all bool) error) error {
-	r.work.Lock()
-	defer r.work.Unlock()
 	_, p, err := r.open(ctx, name)
 	if err == nil {
 		err = check(p)

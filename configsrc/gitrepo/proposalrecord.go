@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -117,12 +118,19 @@ func (r *Repo) mayOpen(ctx context.Context, key string) error {
 
 // withoutMerged leaves out the branches that HEAD has. The caller holds work.
 func (r *Repo) withoutMerged(ctx context.Context, names []string) (open []string, err error) {
+	h, err := r.head(ctx)
+	if err != nil && !errors.Is(err, errDetached) {
+		return nil, err
+	}
 	for _, name := range names {
-		switch _, _, err := r.open(ctx, name); {
-		case err == nil:
-			open = append(open, name)
-		case !isNoProposal(err):
+		tip, err := r.git.Ref(proposePrefix + name)
+		if err != nil {
 			return nil, err
+		}
+		if merged, err := r.isMerged(ctx, h, name, tip); err != nil {
+			return nil, err
+		} else if !merged && tip != "" {
+			open = append(open, name)
 		}
 	}
 	return open, nil

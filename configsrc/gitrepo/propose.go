@@ -15,21 +15,13 @@ type Tip struct {
 	Commit  string
 	Change  Change    // from HEAD to it
 	Written time.Time // the proposal's last write; zero if there is no proposal yet
-
-	r *Repo
 }
 
 // Read returns a file of the config folder as the commit has it, nil if there is none. It is safe for concurrent use.
-func (t *Tip) Read(path string) ([]byte, error) {
-	t.r.work.Lock()
-	defer t.r.work.Unlock()
-	return t.Change.After(path)
-}
+func (t *Tip) Read(path string) ([]byte, error) { return t.Change.After(path) }
 
 // ProposalTip returns the last commit of a proposal, if check has nothing against it.
 func (r *Repo) ProposalTip(ctx context.Context, name string, check func(p *Proposal) error) (*Tip, error) {
-	r.work.Lock()
-	defer r.work.Unlock()
 	h, p, err := r.open(ctx, name)
 	if err == nil {
 		err = check(p)
@@ -37,7 +29,7 @@ func (r *Repo) ProposalTip(ctx context.Context, name string, check func(p *Propo
 	if err != nil {
 		return nil, err
 	}
-	t := &Tip{Commit: p.Commit, Change: p.Proposed, Written: p.Written, r: r}
+	t := &Tip{Commit: p.Commit, Change: p.Proposed, Written: p.Written}
 	refused := p.refused
 	if p.base != h.commit {
 		last, err := r.git.Commit(p.Commit)
@@ -81,12 +73,10 @@ func (r *Repo) ProposalBase(ctx context.Context, name, key string, check func(p 
 		return nil, &catalog.Error{Code: catalog.CodeConflict,
 			Message: "there is no commit yet that a proposal could change"}
 	}
-	return &Tip{Commit: h.commit, Change: Change{r: r, before: h.tree, after: h.tree}, r: r}, nil
+	return &Tip{Commit: h.commit, Change: Change{r: r, before: h.tree, after: h.tree}}, nil
 }
 
 func (r *Repo) checked(ctx context.Context, name string, check func(p *Proposal) error) (*Proposal, error) {
-	r.work.Lock()
-	defer r.work.Unlock()
 	_, p, err := r.open(ctx, name)
 	if err == nil {
 		err = check(p)
@@ -100,60 +90,75 @@ func (r *Repo) checked(ctx context.Context, name string, check func(p *Proposal)
 // if there is no proposal and the writes change nothing. see gets the proposal as it is then.
 func (r *Repo) Propose(ctx context.Context, name, base string, by ProposalKey, writes []*catalog.FileWrite,
 	see func(p *Proposal) error) error {
-	r.work.Lock()
-	defer r.work.Unlock()
-	h, err := r.head(ctx)
-	if err != nil {
-		return unavailable(err)
-	}
-	ref := proposePrefix + name
-	at, err := r.git.Ref(ref)
+	h, made, err := r.addWrites(ctx, name, base, by, writes)
 	if err != nil {
 		return err
-	}
-	tip := at // of the proposal, "" if there is none
-	if tip != "" {
-		switch p, err := r.proposal(ctx, h, name, tip); {
-		case err != nil:
-			return err
-		case p.inHead():
-			tip = ""
-		}
-	}
-	if tip != "" && tip != base {
-		return unavailable(plumbing.ErrRace)
-	}
-	if tip == "" {
-		if err := r.mayOpen(ctx, by.ID); err != nil {
-			return err
-		}
-	}
-	made := base
-	for _, w := range writes {
-		if made, err = r.proposeOne(ctx, made, w); err != nil {
-			return err
-		}
-	}
-	switch {
-	case made == base && tip == "":
-		return &catalog.Error{Code: catalog.CodeNothingChanged,
-			Message: "the call changes nothing, so there is nothing to propose"}
-	case made != base:
-		if err := r.noteProposal(ctx, name, tip, made, by); err != nil {
-			return err
-		}
-		if err := r.git.MoveRef(ctx, ref, made, at, "fingerpost: propose"); errors.Is(err, plumbing.ErrRace) {
-			return unavailable(err)
-		} else if err != nil {
-			return err
-		}
-		r.send(ref + ":" + ref)
 	}
 	p, err := r.proposal(ctx, h, name, made)
 	if err != nil {
 		return err
 	}
 	return see(p)
+}
+
+// addWrites is Propose up to the moved branch, whose last commit it returns, with HEAD's.
+func (r *Repo) addWrites(ctx context.Context, name, base string, by ProposalKey, writes []*catalog.FileWrite) (h head,
+	made string, err error) {
+	r.work.Lock()
+	defer r.work.Unlock()
+	if h, err = r.head(ctx); err != nil {
+		return h, "", unavailable(err)
+	}
+	ref := proposePrefix + name
+	at, err := r.git.Ref(ref)
+	if err != nil {
+		return h, "", err
+	}
+	tip := at // of the proposal, "" if there is none
+	if tip != "" {
+		switch merged, err := r.isMerged(ctx, h, name, tip); {
+		case err != nil:
+			return h, "", err
+		case merged:
+			tip = ""
+		}
+	}
+	if tip != "" && tip != base {
+		return h, "", unavailable(plumbing.ErrRace)
+	}
+	if tip == "" {
+		if err := r.mayOpen(ctx, by.ID); err != nil {
+			return h, "", err
+		}
+	}
+	made = base
+	for _, w := range writes {
+		if made, err = r.proposeOne(ctx, made, w); err != nil {
+			return h, "", err
+		}
+	}
+	switch {
+	case made == base && tip == "":
+		return h, "", &catalog.Error{Code: catalog.CodeNothingChanged,
+			Message: "the call changes nothing, so there is nothing to propose"}
+	case made != base:
+		if err := r.noteProposal(ctx, name, tip, made, by); err != nil {
+			return h, "", err
+		}
+		if err := r.git.MoveRef(ctx, ref, made, at, "fingerpost: propose"); errors.Is(err, plumbing.ErrRace) {
+			return h, "", unavailable(err)
+		} else if err != nil {
+			return h, "", err
+		}
+		r.send(ref + ":" + ref)
+	}
+	return h, made, nil
+}
+
+// isMerged reports whether HEAD has all commits of a branch, see Proposal.inHead.
+func (r *Repo) isMerged(ctx context.Context, h head, name, tip string) (bool, error) {
+	base, _, err := r.leaves(ctx, name, h.commit, tip)
+	return err == nil && base != "" && base == tip, err
 }
 
 // proposeOne makes the commit of a write.

@@ -176,16 +176,16 @@ type Repo struct {
 
 	earlier    map[int64][]byte // records of writes of earlier processes, until Recover
 	queue      queue
+	described  descriptions
 	wakeCommit chan struct{} // of capacity 1
 	remote     remote
 
 	// work is held by a commit and by a merge.
-	work      sync.Mutex
-	writable  atomic.Bool // the clone is ours, and git's folder can be written, see openForWrites
-	index     index
-	mended    time.Time            // when mend has not helped
-	described map[string]*Proposal // the open proposals as they were described last, by name
-	applied   map[string]*Proposal // whose branches could not be removed, see dropApplied
+	work     sync.Mutex
+	writable atomic.Bool // the clone is ours, and git's folder can be written, see openForWrites
+	index    index
+	mended   time.Time            // when mend has not helped
+	applied  map[string]*Proposal // whose branches could not be removed, see dropApplied
 
 	mu     sync.Mutex // guards what follows
 	status Status

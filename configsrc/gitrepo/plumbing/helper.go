@@ -7,20 +7,25 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"sync"
 	"syscall"
 )
 
-// A helper is a git process that lives long and answers one request after the other, not concurrently.
+// A helper is a git process that lives long and answers one request after the other. It is safe for concurrent use.
 type helper struct {
 	git  *Command
 	args []string
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  *bufio.Reader
+
+	mu  sync.Mutex // guards what follows; held for one request
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
 }
 
 // ask sends a request and reads its answer. After an error the next request starts a new process.
 func (h *helper) ask(request []byte, answer func(out *bufio.Reader) error) (err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.cmd == nil {
 		cmd := h.git.make(context.Background(), nil, h.args...)
 		in, err := cmd.StdinPipe()
@@ -40,13 +45,20 @@ func (h *helper) ask(request []byte, answer func(out *bufio.Reader) error) (err 
 		err = answer(h.out)
 	}
 	if err != nil && !errors.Is(err, ErrMissing) {
-		h.close()
+		h.end()
 		return fmt.Errorf("git %s: %w", h.args[0], err)
 	}
 	return err
 }
 
 func (h *helper) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.end()
+}
+
+// end ends the process. The caller holds mu.
+func (h *helper) end() {
 	if h.cmd == nil {
 		return
 	}

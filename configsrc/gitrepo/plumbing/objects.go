@@ -239,6 +239,8 @@ func (g *Store) StoreTree(content []byte) (id string, err error) {
 	if found, err := g.objects.found(id); found || err != nil {
 		return id, err
 	}
+	g.storing.Lock()
+	defer g.storing.Unlock()
 	// The helper takes names of files only, and a process a tree would cost more than the commit. The file stays: a change
 	// in git's folder looks like a git at work (configsrc/gitguard).
 	if err := os.WriteFile(g.treeFile(), content, 0o600); err != nil {

@@ -9,13 +9,14 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // blobWriters is how many files of a commit are stored at the same time.
 const blobWriters = 8
 
 // A Store is git's objects and refs, read and written by the git command. What a ref names is on the disk before the
-// ref is. Its methods are not for concurrent use, but for those of its command.
+// ref is. What reads, and what makes objects, is safe for concurrent use; refs are changed by one caller at a time.
 type Store struct {
 	*Command
 	GitDir    string
@@ -25,6 +26,7 @@ type Store struct {
 
 	locks   lockRecord
 	objects objectFolder
+	storing sync.Mutex          // held while treeFile is in use
 	reader  helper              // cat-file --batch
 	trees   helper              // hash-object -t tree -w --stdin-paths
 	blobs   [blobWriters]helper // hash-object -w --stdin-paths
@@ -40,10 +42,10 @@ func (g *Store) Open(ctx context.Context) error {
 	if format == "sha256" {
 		g.digits = hex.EncodedLen(sha256.Size)
 	}
-	g.reader = helper{git: g.Command, args: []string{"cat-file", "--batch"}}
-	g.trees = helper{git: g.Command, args: []string{"hash-object", "-t", "tree", "-w", "--no-filters", "--stdin-paths"}}
+	g.reader.git, g.reader.args = g.Command, []string{"cat-file", "--batch"}
+	g.trees.git, g.trees.args = g.Command, []string{"hash-object", "-t", "tree", "-w", "--no-filters", "--stdin-paths"}
 	for i := range g.blobs {
-		g.blobs[i] = helper{git: g.Command, args: []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}}
+		g.blobs[i].git, g.blobs[i].args = g.Command, []string{"hash-object", "-w", "--no-filters", "--stdin-paths"}
 	}
 	g.objects.dir, g.objects.unsynced = filepath.Join(g.GitDir, "objects"), map[string]bool{}
 	g.locks.gitDir = g.GitDir
