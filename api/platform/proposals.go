@@ -112,7 +112,7 @@ func (s *Proposals) Run(r *web.Request, call func(*overlay.Objects, *configsrc.O
 		return err
 	}
 	if r.Ctx.IsGet() || r.Ctx.IsHead() {
-		return s.Set.View(ctx, r.Propose, seenBy(r.Key, noProposal(r.Propose)), run)
+		return s.Set.View(ctx, r.Key.ID, r.Propose, seenBy(r.Key, noProposal(r.Propose)), run)
 	}
 	// One call at a time works on the state: a client that sends its body slowly must not hold the others up. A key that
 	// may not write is refused before its body is read.
@@ -231,7 +231,7 @@ func (s *Proposals) list(r *web.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
 	defer cancel()
-	list, err := s.Set.List(ctx, sees(r.Key))
+	list, err := s.Set.List(ctx, r.Key.ID, sees(r.Key))
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (s *Proposals) get(r *web.Request) error {
 		return err
 	}
 	defer cancel()
-	l, err := s.Set.Look(ctx, name, seenBy(r.Key, noProposal(name)), s.limits(r.Key))
+	l, err := s.Set.Look(ctx, r.Key.ID, name, seenBy(r.Key, noProposal(name)), s.limits(r.Key))
 	if err != nil {
 		return err
 	}

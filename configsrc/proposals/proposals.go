@@ -10,9 +10,10 @@
 // call a check, which gets the proposal with what it touches (compare.Weight). The error of a check is the call's
 // error, and nothing was changed.
 //
-// The cost of a call follows the number of files in which a branch differs, not the number of projects. Only one call
-// at a time has the files of a branch decoded in memory. What a proposal touches is found out once for each pair of
-// HEAD and last commit.
+// The cost of a call follows the number of files in which a branch differs, not the number of projects. At most three
+// calls at a time have the files of a branch decoded in memory, and at most two of one key: the third place is for
+// others (package share). What a proposal touches, and why it would be refused, is found out once for each HEAD, last
+// commit and generation.
 //
 // The package does not run git, does not know HTTP, and keeps nothing of its own: what a proposal is stands in the
 // repository, and who has written to it in the ledger.
@@ -20,6 +21,7 @@ package proposals
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"sync"
@@ -32,6 +34,7 @@ import (
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/overlay"
+	"fingerpost/resolver/share"
 )
 
 // A Proposal is a branch of changes that are not live. It is read-only.
@@ -69,30 +72,50 @@ type Set struct {
 	live   *resolver.Resolver
 	source *configsrc.Source
 	web    string
-	turn   chan struct{} // of capacity 1: held by the call that is on the state of a proposal
+	places *share.Places // for calls, by the id of their key
+	names  names         // of the proposals that are being written to
 
-	mu    sync.Mutex
-	known map[string]*Proposal // by name, with what they touched when they were looked at last
+	mu     sync.Mutex          // guards what follows
+	known  map[string]*weighed // by name, as they were looked at last
+	judged map[string]*judged  // by name and key, as they were looked at last
+}
+
+// places bounds the calls that are at work, because they have the decoded files of a branch in memory. Of three, share
+// gives one key two.
+const places = 3
+
+// A weighed is what a proposal touches.
+type weighed struct {
+	commit, head     string
+	generation       uint64
+	done             chan struct{} // closed with what follows
+	proposed, merged *compare.Weight
+}
+
+// A judged is the result of a look at a proposal by a key.
+type judged struct {
+	commit, head string
+	generation   uint64
+	refused      error
+	brings       hclfile.Diagnostics
 }
 
 // New returns the proposals of a repository, whose config folder is that of source. web is the address of its web page,
 // "" for none.
 func New(repo *gitrepo.Repo, live *resolver.Resolver, source *configsrc.Source, web string) *Set {
-	return &Set{repo: repo, live: live, source: source, web: web, turn: make(chan struct{}, 1),
-		known: map[string]*Proposal{}}
+	return &Set{repo: repo, live: live, source: source, web: web, places: share.New(places),
+		known: map[string]*weighed{}, judged: map[string]*judged{}}
 }
 
 var errBusy = &catalog.Error{Code: catalog.CodeUnavailable,
 	Message: "the branches of proposals are still being read; try again in a moment"}
 
-// begin waits for the turn. Only one call has the decoded files of a branch in memory, which may be large.
-func (s *Set) begin(ctx context.Context) (end func(), err error) {
-	select {
-	case s.turn <- struct{}{}:
-		return func() { <-s.turn }, nil
-	case <-ctx.Done():
+// begin waits for a place of a key.
+func (s *Set) begin(ctx context.Context, key string) (end func(), err error) {
+	if end, err = s.places.Take(ctx, key); err != nil {
 		return nil, errBusy
 	}
+	return end, nil
 }
 
 // over returns what a commit of a proposal declares.
@@ -114,10 +137,15 @@ func (s *Set) over(tip *gitrepo.Tip) (*overlay.Objects, *configsrc.Overlay, erro
 
 // Propose runs write on the state of the proposal of a name, that of the branch if there is none, and adds its
 // changes to the proposal. The Overlays are valid until write returns. An error of write is returned as it is, and
-// nothing was changed. Calls come one after the other: each is made on the commit of the one before.
+// nothing was changed. Calls on one proposal come one after the other: each is made on the commit of the one before.
 func (s *Set) Propose(ctx context.Context, name string, by Key, check Check,
 	write func(*overlay.Objects, *configsrc.Overlay) error) (made *Proposal, err error) {
-	end, err := s.begin(ctx)
+	free, err := s.names.take(ctx, name)
+	if err != nil {
+		return nil, errBusy
+	}
+	defer free()
+	end, err := s.begin(ctx, by.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -145,11 +173,11 @@ func (s *Set) checked(check Check) func(*gitrepo.Proposal) error {
 	return func(found *gitrepo.Proposal) error { return check(s.weighed(found)) }
 }
 
-// View runs read on the state of a proposal; NOT_FOUND if there is none of the name. The Overlays are valid until read
-// returns.
-func (s *Set) View(ctx context.Context, name string, check Check,
+// View runs read for a key on the state of a proposal; NOT_FOUND if there is none of the name. The Overlays are valid
+// until read returns.
+func (s *Set) View(ctx context.Context, key, name string, check Check,
 	read func(*overlay.Objects, *configsrc.Overlay) error) error {
-	end, err := s.begin(ctx)
+	end, err := s.begin(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -165,22 +193,29 @@ func (s *Set) View(ctx context.Context, name string, check Check,
 	return read(objects, files)
 }
 
-// weighed finds out what a proposal touches, once for each pair of HEAD and last commit.
+// weighed finds out what a proposal touches, once for each HEAD, last commit and generation.
 func (s *Set) weighed(found *gitrepo.Proposal) *Proposal {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	p := &Proposal{Name: found.Name, Branch: found.Branch, Commit: found.Commit, Title: found.Title,
 		Author: found.Author, Created: found.Created, Written: found.Written, Mergeable: found.Mergeable, Keys: found.Keys,
 		head: found.Head}
-	if k := s.known[p.Name]; k != nil && k.Commit == p.Commit && k.head == p.head {
-		p.Proposed, p.Merged = k.Proposed, k.Merged
+	generation := s.live.Generation()
+	s.mu.Lock()
+	w := s.known[p.Name]
+	if w != nil && w.commit == p.Commit && w.head == p.head && w.generation == generation {
+		s.mu.Unlock()
+		<-w.done
+		p.Proposed, p.Merged = w.proposed, w.merged
 		return p
 	}
-	p.Proposed = s.source.Weigh(differenceOf(&found.Proposed))
+	w = &weighed{commit: p.Commit, head: p.head, generation: generation, done: make(chan struct{})}
+	s.known[p.Name] = w
+	s.mu.Unlock()
+	defer close(w.done)
+	w.proposed = s.source.Weigh(differenceOf(&found.Proposed))
 	if found.Mergeable {
-		p.Merged = s.source.Weigh(differenceOf(&found.Merged))
+		w.merged = s.source.Weigh(differenceOf(&found.Merged))
 	}
-	s.known[p.Name] = p
+	p.Proposed, p.Merged = w.proposed, w.merged
 	return p
 }
 
@@ -188,8 +223,13 @@ func differenceOf(c *gitrepo.Change) *compare.Difference {
 	return &compare.Difference{Files: c.Files, Outside: c.Outside, Before: c.Before, After: c.After}
 }
 
-// List returns the open proposals that sees reports, by name.
-func (s *Set) List(ctx context.Context, sees func(*Proposal) bool) (list []*Proposal, err error) {
+// List returns the open proposals that sees reports, by name, for a key.
+func (s *Set) List(ctx context.Context, key string, sees func(*Proposal) bool) (list []*Proposal, err error) {
+	end, err := s.begin(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	open := map[string]bool{}
 	err = s.repo.Proposals(ctx, func(found *gitrepo.Proposal) error {
 		open[found.Name] = true
@@ -211,6 +251,11 @@ func (s *Set) List(ctx context.Context, sees func(*Proposal) bool) (list []*Prop
 			delete(s.known, name)
 		}
 	}
+	for of := range s.judged {
+		if name, _, _ := strings.Cut(of, " "); !open[name] {
+			delete(s.judged, of)
+		}
+	}
 	return list, nil
 }
 
@@ -223,26 +268,53 @@ type Look struct {
 	Brings     hclfile.Diagnostics      // the warnings that it would bring; none if it is refused
 }
 
-// lookTime is how long a Look waits for its turn while the files are being reloaded. Meanwhile no commit is made.
+// lookTime is how long a Look waits for its turn while the files are being reloaded.
 const lookTime = 500 * time.Millisecond
 
-// Look returns a proposal with its commits, and whether Apply would take it now; permit is that of Apply.
-func (s *Set) Look(ctx context.Context, name string, check Check,
+// Look returns a proposal with its commits for a key, and whether Apply would take it now; permit is that of Apply.
+func (s *Set) Look(ctx context.Context, key, name string, check Check,
 	permit func(*Proposal, *compare.Weight) ([]catalog.Coverage, error)) (*Look, error) {
+	end, err := s.begin(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	var l *Look
-	err := s.repo.Look(ctx, name, s.checked(check), func(found *gitrepo.Proposal, commits []gitrepo.ProposalCommit,
+	err = s.repo.Look(ctx, name, s.checked(check), func(found *gitrepo.Proposal, commits []gitrepo.ProposalCommit,
 		all bool) error {
 		l = &Look{Proposal: s.weighed(found), Commits: commits, AllCommits: all, Refused: found.Unfit()}
 		if l.Refused != nil {
 			return nil
 		}
-		ctx, cancel := context.WithTimeout(ctx, lookTime)
-		defer cancel()
-		l.Brings, l.Refused = s.source.JudgeTurn(ctx, differenceOf(&found.Merged),
-			func(w *compare.Weight) ([]catalog.Coverage, error) { return permit(l.Proposal, w) })
+		l.Brings, l.Refused = s.judge(ctx, key, l.Proposal, found, permit)
 		return nil
 	})
 	return l, err
+}
+
+// judge returns why Apply would refuse a proposal for a key, else the warnings that it would bring. It does so once for
+// each HEAD, last commit and generation: a turn between two looks at the files holds up writes.
+func (s *Set) judge(ctx context.Context, key string, p *Proposal, found *gitrepo.Proposal,
+	permit func(*Proposal, *compare.Weight) ([]catalog.Coverage, error)) (hclfile.Diagnostics, error) {
+	of := p.Name + " " + key
+	now := judged{commit: p.Commit, head: p.head, generation: s.live.Generation()}
+	s.mu.Lock()
+	last := s.judged[of]
+	s.mu.Unlock()
+	if last != nil && last.commit == now.commit && last.head == now.head && last.generation == now.generation {
+		return last.brings, last.refused
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	now.brings, now.refused = s.source.JudgeTurn(ctx, differenceOf(&found.Merged),
+		func(w *compare.Weight) ([]catalog.Coverage, error) { return permit(p, w) })
+	if e, is := errors.AsType[*catalog.Error](now.refused); now.refused != nil && (!is || e.Code == catalog.CodeUnavailable) {
+		return now.brings, now.refused // for a moment only
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.judged[of] = &now
+	return now.brings, now.refused
 }
 
 // Apply makes a proposal live, removes it, and returns the branch's new commit. In the turn in which the branch moves,
