@@ -231,20 +231,19 @@ func TestLocksLeftBehind(t *testing.T) {
 	}
 }
 
-// Attributes of the repository, which whoever may push to it can set, change no byte of a commit.
+// Attributes of the repository, which whoever may push to it can set, change no byte of a commit. Filters are refused, see
+// TestFilterIsNotPassedBy.
 func TestAttributesChangeNoBytes(t *testing.T) {
 	t.Parallel()
 	for name, attributes := range map[string]string{
-		"encoding":     "*.hcl text working-tree-encoding=UTF-16\n",
-		"no encoding":  "*.hcl text working-tree-encoding=no-such\n",
-		"line ends":    "*.hcl text eol=crlf\n",
-		"keyword":      "*.hcl ident\n",
-		"clean filter": "*.hcl filter=shout\n",
+		"encoding":    "*.hcl text working-tree-encoding=UTF-16\n",
+		"no encoding": "*.hcl text working-tree-encoding=no-such\n",
+		"line ends":   "*.hcl text eol=crlf\n",
+		"keyword":     "*.hcl ident\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clone := newClone(t)
-			testrig.Git(t, clone, "config", "filter.shout.clean", "sed s/shop/SHOP/")
 			was := strings.Replace(acme, "# The shop.", "# The shop.\r\n# $Id: 1 $", 1)
 			save(t, clone, "projects.d/acme.hcl", was)
 			testrig.Git(t, clone, "add", ".")

@@ -104,6 +104,12 @@ func (r *Repo) Propose(ctx context.Context, name, base string, by ProposalKey, w
 // addWrites is Propose up to the moved branch, whose last commit it returns, with HEAD's.
 func (r *Repo) addWrites(ctx context.Context, name, base string, by ProposalKey, writes []*catalog.FileWrite) (h head,
 	made string, err error) {
+	made = base // its commits are unused objects until the branch moves: they need no lock
+	for _, w := range writes {
+		if made, err = r.proposeOne(ctx, made, w); err != nil {
+			return h, "", err
+		}
+	}
 	r.work.Lock()
 	defer r.work.Unlock()
 	if h, err = r.head(ctx); err != nil {
@@ -128,12 +134,6 @@ func (r *Repo) addWrites(ctx context.Context, name, base string, by ProposalKey,
 	}
 	if tip == "" {
 		if err := r.mayOpen(ctx, by.ID); err != nil {
-			return h, "", err
-		}
-	}
-	made = base
-	for _, w := range writes {
-		if made, err = r.proposeOne(ctx, made, w); err != nil {
 			return h, "", err
 		}
 	}
