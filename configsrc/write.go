@@ -35,10 +35,11 @@ type Outcome struct {
 // The first four run side by side for different files, on the callers' goroutines, and are in this file. The other three
 // run on the goroutine that looks, for a round of waiting writes together, and are in round.go.
 //
-// When Write returns nil, the change is in its file, file and folder are synced, and the Sink serves it. OUTCOME_UNKNOWN
-// means that it is in its file, and that the Sink has failed. Any other error means that nothing was changed; errors for the client are *catalog.Error, others are internal or system faults. Run must be
-// running. It may be called from any goroutine. A write that lost against a save at the same time is repeated once; one
-// that turns out to need more files starts again with locks on all of them.
+// When Write returns nil, the change is in its file, file and folder are synced, and the Sink serves it.
+// OUTCOME_UNKNOWN means that it is in its file, and that the Sink has failed. Any other error means that nothing was
+// changed; errors for the client are *catalog.Error, others are internal or system faults. Run must be running. It may
+// be called from any goroutine. A write that lost against a save at the same time is repeated once; one that turns out
+// to need more files starts again with locks on all of them.
 func (s *base) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
 	w := &write{base: s, edit: e}
 	for lost, grown := 0, 0; ; {

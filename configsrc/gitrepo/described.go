@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// descriptions are the open proposals as they were described last. Each is made once for a pair of HEAD and last commit:
-// who asks while it is being made waits for it. It is safe for concurrent use.
+// descriptions are the open proposals as they were described last. Each is made once for a pair of HEAD and last
+// commit: who asks while it is being made waits for it. It is safe for concurrent use.
 type descriptions struct {
 	mu  sync.Mutex // guards what follows
 	all map[string]*description

@@ -9,8 +9,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The service commits a file's bytes as they are. A filter of git's (git-crypt, transcrypt, LFS) changes them on the way
-// into the history, to keep a secret or a size: a file that the service writes would be there in plain text.
+// The service commits a file's bytes as they are. A filter of git's (git-crypt, transcrypt, LFS) changes them on the
+// way into the history, to keep a secret or a size: a file that the service writes would be there in plain text.
 
 // refuseFilter returns CONFIG_READ_ONLY if the attributes name a filter for a path below the config folder. It may be
 // called from any goroutine.
@@ -56,8 +56,8 @@ func (r *Repo) filtered(ctx context.Context) (string, error) {
 	default:
 		what = fmt.Sprintf("%s and %d more files", first, n-1)
 	}
-	return fmt.Sprintf("the git filter %q is set for %s, and writes to files under a filter are refused: the service would "+
-		"commit them without it; take them out of the filter (-filter in .gitattributes)", found[first], what), nil
+	return fmt.Sprintf("the git filter %q is set for %s, and writes to files under a filter are refused: the service "+
+		"would commit them without it; take them out of the filter (-filter in .gitattributes)", found[first], what), nil
 }
 
 // Filtered says which files of the config folder are under a filter of git, to which the API cannot write; "" if none

@@ -43,7 +43,8 @@ func (r *Repo) maintainLoop(ctx context.Context) {
 	}
 }
 
-// maintain packs loose objects. A run removes those that the run before has packed, and the pack is on the disk by then.
+// maintain packs loose objects. A run removes those that the run before has packed, and the pack is on the disk by
+// then.
 func (r *Repo) maintain(ctx context.Context, most int) error {
 	for n := range maintainMost {
 		if err := r.git.PackLoose(ctx); err != nil {

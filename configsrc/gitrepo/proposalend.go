@@ -125,8 +125,9 @@ func (r *Repo) keepFormer(ctx context.Context, from, to string) error {
 }
 
 // mergeCommit returns the commit to which applying a proposal moves the branch: its last one, if the branch has nothing
-// else and no person has merged anything into the proposal (a rebase refuses people's merges), or a merge. If the branch has lost the commit at which the proposal left it, the change is made on the branch as
-// one commit of its author, since a merge would bring the lost ones back.
+// else and no person has merged anything into the proposal (a rebase refuses people's merges), or a merge. If the
+// branch has lost the commit at which the proposal left it, the change is made on the branch as one commit of its
+// author, since a merge would bring the lost ones back.
 func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.Author) (string, error) {
 	ahead, err := r.git.IsAncestor(ctx, h.commit, p.Commit)
 	if err == nil && ahead {

@@ -17,8 +17,8 @@ const (
 	maxProposals      = 200
 )
 
-// A ProposalKey is an API key that has written to a proposal. A key that is made again under the name has another id, and
-// is another key.
+// A ProposalKey is an API key that has written to a proposal. A key that is made again under the name has another id,
+// and is another key.
 type ProposalKey struct {
 	ID      string
 	Name    string // then

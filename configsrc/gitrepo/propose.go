@@ -46,8 +46,8 @@ func (r *Repo) ProposalTip(ctx context.Context, name string, check func(p *Propo
 	return t, nil
 }
 
-// ProposalBase returns the commit that the next write of the key with an id to a proposal is made on: ProposalTip, or HEAD, with
-// every write that was answered, if there is no such proposal and the key may open one.
+// ProposalBase returns the commit that the next write of the key with an id to a proposal is made on: ProposalTip, or
+// HEAD, with every write that was answered, if there is no such proposal and the key may open one.
 func (r *Repo) ProposalBase(ctx context.Context, name, key string, check func(p *Proposal) error) (*Tip, error) {
 	t, err := r.ProposalTip(ctx, name, check)
 	if err == nil || !isNoProposal(err) {

@@ -114,7 +114,7 @@ type Status struct {
 	LockError   string    `json:"lockError,omitempty"`   // why our lock on git's index is still there
 	Locks       []Lock    `json:"locks,omitempty"`       // of others, that hold commits up
 	IndexError  string    `json:"indexError,omitempty"`  // why people's index cannot be read, and what to do
-	FilterError string    `json:"filterError,omitempty"` // which files are under a git filter, so that the API cannot write
+	FilterError string    `json:"filterError,omitempty"` // which files are under a git filter: no writes
 	// Conflict says what a person has to do before anything is pulled or pushed again.
 	Conflict  string   `json:"conflict,omitempty"`
 	Overruled []string `json:"overruled,omitempty"` // branches with writes that were set aside, the latest last
@@ -134,8 +134,8 @@ func (s *Status) Errors() (list []string) {
 		}
 	}
 	for _, l := range s.Locks {
-		list = append(list, fmt.Sprintf("%s is there for %s and holds commits up: another git is at work, or one was killed; "+
-			"if none is, remove the file", l.Path, time.Duration(l.AgeSeconds)*time.Second))
+		list = append(list, fmt.Sprintf("%s is there for %s and holds commits up: another git is at work, or one was "+
+			"killed; if none is, remove the file", l.Path, time.Duration(l.AgeSeconds)*time.Second))
 	}
 	return list
 }
@@ -230,7 +230,8 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 		r.status.FilterError = text
 	}
 	// Before the files are read: a power cut in the middle of a pull may have left some of them empty.
-	if err := r.openForWrites(ctx, closeAtMost, func(f func() error) error { return f() }); errors.Is(err, errOtherService) {
+	err = r.openForWrites(ctx, closeAtMost, func(f func() error) error { return f() })
+	if errors.Is(err, errOtherService) {
 		return nil, fmt.Errorf("--git: %w", err)
 	} else if err != nil {
 		r.commitFails(err)
@@ -249,8 +250,8 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 }
 
 // openForWrites makes this process the only service on the clone, and takes up what an earlier one has left in git's
-// folder. It fails while the folder cannot be written: then all is served as ever, nothing is committed, and it is called
-// again. turn is Files.GitTurn, once there are Files.
+// folder. It fails while the folder cannot be written: then all is served as ever, nothing is committed, and it is
+// called again. turn is Files.GitTurn, once there are Files.
 func (r *Repo) openForWrites(ctx context.Context, patience time.Duration, turn func(f func() error) error) error {
 	if r.writable.Load() {
 		return nil

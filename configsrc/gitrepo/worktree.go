@@ -173,8 +173,12 @@ func (r *Repo) finishMove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if moved, err := r.git.IsAncestor(ctx, to, cmp.Or(h.commit, to)); h.commit != to && h.commit != "" && (err != nil || moved) {
-		return errors.Join(err, r.git.SetRef(ctx, movingRef, "")) // and has gone on since
+	if h.commit != to && h.commit != "" {
+		if moved, err := r.git.IsAncestor(ctx, to, h.commit); err != nil {
+			return err
+		} else if moved { // and has gone on since
+			return r.git.SetRef(ctx, movingRef, "")
+		}
 	}
 	if h.commit == to { // the branch has moved, the new index perhaps not
 		err := r.index.lock.Under(func() error {

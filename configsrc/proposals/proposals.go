@@ -308,7 +308,8 @@ func (s *Set) judge(ctx context.Context, key string, p *Proposal, found *gitrepo
 	defer cancel()
 	now.brings, now.refused = s.source.JudgeTurn(ctx, differenceOf(&found.Merged),
 		func(w *compare.Weight) ([]catalog.Coverage, error) { return permit(p, w) })
-	if e, is := errors.AsType[*catalog.Error](now.refused); now.refused != nil && (!is || e.Code == catalog.CodeUnavailable) {
+	e, is := errors.AsType[*catalog.Error](now.refused)
+	if now.refused != nil && (!is || e.Code == catalog.CodeUnavailable) {
 		return now.brings, now.refused // for a moment only
 	}
 	s.mu.Lock()

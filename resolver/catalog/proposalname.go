@@ -6,8 +6,8 @@ import (
 )
 
 // ProposalNameRule says how the name of a proposal must be, after "must".
-const ProposalNameRule = "be 1 to 63 of a-z, 0-9, '.', '_' and '-', begin with a letter or digit, have no '..', and not end " +
-	"in '.' or '.lock'"
+const ProposalNameRule = "be 1 to 63 of a-z, 0-9, '.', '_' and '-', begin with a letter or digit, have no '..', " +
+	"and not end in '.' or '.lock'"
 
 var proposalName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 

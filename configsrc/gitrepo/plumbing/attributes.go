@@ -14,9 +14,9 @@ import (
 // maxFilters bounds the paths whose filter is known.
 const maxFilters = 10_000
 
-// Attributes knows which paths a filter of git stands for (git-crypt, LFS and the like), from the attributes in the work
-// tree, as git check-attr has them. A git runs for a path only if a file of attributes names a filter at all, and again
-// only if one of those files has changed. It is safe for concurrent use.
+// Attributes knows which paths a filter of git stands for (git-crypt, LFS and the like), from the attributes in the
+// work tree, as git check-attr has them. A git runs for a path only if a file of attributes names a filter at all, and
+// again only if one of those files has changed. It is safe for concurrent use.
 type Attributes struct {
 	git   *Command
 	files []string // that are for every path
@@ -40,7 +40,8 @@ func (g *Store) Attributes(ctx context.Context) *Attributes {
 	return a
 }
 
-// FilterOf returns the name of the filter of a path in the repository, also of one that no setting defines; "" for none.
+// FilterOf returns the name of the filter of a path in the repository, also of one that no setting defines; "" for
+// none.
 func (a *Attributes) FilterOf(ctx context.Context, name string) (string, error) {
 	state, named := a.state(name)
 	a.mu.Lock()

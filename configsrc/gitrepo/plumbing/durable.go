@@ -87,8 +87,8 @@ func (g *Store) PackLoose(ctx context.Context) error {
 	}
 	if _, err := os.Lstat(filepath.Join(g.objects.dir, "maintenance.lock")); err == nil {
 		end(nil) // git would say nothing and do nothing
-		return errors.New("objects/maintenance.lock exists: another git packs objects, or one was killed and its lock has to " +
-			"be removed")
+		return errors.New("objects/maintenance.lock exists: another git packs objects, or one was killed and its lock has " +
+			"to be removed")
 	}
 	_, err = g.Call(ctx, maintainLimit, nil, nil, "-c", "core.fsync=all", "maintenance", "run", "--quiet",
 		"--task=loose-objects", "--task=incremental-repack")

@@ -60,9 +60,9 @@ func (g *Store) MoveRef(ctx context.Context, ref, to, from, why string) error {
 	return err
 }
 
-// ChangeRef runs update-ref for one ref: what it names is durable before. An error means that the ref was not changed. git
-// syncs the file of a ref (core.fsync), not its folder; if that fails, Sync and the next ChangeRef do it, and fail while
-// they cannot.
+// ChangeRef runs update-ref for one ref: what it names is durable before. An error means that the ref was not changed.
+// git syncs the file of a ref (core.fsync), not its folder; if that fails, Sync and the next ChangeRef do it, and fail
+// while they cannot.
 func (g *Store) ChangeRef(ctx context.Context, ref string, args ...string) error {
 	if err := g.objects.sync(); err != nil {
 		return err

@@ -52,8 +52,8 @@ func (g *Store) Open(ctx context.Context) error {
 	return nil
 }
 
-// OpenForWrites makes the files that writes need, removes the locks of refs that the gits of an earlier process have left
-// behind, and returns these. Before it has succeeded, no ref can be changed.
+// OpenForWrites makes the files that writes need, removes the locks of refs that the gits of an earlier process have
+// left behind, and returns these. Before it has succeeded, no ref can be changed.
 func (g *Store) OpenForWrites() (removed []string, err error) {
 	if err := os.WriteFile(g.treeFile(), nil, 0o600); err != nil {
 		return nil, err
