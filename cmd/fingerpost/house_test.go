@@ -103,7 +103,7 @@ var plan = map[string][]string{
 		"fingerpost/resolver/trace"},
 	// overlay: what a proposal declares
 	// hclfile: the warnings that a proposal would bring
-	"fingerpost/configsrc/proposals": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/overlay",
+	"fingerpost/configsrc/proposals": {"fingerpost/resolver/share", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/overlay",
 		"fingerpost/configsrc", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/compare", "fingerpost/configsrc/gitrepo"},
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "fingerpost/configsrc/hclfile",

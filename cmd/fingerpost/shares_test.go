@@ -74,9 +74,17 @@ var shared = map[string]bounded{
 		"any key that writes",
 		"a repeated question after an old write finds nothing; no write is lost",
 	},
+	"configsrc/gitrepo/plumbing: known": {
+		"keys that write many files, one path each",
+		"all paths are forgotten at once, and git is asked again where an attributes file names a filter",
+	},
 	"configsrc/proposals: turn": {
-		"any key that proposes",
-		"they wait, until their request ends",
+		"calls that change one proposal",
+		"it is one proposal's alone: other proposals do not wait for it",
+	},
+	"configsrc/proposals: places": {
+		"a key two of three, with calls that look at proposals",
+		"another key one place at once, then rounds by key",
 	},
 	"configsrc/verify/authdns: turns": {
 		"a project with many domains",
