@@ -33,17 +33,26 @@ func (h *house) events(key, after string) *stream {
 
 func (w *wire) events(version, key, after string) *stream {
 	w.t.Helper()
+	return w.eventsLater(version, key, after)()
+}
+
+// eventsLater asks for a stream, and returns a function that waits for its head.
+func (w *wire) eventsLater(version, key, after string) (open func() *stream) {
+	w.t.Helper()
 	w.t.Cleanup(func() { w.Close() }) // the server waits a moment for it
 	request := "GET /api/platform/events HTTP/" + version + "\r\nHost: test\r\nX-PLATFORM-KEY: " + key + "\r\n"
 	if after != "" {
 		request += "Last-Event-ID: " + after + "\r\n"
 	}
 	w.send(request + "\r\n")
-	head, err := http.ReadResponse(w.r, nil)
-	if err != nil {
-		w.t.Fatalf("no answer: %v", err)
+	return func() *stream {
+		w.t.Helper()
+		head, err := http.ReadResponse(w.r, nil)
+		if err != nil {
+			w.t.Fatalf("no answer: %v", err)
+		}
+		return &stream{wire: w, head: head, body: bufio.NewReader(head.Body), last: after}
 	}
-	return &stream{wire: w, head: head, body: bufio.NewReader(head.Body), last: after}
 }
 
 // next reads on as a client does that follows the HTML standard.
@@ -95,6 +104,22 @@ func (s *stream) want(kind, data string) event {
 			s.t.Fatalf("got %+v, want %s %s", e, kind, data)
 		}
 		return e
+	}
+}
+
+// begins checks the first blocks of a stream: retry, what was missed with at least the wanted line, and a position alone.
+func (s *stream) begins(missed string, at catalog.Position) {
+	s.t.Helper()
+	var text strings.Builder
+	for end := "\n\nid: " + at.String() + "\n\n"; !strings.HasSuffix(text.String(), end); {
+		line, err := s.body.ReadString('\n')
+		if err != nil {
+			s.t.Fatalf("%v after %q", err, text.String())
+		}
+		text.WriteString(line)
+	}
+	if got := text.String(); !strings.HasPrefix(got, "retry: ") || !strings.Contains(got, missed) || strings.Contains(got, "\n:") {
+		s.t.Errorf("the stream begins with %q, want %q", got, missed)
 	}
 }
 

@@ -119,6 +119,14 @@ func (c *Cursor) Next(dst []*Event, n int) []*Event {
 	return append(dst, f.events[from:from+n]...)
 }
 
+// AtEnd returns the feed's position if the cursor has had every event up to it.
+func (c *Cursor) AtEnd() (at catalog.Position, ok bool) {
+	f := c.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.position(), !c.lost && c.next == f.end()
+}
+
 // publish adds the events of a position, possibly none. With another epoch the history ends: revisions are comparable
 // within one epoch only. The caller holds Resolver.applying.
 func (f *Feed) publish(at catalog.Position, events []*Event) {

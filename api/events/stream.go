@@ -41,6 +41,7 @@ type stream struct {
 	begun     time.Time // when the request came
 	out       writer
 	cursor    resolver.Cursor
+	upToDate  bool             // what was missed is sent, and the position after it
 	awaited   catalog.Position // the position to resume from, while until is not zero
 	until     time.Time        // when the stream no longer waits for it
 	key       *resolver.Key    // as it is declared now
@@ -64,10 +65,7 @@ func newStream(s *Streams, r *web.Request, at resumption) *stream {
 		}
 		return st
 	}
-	var newest catalog.Position
-	st.cursor, newest = s.feed.Newest()
-	// An id without data is not an event, but the client sends it back, even if nothing happens until then.
-	st.out.id(newest)
+	st.cursor, _ = s.feed.Newest()
 	return st
 }
 
@@ -136,12 +134,15 @@ func (s *stream) run() error {
 		if at := s.key.ExpiresAt; !at.IsZero() && !now.Before(at) {
 			return errKey
 		}
-		if !now.Before(s.comment) {
-			s.out.comment()
-			s.comment = now.Add(s.streams.Heartbeat)
-		}
-		if err := s.out.flush(); err != nil {
-			return err
+		if ready { // a client must not take a stream for open before it knows what it has missed
+			if !now.Before(s.comment) {
+				s.out.comment()
+				s.comment = now.Add(s.streams.Heartbeat)
+			}
+			if err := s.out.flush(); err != nil {
+				return err
+			}
+			s.out.text = nil // idle streams hold no buffer
 		}
 		if stopping {
 			return errStopped
@@ -155,17 +156,17 @@ func (s *stream) run() error {
 // due is when the stream has something to do even if nothing happens.
 func (s *stream) due() time.Time {
 	due := s.comment
-	for _, at := range []time.Time{s.key.ExpiresAt, s.until} {
-		if !at.IsZero() && at.Before(due) {
-			due = at
-		}
+	if !s.until.IsZero() {
+		due = s.until
+	}
+	if at := s.key.ExpiresAt; !at.IsZero() && at.Before(due) {
+		due = at
 	}
 	return due
 }
 
 // wait returns nil when the stream is woken or due, and an error when the client has gone.
 func (s *stream) wait() error {
-	s.out.text = nil // idle streams hold no buffer
 	for s.input < maxInput {
 		n, err := s.conn.Read(s.drop[:])
 		s.input += n
@@ -179,7 +180,9 @@ func (s *stream) wait() error {
 	return errInput
 }
 
-// sendEvents writes what the feed has for the key, until the feed has no more or the key is no longer good.
+// sendEvents writes what the feed has for the key, until the feed has no more or the key is no longer good. The first
+// time it ends with the position alone: an id without data is not an event, but it tells the client that it has missed
+// nothing else, and the client sends it back.
 func (s *stream) sendEvents() error {
 	var room [eventsAtOnce]*resolver.Event
 	for {
@@ -206,9 +209,17 @@ func (s *stream) sendEvents() error {
 			}
 			s.sent++
 		}
-		if len(events) < eventsAtOnce {
-			return nil
+		if len(events) == eventsAtOnce {
+			continue
 		}
+		if !s.upToDate {
+			var at catalog.Position
+			if at, s.upToDate = s.cursor.AtEnd(); !s.upToDate {
+				continue
+			}
+			s.out.id(at)
+		}
+		return nil
 	}
 }
 
