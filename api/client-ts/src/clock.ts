@@ -6,12 +6,15 @@ export interface Clock {
   after(ms: number, f: () => void): () => void;
 }
 
-/** The clock of the machine. It does not follow corrections of the machine's time, so that no answer becomes fresh again. @internal */
+/**
+ * The clock of the machine. It follows the machine's time forward only, so that no answer becomes fresh again: the ticks of
+ * most systems stand still while the machine sleeps. @internal
+ */
 export function realClock(): Clock {
   const ticks: { now(): number } = globalThis.performance ?? Date;
-  const base = Date.now() - ticks.now();
+  let base = 0;
   return {
-    now: () => base + ticks.now(),
+    now: () => (base = Math.max(base, Date.now() - ticks.now())) + ticks.now(),
     after: (ms, f) => {
       const timer = setTimeout(f, ms);
       return () => clearTimeout(timer);
@@ -19,11 +22,18 @@ export function realClock(): Clock {
   };
 }
 
-/**
- * A signal that aborts after a time, or with another signal, which has not aborted yet: workerd lets a request listen to a
- * signal of another request, and does not let it read that signal.
- * @internal
- */
+/** The end of a client, for which any number of functions wait: Node warns of an AbortSignal with more than ten. @internal */
+export class End {
+  readonly waiting = new Set<(why: unknown) => void>();
+  reason: unknown;
+
+  come(why: unknown): void {
+    this.reason = why;
+    for (const f of this.waiting) f(why);
+  }
+}
+
+/** A signal that aborts after a time, or with the end of the client. @internal */
 export class Limit {
   readonly #control = new AbortController();
   readonly signal = this.#control.signal;
@@ -33,13 +43,12 @@ export class Limit {
     private readonly clock: Clock,
     private readonly ms: number,
     private readonly why: Error,
-    private readonly parent?: AbortSignal,
+    private readonly parent?: End,
   ) {
-    parent?.addEventListener("abort", this.#aborted);
     this.restart();
+    parent?.waiting.add(this.end);
+    if (parent?.reason !== undefined) this.end(parent.reason);
   }
-
-  readonly #aborted = (): void => this.end(this.parent?.reason);
 
   /** Lets the time begin again. */
   restart(): void {
@@ -48,11 +57,11 @@ export class Limit {
   }
 
   /** Aborts the signal now. */
-  end(why?: unknown): void {
+  readonly end = (why?: unknown): void => {
     this.#stop?.();
-    this.parent?.removeEventListener("abort", this.#aborted);
+    this.parent?.waiting.delete(this.end);
     this.#control.abort(why);
-  }
+  };
 }
 
 /** Waits for a promise; it throws the signal's reason if the signal aborts before. @internal */
@@ -69,9 +78,7 @@ export async function unlessAborted<T>(done: Promise<T>, signal: AbortSignal): P
 }
 
 /** Waits for a time, or until the signal aborts. @internal */
-export function sleep(clock: Clock, ms: number, end: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (end.aborted) return resolve();
-    new Limit(clock, ms, new Error("over"), end).signal.addEventListener("abort", () => resolve());
-  });
+export function sleep(clock: Clock, ms: number, end: End): Promise<void> {
+  const { signal } = new Limit(clock, ms, new Error("over"), end);
+  return new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener("abort", () => resolve())));
 }

@@ -11,11 +11,13 @@ export interface Entry {
   /** The tenant with stale set, made when it is first needed. */
   stale: Tenant | undefined;
   /** When the server gave or confirmed it, in milliseconds of the clock. */
-  readonly asOf: number;
+  asOf: number;
   /** How long it is good without the change feed, in milliseconds. */
   readonly fresh: number;
   /** The cache's era when the question was asked. */
-  readonly era: number;
+  era: number;
+  /** An event has dropped it: it is kept for the time that the server is away. */
+  aside?: boolean;
   newer: Entry | undefined;
   older: Entry | undefined;
 }

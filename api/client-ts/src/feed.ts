@@ -1,6 +1,6 @@
 import { backoff } from "./backoff.js";
 import { Blocks, type Block } from "./blocks.js";
-import { Limit, sleep, type Clock } from "./clock.js";
+import { Limit, sleep, type Clock, type End } from "./clock.js";
 import { Failure, failure, mediaType, type Wire } from "./wire.js";
 
 const path = "/api/platform/events";
@@ -9,9 +9,9 @@ const goodAfter = 10_000; // after which a stream has been good
 
 /** What the feed tells, one call after the other. */
 export interface Listener {
-  /** The first block of a stream has come. resumed: the stream goes on where the one before ended. */
+  /** The first block with an id has come: before it, the server may not know yet what the stream has missed. */
   connected(resumed: boolean): void;
-  heard(): void;
+  heard(open: boolean): void;
   seen(id: string): void;
   reset(): void;
   changed(names: string[]): void;
@@ -26,13 +26,13 @@ export class Feed {
   constructor(
     private readonly wire: Wire,
     private readonly clock: Clock,
-    private readonly end: AbortSignal,
+    private readonly end: End,
     private readonly to: Listener,
   ) {}
 
   /** Returns when the client is closed. */
   async follow(): Promise<void> {
-    for (let failures = 0; !this.end.aborted; ) {
+    for (let failures = 0; this.end.reason === undefined; ) {
       const why = await this.stream().catch((error: Failure) => error);
       if (this.openedAt !== undefined && this.clock.now() - this.openedAt >= goodAfter) failures = 0;
       this.to.lost(why);
@@ -62,11 +62,11 @@ export class Feed {
         for (const block of blocks.take(value)) {
           if (limit.signal.aborted) throw limit.signal.reason;
           this.take(block);
-          if (this.openedAt === undefined) {
+          if (this.openedAt === undefined && block.id) {
             this.openedAt = this.clock.now();
             this.to.connected(resumes);
           }
-          this.to.heard();
+          this.to.heard(this.openedAt !== undefined);
         }
       }
     } catch (error) {

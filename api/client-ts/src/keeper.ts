@@ -23,6 +23,7 @@ export class Keeper {
   #stopTouch: (() => void) | undefined;
   #closed = false;
   #told = "";
+  #ours = false; // the store has answers of this url and key, or had
 
   constructor(
     private readonly store: Store,
@@ -71,6 +72,7 @@ export class Keeper {
       if (typeof host !== "string" || read === undefined) throw damaged;
       tenants.push([host, read]);
     }
+    this.#ours = true;
     return { position: typeof head.position === "string" ? head.position : undefined, tenants };
   }
 
@@ -108,6 +110,8 @@ export class Keeper {
     let told = "";
     try {
       const { position, tenants } = this.kept();
+      this.#ours ||= tenants.length > 0;
+      if (!this.#ours) return true; // as with a wrong key
       const body = tenants.map(([host, tenant]) => `${JSON.stringify({ host, tenant })}\n`).join("");
       const head = { ...(await this.#head), position, sum: await sha256(body) };
       await this.store.write(`${JSON.stringify(head)}\n${body}`);

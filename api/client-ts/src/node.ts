@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { chmod, link, open, readFile, rename, stat, unlink, utimes } from "node:fs/promises";
+import { link, lstat, open, readFile, readlink, rename, stat, unlink, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
 import type { Store } from "./index.js";
@@ -16,9 +16,15 @@ export function fileStore(path: string): Store {
   return {
     async read() {
       try {
-        const { mode } = await stat(path);
-        if ((mode & 0o077) !== 0) await chmod(path, 0o600);
-        return await readFile(path, "utf8");
+        const file = await open(path);
+        try {
+          const [at, own] = await Promise.all([lstat(path), file.stat()]);
+          // Where the path is a link, the file is somebody else's.
+          if (at.ino === own.ino && at.dev === own.dev && (own.mode & 0o077) !== 0) await file.chmod(0o600);
+          return await file.readFile("utf8");
+        } finally {
+          await file.close();
+        }
       } catch (error) {
         if (is(error, "ENOENT")) return undefined;
         throw error;
@@ -49,13 +55,18 @@ export function fileStore(path: string): Store {
 
 /** A lock file. Node has no locks of the system, so its holder gives a sign every few seconds. */
 class Lock {
-  private readonly own = JSON.stringify({ host: hostname(), pid: process.pid, id: randomUUID() });
+  private own = "";
+  private place = "";
   private timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(private readonly path: string) {}
 
   /** Takes the lock, unless this process has it. It throws if another one has. */
   async take(): Promise<void> {
+    if (this.own === "") {
+      this.place = await place();
+      this.own = JSON.stringify({ place: this.place, pid: process.pid, id: randomUUID() });
+    }
     for (let n = 0; n < 3; n++) {
       const holder = await this.holder();
       if (holder === this.own) return;
@@ -83,8 +94,8 @@ class Lock {
 
   private async isHeld(holder: string): Promise<boolean> {
     try {
-      const { host, pid } = JSON.parse(holder) as { host?: unknown; pid?: unknown };
-      if (host === hostname() && typeof pid === "number" && pid !== process.pid) process.kill(pid, 0);
+      const { place, pid } = JSON.parse(holder) as { place?: unknown; pid?: unknown };
+      if (place === this.place && typeof pid === "number" && pid !== process.pid) process.kill(pid, 0);
     } catch (error) {
       if (is(error, "ESRCH")) return false;
     }
@@ -147,6 +158,13 @@ class Lock {
       // it is no longer held after a while
     }
   }
+}
+
+/** Where a process id says something: host name, start of the system, and name space of process ids. */
+async function place(): Promise<string> {
+  const parts = [readFile("/proc/sys/kernel/random/boot_id", "utf8"), readlink("/proc/self/ns/pid")];
+  const texts = await Promise.all(parts.map((part) => part.catch(() => ""))); // Linux has them
+  return [hostname(), ...texts].join(" ");
 }
 
 async function remove(path: string): Promise<void> {

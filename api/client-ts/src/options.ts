@@ -42,7 +42,10 @@ export interface Options {
    * says, and then confirmed by their ETag. Nothing is sent before the first lookup.
    */
   feed?: boolean;
-  /** Called with the names whose answers were dropped, or marked to be confirmed before the next use. */
+  /**
+   * Called with the names whose answers were dropped, or marked to be confirmed before the next use. Nothing waits for
+   * it, nor for `observe` and `log`: they may use the client, and throw.
+   */
   onChange?: (hosts: string[]) => void;
   /** Called at the end of each lookup. */
   observe?: (event: LookupEvent) => void;

@@ -18,6 +18,8 @@ export class Question {
     era: number,
     /** When it has ended for certain: later it was lost, with the request that sent it. */
     readonly expires: number,
+    /** How many failures were counted when it was sent. */
+    readonly rounds: number,
   ) {
     this.era = era;
     this.done = new Promise((resolve) => (this.finish = resolve));

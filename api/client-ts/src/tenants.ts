@@ -1,5 +1,5 @@
-import { backoff } from "./backoff.js";
-import { Limit, sleep, unlessAborted } from "./clock.js";
+import { backoff, longestRetryAfter } from "./backoff.js";
+import { End, Limit, sleep, unlessAborted } from "./clock.js";
 import { Entries, type Entry } from "./entries.js";
 import { FingerpostError, isAnswer } from "./errors.js";
 import { Feed, isBelow } from "./feed.js";
@@ -15,6 +15,8 @@ const lookupLimit = 2000;
 const askLimit = 5000; // of a question; the server waits up to 2 s for a position
 const batchLimit = 30_000;
 const maxBatch = 1000;
+const maxQuestions = 64; // on the wire: new names must not take the connections of known ones
+const pause = 20_000; // without a lookup or a comment of the feed, one of which comes every 15 s: the process was stopped
 const closedText = "the client is closed";
 const sends = 4; // of one question, where its position is refused
 const resolvePath = "/api/platform/projects/resolve?labels=1";
@@ -25,7 +27,7 @@ export interface Status {
   connected: boolean;
   /** Of the newest change that was seen. */
   position: string | undefined;
-  /** Names with a tenant in memory. */
+  /** Names with a tenant in memory that no event has dropped. */
   entries: number;
   /** Names without one in memory. */
   negatives: number;
@@ -67,17 +69,21 @@ export class Tenants {
   readonly #asking = new Map<string, Question>();
   readonly #feed: Feed | undefined;
   readonly #keeper: Keeper | undefined;
-  readonly #end = new AbortController();
+  readonly #end = new End();
   #loading: Promise<void> | undefined;
   /** Counts the times at which everything was marked. An entry of an earlier era is confirmed before its next use. */
   #era = 1;
   #connected = false;
-  #heard = 0; // when the feed last had a whole event or comment
+  #heard = 0; // when an open feed last had a whole event or comment
+  #alive = 0; // when the process last looked at the time or heard the feed
+  #paused = false; // the process was stopped, and has not heard the feed since
   #contact = 0;
   #feedError: Error | undefined;
   #seen: { at: Position; reached: boolean } | undefined;
   /** What is known of a server that does not answer questions. */
-  #away = { failures: 0, until: 0, probing: 0, cause: undefined as Failure | undefined };
+  #away = { failures: 0, until: 0, asked: 0, probing: 0, cause: undefined as Failure | undefined };
+  #rounds = 0; // failures, without those of questions that were on the wire when another one was counted
+  readonly #questions = new Set<Question>(); // on the wire, without batches
   #warm: "toAsk" | "asked" | "answered" = "toAsk";
   #closed: Promise<void> | undefined;
   readonly #ready: Promise<void>;
@@ -91,7 +97,7 @@ export class Tenants {
     this.#entries = new Entries(o.maxEntries, o.maxNegative);
     this.#ready = new Promise((resolve) => (this.#isReady = resolve));
     if (o.file !== undefined) {
-      const keeper = new Keeper(o.file, o.url, o.key, clock, o.log, () => ({
+      const keeper = new Keeper(o.file, o.url, o.key, clock, this.#log, () => ({
         position: this.#seen && positionText(this.#seen.at),
         tenants: this.#kept(),
       }));
@@ -103,9 +109,9 @@ export class Tenants {
       void this.#askWarm();
       return;
     }
-    this.#feed = new Feed(this.#wire, clock, this.#end.signal, {
+    this.#feed = new Feed(this.#wire, clock, this.#end, {
       connected: (resumed) => this.#connect(resumed),
-      heard: () => (this.#heard = this.#contact = clock.now()),
+      heard: (open) => this.#hear(open),
       seen: (id) => this.#see(id),
       reset: () => this.#mark(),
       changed: (names) => this.#forget(names),
@@ -123,7 +129,7 @@ export class Tenants {
    */
   lookup(host: string, options?: { signal?: AbortSignal | undefined }): Promise<Tenant> {
     const e = this.#entries.byHost.get(host) ?? this.#entries.byHost.get(remembered(host) ?? "");
-    if (e !== undefined && this.#connected && e.era === this.#era && this.#o.observe === undefined) {
+    if (e !== undefined && e.era === this.#era && this.#o.observe === undefined && this.#follows(this.#o.clock.now())) {
       this.#entries.used(e);
       return e.promise ?? Promise.reject(e.error as FingerpostError);
     }
@@ -172,7 +178,10 @@ export class Tenants {
         let q = this.#question(name, now);
         const joins = q === undefined || (!q.void && q.era === this.#era); // otherwise it may be older than an event
         if (q === undefined) {
-          if (!this.#mayAsk(now)) throw this.#awayError();
+          if (!this.#mayAsk(now)) {
+            if (e !== undefined && verdict === "toConfirm") return this.#give(e, "goodForNow");
+            throw this.#awayError();
+          }
           q = this.#ask(name, e);
         }
         const gaveUp = await wait(q.done);
@@ -190,11 +199,11 @@ export class Tenants {
   #judge(e: Entry | undefined, now: number): Verdict {
     if (e === undefined) return "useless";
     const current = e.era === this.#era;
-    if (current && this.#connected) return "good";
+    if (current && this.#follows(now)) return "good";
     const age = now - this.#asOf(e);
     if (current && age < e.fresh) return "good";
     if (e.tenant === undefined ? age >= e.fresh : this.#o.maxStale > 0 && age > this.#o.maxStale) return "useless";
-    if ((current && this.#feed !== undefined) || this.#away.failures > 0 || this.#closed !== undefined) return "goodForNow";
+    if ((current && this.#feed !== undefined) || (this.#away.failures > 0 && !e.aside) || this.#closed !== undefined) return "goodForNow";
     return "toConfirm";
   }
 
@@ -225,6 +234,14 @@ export class Tenants {
   #mayAsk(now: number): boolean {
     const a = this.#away;
     if (this.#closed !== undefined) return false;
+    if (this.#questions.size >= maxQuestions) {
+      for (const [host, q] of this.#asking) {
+        if (now < q.expires) continue; // otherwise it was lost by the runtime
+        this.#asking.delete(host);
+        this.#questions.delete(q);
+      }
+      if (this.#questions.size >= maxQuestions) return false;
+    }
     if (a.failures === 0) return true;
     if (now < a.until || now < a.probing) return false;
     a.probing = now + askLimit;
@@ -233,25 +250,26 @@ export class Tenants {
 
   #awayError(): FingerpostError {
     const { cause, until } = this.#away;
-    const why = cause ?? new Failure(this.#closed === undefined ? "the server gave no answer" : closedText);
+    const why = cause ?? new Failure(this.#closed === undefined ? "too many questions" : closedText);
     return why.asError(Math.max(0, until - this.#o.clock.now()));
   }
 
   #pose(host: string, prior: Tenant | undefined, limit: number): Question {
-    const q = new Question(host, prior, this.#era, this.#o.clock.now() + limit + 1000);
+    const q = new Question(host, prior, this.#era, this.#o.clock.now() + limit + 1000, this.#rounds);
     this.#asking.set(host, q);
     return q;
   }
 
   #ask(host: string, e: Entry | undefined): Question {
-    const q = this.#pose(host, e?.tenant, askLimit);
+    const q = this.#pose(host, e?.aside ? undefined : e?.tenant, askLimit);
+    this.#questions.add(q);
     void this.#resolve(q).then(
       (reply) => {
         this.#succeeded();
         this.#settle(q, reply);
       },
       (error: unknown) => {
-        this.#failed(error as Failure);
+        this.#failed(error as Failure, q);
         this.#settle(q, undefined);
       },
     );
@@ -260,6 +278,7 @@ export class Tenants {
 
   /** Ends a question with what the server has said; undefined: nothing. */
   #settle(q: Question, reply: Reply | undefined): void {
+    this.#questions.delete(q);
     if (this.#asking.get(q.host) === q) this.#asking.delete(q.host);
     else q.void = true; // it was taken for lost, and events did not reach it
     if (reply === undefined) return q.end(undefined, this.#awayError());
@@ -278,14 +297,35 @@ export class Tenants {
   }
 
   #succeeded(): void {
-    this.#away = { failures: 0, until: 0, probing: 0, cause: undefined };
+    this.#away = { failures: 0, until: 0, asked: 0, probing: 0, cause: undefined };
     this.#contact = this.#o.clock.now();
   }
 
-  #failed(why: Failure): void {
-    const failures = this.#away.failures + 1;
-    const until = this.#o.clock.now() + backoff(failures, why.retryAfter);
-    this.#away = { failures, until, probing: 0, cause: why };
+  #failed(why: Failure, q: Question): void {
+    const a = this.#away;
+    const now = this.#o.clock.now();
+    if (why.retryAfter > 0) a.asked = now + Math.min(why.retryAfter, longestRetryAfter);
+    a.until = Math.max(a.until, a.asked);
+    if (q.rounds !== this.#rounds) return; // another question that was on the wire with it has been counted
+    this.#rounds++;
+    const until = Math.max(a.asked, now + backoff(a.failures + 1, 0));
+    this.#away = { failures: a.failures + 1, until, asked: a.asked, probing: 0, cause: why };
+  }
+
+  /** A block of the feed has come. One of an open feed ends the wait after failures, unless the server has asked for it. */
+  #hear(open: boolean): void {
+    const now = (this.#contact = this.#o.clock.now());
+    if (!open) return;
+    this.#heard = this.#alive = now;
+    this.#paused = false;
+    if (now >= this.#away.asked) this.#succeeded();
+  }
+
+  /** Reports whether the feed is open and could be heard: nobody knows what came while the process was stopped. */
+  #follows(now: number): boolean {
+    if (now - this.#alive > pause) this.#paused = true;
+    this.#alive = now;
+    return this.#connected && !this.#paused;
   }
 
   async #resolve(q: Question): Promise<Reply> {
@@ -307,7 +347,7 @@ export class Tenants {
 
   /** Sends a request, again where its position is refused. The answer is as new as the newest event. */
   async #exchange(qs: Question[], path: string, ms: number, headers: Record<string, string>, body?: string): Promise<Answer> {
-    const limit = new Limit(this.#o.clock, ms, noAnswer(ms), this.#end.signal);
+    const limit = new Limit(this.#o.clock, ms, noAnswer(ms), this.#end);
     try {
       for (let n = 0; n < sends; n++) {
         for (const q of qs) q.era = this.#era;
@@ -342,8 +382,9 @@ export class Tenants {
   }
 
   #connect(resumed: boolean): void {
-    if (this.#feedError !== undefined) this.#o.log("fingerpost: the change feed is open");
+    if (this.#feedError !== undefined) this.#log("fingerpost: the change feed is open");
     this.#connected = true;
+    this.#hear(true);
     this.#feedError = undefined;
     this.#succeeded();
     if (!resumed) this.#mark();
@@ -353,7 +394,7 @@ export class Tenants {
 
   #disconnect(why: Error): void {
     if (this.#feedError?.message !== why.message && this.#closed === undefined) {
-      this.#o.log(`fingerpost: the change feed is not open: ${why.message}`);
+      this.#log(`fingerpost: the change feed is not open: ${why.message}`);
     }
     this.#connected = false;
     this.#feedError = why;
@@ -365,7 +406,7 @@ export class Tenants {
     if (at !== undefined && !(this.#seen && reaches(this.#seen.at, at))) this.#seen = { at, reached: false };
   }
 
-  /** Drops what is known of the names of an event, and voids the questions about them. */
+  /** Drops what is known of the names of an event, and voids the questions about them. A tenant is set aside. */
   #forget(names: string[]): void {
     const exact = new Set(names.filter((name) => !name.startsWith("*.")));
     const below = new Set(names.filter((name) => name.startsWith("*.")).map((name) => name.slice(2)));
@@ -378,16 +419,24 @@ export class Tenants {
     if (below.size > 0) {
       for (const e of this.#entries.byHost.values()) if (!exact.has(e.host) && isBelow(e.host, below)) dropped.push(e);
     }
-    for (const e of dropped) this.#entries.drop(e);
-    if (dropped.length === 0) return;
     this.#keeper?.dirty();
-    this.#changed(dropped.map((e) => e.host));
+    this.#changed(dropped.filter((e) => !e.aside).map((e) => e.host));
+    for (const e of dropped) {
+      if (e.tenant === undefined) this.#entries.drop(e);
+      else {
+        e.asOf = this.#asOf(e);
+        e.era = 0;
+        e.aside = true;
+      }
+    }
   }
 
   /** Has every entry confirmed before its next use. */
   #mark(): void {
+    const all = [...this.#entries.byHost.values()];
+    for (const e of all) e.asOf = this.#asOf(e);
     this.#era++;
-    this.#changed([...this.#entries.byHost.keys()]);
+    this.#changed(all.filter((e) => !e.aside).map((e) => e.host));
   }
 
   #changed(hosts: string[]): void {
@@ -395,14 +444,15 @@ export class Tenants {
     if (hosts.length > 0 && onChange !== undefined) this.#call(() => onChange(hosts));
   }
 
-  /** Calls a function of the user. Its error must not end what the client does. */
+  /** Calls a function of the user later, in order. Its error, also that of a promise, ends nothing. */
   #call(f: () => void): void {
-    try {
-      f();
-    } catch (error) {
-      this.#o.log(`fingerpost: a function given to open has thrown: ${String(error)}`);
-    }
+    void Promise.resolve()
+      .then(f)
+      .catch((error: unknown) => this.#o.log(`fingerpost: a function given to open has thrown: ${String(error)}`))
+      .catch(() => undefined); // it was log
   }
+
+  readonly #log = (line: string): void => this.#call(() => this.#o.log(line));
 
   // ---- the start and the end
 
@@ -432,7 +482,7 @@ export class Tenants {
       try {
         names.push(canonical(host));
       } catch (error) {
-        this.#o.log(`fingerpost: a name to warm is left out: ${String(error)}`);
+        this.#log(`fingerpost: a name to warm is left out: ${String(error)}`);
       }
     }
     names = [...new Set(names)];
@@ -442,7 +492,7 @@ export class Tenants {
         names = names.slice(maxBatch);
         failures = 0;
       } catch (error) {
-        await sleep(this.#o.clock, backoff(++failures, error instanceof Failure ? error.retryAfter : 0), this.#end.signal);
+        await sleep(this.#o.clock, backoff(++failures, error instanceof Failure ? error.retryAfter : 0), this.#end);
       }
     }
     if (names.length === 0) this.#warm = "answered";
@@ -465,7 +515,7 @@ export class Tenants {
       replies = a.data.map((row: unknown, i) => this.#row(asked[i] as string, row));
       this.#succeeded();
     } catch (error) {
-      this.#failed(error as Failure);
+      this.#failed(error as Failure, qs[0] as Question);
       for (const q of qs) this.#settle(q, undefined);
       throw error;
     }
@@ -499,11 +549,16 @@ export class Tenants {
   /** Returns the present state. It looks at every entry. */
   status(): Status {
     let oldest = Infinity;
-    for (const e of this.#entries.byHost.values()) if (e.tenant !== undefined) oldest = Math.min(oldest, this.#asOf(e));
+    let entries = 0;
+    for (const e of this.#entries.byHost.values()) {
+      if (e.tenant === undefined || e.aside) continue;
+      entries++;
+      oldest = Math.min(oldest, this.#asOf(e));
+    }
     return {
       connected: this.#connected,
       position: this.#seen && positionText(this.#seen.at),
-      entries: this.#entries.positive.size,
+      entries,
       negatives: this.#entries.negative.size,
       oldestAsOf: oldest === Infinity ? undefined : new Date(oldest),
       lastError: this.#away.cause ?? this.#feedError,
@@ -517,7 +572,7 @@ export class Tenants {
    */
   close(): Promise<void> {
     this.#closed ??= (async () => {
-      this.#end.abort(new Failure(closedText));
+      this.#end.come(new Failure(closedText));
       await this.#loading;
       await this.#keeper?.close();
     })();

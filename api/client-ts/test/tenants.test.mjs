@@ -1,6 +1,6 @@
 // The rules of the client against a server that misbehaves. No test waits for time: the clock jumps.
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -358,11 +358,19 @@ story("a file that cannot be written is no failure", async ({ open, lines }) => 
 story("a lock of a process that has ended is broken, one of a live process is not", async ({ open, lines }) => {
   const folder = mkdtempSync(join(tmpdir(), "lock-"));
   const path = join(folder, "tenants");
-  const { hostname } = await import("node:os");
+  const lock = `${path}.lock`;
   try {
-    writeFileSync(`${path}.lock`, JSON.stringify({ host: hostname(), pid: process.ppid, id: "1" }));
+    const other = fileStore(path);
+    await other.write("x");
+    const held = JSON.parse(readFileSync(lock, "utf8"));
+    const gone = { ...held, pid: 2 ** 22 + 1 };
+    writeFileSync(lock, JSON.stringify({ ...held, pid: process.ppid }));
     await assert.rejects(fileStore(path).write("x"), /another process/);
-    writeFileSync(`${path}.lock`, JSON.stringify({ host: hostname(), pid: 2 ** 22 + 1, id: "2" }));
+    // In another name space of process ids, as of a container, the process may live.
+    writeFileSync(lock, JSON.stringify({ ...gone, place: held.place.replace(/[0-9]+\]$/, "1]") }));
+    await assert.rejects(fileStore(path).write("x"), /another process/);
+    writeFileSync(lock, JSON.stringify(gone));
+    await other.close();
     const store = fileStore(path);
     await store.write("y");
     await assert.rejects(fileStore(path).write("z"), /another process/);
@@ -371,6 +379,144 @@ story("a lock of a process that has ended is broken, one of a live process is no
     const next = fileStore(path);
     await next.write("z");
     await next.close();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+story("the feed is open from the first id on", async ({ fake, open, clock }) => {
+  const t = open();
+  await t.ready();
+  await t.lookup("a.example");
+  await away(fake, t);
+  clock.advance(3_600_000);
+  let stream;
+  fake.events = (_, response) => {
+    response.writeHead(200, { "Content-Type": "text/event-stream" });
+    response.write("retry: 2000\n\n: a comment\n\n");
+    stream = response;
+    return true;
+  };
+  fake.resolve = (_, response) => (response.writeHead(503).end(), true);
+  await fake.back();
+  const before = t.status().lastContact;
+  clock.advance(31_000);
+  await until(() => stream !== undefined && t.status().lastContact > before);
+  assert.equal((await t.lookup("a.example")).stale, true);
+  assert.equal(t.status().connected, false);
+  stream.write(`id: ${fake.position}\n\n`);
+  await until(() => t.status().connected);
+  assert.equal((await t.lookup("a.example")).stale, false);
+});
+
+story("what an event has dropped is the answer, as stale, while the server is away", async ({ fake, open }) => {
+  const t = open();
+  await t.ready();
+  await t.lookup("a.example");
+  await t.lookup("x.a.example");
+  fake.event(["a.example", "*.a.example"]);
+  await until(() => t.status().entries === 0);
+  fake.resolve = (_, response) => (response.writeHead(503).end(), true);
+  for (const host of ["a.example", "x.a.example", "a.example"]) assert.equal((await t.lookup(host)).stale, true);
+  fake.resolve = () => false;
+  fake.slugs.set("a.example", "new");
+  fake.raw(":\n\n");
+  await until(() => t.status().lastError === undefined);
+  assert.equal((await t.lookup("a.example")).slug, "new");
+});
+
+story("failures at the same time count once, and questions have a bound", async ({ fake, open, clock }) => {
+  const warnings = [];
+  const warned = (w) => warnings.push(w);
+  process.on("warning", warned);
+  const t = open();
+  await t.ready();
+  await t.lookup("b.example");
+  for (let round = 0; round < 5; round++) {
+    const held = [];
+    fake.resolve = (_, response) => held.push(response);
+    const all = Array.from({ length: 64 }, (_, i) => code(t.lookup(`new${round}-${i}.example`)));
+    await until(() => held.length === 64);
+    assert.equal(await code(t.lookup("one.more.example")), "unavailable");
+    assert.equal((await t.lookup("b.example")).stale, false);
+    for (const response of held) response.writeHead(503).end();
+    await Promise.all(all);
+    fake.resolve = () => false;
+    clock.advance(1100);
+    assert.equal(await code(t.lookup(`new${round}.example`)), "unknown");
+  }
+  process.off("warning", warned);
+  assert.deepEqual(warnings, []);
+});
+
+story("after a pause of the process the feed is not trusted until it was heard", async ({ fake, open, clock }) => {
+  const t = open();
+  await t.ready();
+  await t.lookup("a.example");
+  fake.resolve = (_, response) => (response.writeHead(503).end(), true);
+  clock.advance(30_000);
+  assert.equal((await t.lookup("a.example")).stale, true);
+  const before = t.status().lastContact;
+  fake.raw(":\n\n");
+  await until(() => t.status().lastContact > before);
+  assert.equal((await t.lookup("a.example")).stale, false);
+});
+
+story("functions of the user may throw and look names up", async ({ fake, open, clock }) => {
+  const unhandled = [];
+  const note = (error) => unhandled.push(error);
+  process.on("unhandledRejection", note);
+  const seen = [];
+  const bad = () => {
+    throw new Error("a bug of the user");
+  };
+  const t = open({
+    log: bad,
+    observe: bad,
+    onChange: async ([host]) => {
+      seen.push((await t.lookup(host)).slug);
+      bad();
+    },
+  });
+  await t.ready();
+  await t.lookup("a.example");
+  fake.slugs.set("a.example", "new");
+  fake.event(["a.example"]);
+  await until(() => seen.includes("new"));
+  await away(fake, t);
+  await fake.back();
+  clock.advance(31_000);
+  await until(() => t.status().connected);
+  process.off("unhandledRejection", note);
+  assert.deepEqual(unhandled, []);
+});
+
+story("a client without an answer leaves the file of another key", async ({ fake, open, clock }) => {
+  let text;
+  const file = { read: async () => text, write: async (next) => void (text = next), close: async () => undefined };
+  const right = open({ file });
+  await right.ready();
+  await right.lookup("a.example");
+  await right.close();
+  const good = text;
+  assert.match(good, /a\.example/);
+  fake.resolve = fake.events = (_, response) => (fake.json(response, 401, { success: false, error: {} }), true);
+  const wrong = open({ key: "fpk_wrong_key", file, maxStale: 3_600_000 });
+  assert.equal(await code(wrong.lookup("a.example")), "unauthorized");
+  clock.advance(61_000);
+  await wrong.close();
+  assert.equal(text, good);
+});
+
+story("the permissions of a file behind a link stay", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "link-"));
+  try {
+    const theirs = join(folder, "theirs");
+    writeFileSync(theirs, "hello");
+    chmodSync(theirs, 0o644);
+    symlinkSync(theirs, join(folder, "link"));
+    assert.equal(await fileStore(join(folder, "link")).read(), "hello");
+    assert.equal(statSync(theirs).mode & 0o777, 0o644);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
