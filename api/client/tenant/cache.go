@@ -15,6 +15,8 @@ import (
 const (
 	lookupLimit = 2 * time.Second // of a lookup whose context has no deadline
 	askLimit    = 5 * time.Second // of a question; the server waits up to 2 s for a position
+	// maxQuestions bounds the questions on the wire: a crawl of unknown names must not take the connections of known ones.
+	maxQuestions = 64
 )
 
 // A Cache answers which tenant a host name belongs to. It follows the server's change feed in the background until it
@@ -29,11 +31,12 @@ type Cache struct {
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
+	ended  chan struct{} // closed at the end of Close
 
 	triedOnce func()
 	tasks     sync.WaitGroup // goroutines; Add needs mu, and closed must be false
 
-	changing sync.Mutex // held during OnChange
+	calls calls // of the user's functions
 
 	mu      sync.Mutex // guards what follows
 	entries *entries
@@ -43,7 +46,10 @@ type Cache struct {
 	feed feedState
 	seen seenPosition
 	away away
-	is   struct{ warm, ready, closed bool }
+	// rounds counts the failures of questions, without those that were on the wire when another one was counted.
+	rounds    uint64
+	questions int // on the wire, without batches
+	is        struct{ warm, ready, closed bool }
 }
 
 // Open begins to follow the server's change feed and returns at once. It fails for wrong options only: while the server
@@ -53,6 +59,7 @@ func Open(o Options) (*Cache, error) {
 		return nil, err
 	}
 	c := &Cache{o: o, clock: clock.Of(o.Transport), ready: make(chan struct{}), tried: make(chan struct{}),
+		ended:   make(chan struct{}),
 		entries: newEntries(o.MaxEntries, o.MaxNegative), asking: map[string]*question{}, era: 1}
 	transport := o.Transport
 	if transport == nil {
@@ -70,6 +77,8 @@ func Open(o Options) (*Cache, error) {
 	}}
 	c.triedOnce = sync.OnceFunc(func() { close(c.tried) })
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.calls = calls{observe: o.Observe, failed: c.panicked, wake: make(chan struct{}, 1)}
+	go c.calls.run(c.ended)
 	if o.File != "" {
 		c.openFile()
 	}
@@ -81,8 +90,9 @@ func Open(o Options) (*Cache, error) {
 	return c, nil
 }
 
-// Close ends the change feed and the questions, writes the file and waits for the goroutines. Afterwards names are
-// answered from memory, as while the server is away. It may be called again. The error is that of the last write.
+// Close ends the change feed and the questions, writes the file and waits for the goroutines, but not for calls of
+// Options.OnChange and Options.Observe that are left. Afterwards names are answered from memory, as while the server is
+// away. It may be called again. The error is that of the last write.
 func (c *Cache) Close() error {
 	c.mu.Lock()
 	closed := c.is.closed
@@ -93,6 +103,7 @@ func (c *Cache) Close() error {
 	if closed {
 		return nil
 	}
+	defer close(c.ended)
 	if c.o.Transport == nil {
 		c.http.CloseIdleConnections()
 	}
@@ -126,7 +137,7 @@ func (c *Cache) Lookup(ctx context.Context, host string) (*Tenant, error) {
 	}
 	begun := c.clock.Now()
 	t, kind, err := c.lookup(ctx, host)
-	c.o.Observe(Event{Kind: kind, Host: host, Duration: c.clock.Now().Sub(begun)})
+	c.calls.add(call{event: Event{Kind: kind, Host: host, Duration: c.clock.Now().Sub(begun)}})
 	return t, err
 }
 
@@ -151,7 +162,7 @@ func (c *Cache) hit(name string) (*Tenant, Kind, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entries.byHost[name]
-	if e == nil || e.era != c.era || !c.feed.connected {
+	if e == nil || e.era != c.era || !c.follows(c.clock.Now()) {
 		return nil, "", nil
 	}
 	return c.give(e, good)
@@ -177,9 +188,9 @@ func (c *Cache) answer(ctx context.Context, name string) (*Tenant, Kind, error) 
 		joins := q == nil || !q.void && q.era == c.era // otherwise its answer may be older than an event
 		if q == nil {
 			if !c.mayAsk(now) {
-				err := c.away.error()
+				err := c.noQuestion()
 				c.mu.Unlock()
-				return nil, Error, err
+				return c.instead(e, v, err)
 			}
 			q = c.ask(name, e)
 		}
@@ -245,15 +256,15 @@ func (c *Cache) judge(e *entry, now time.Time) verdict {
 		return useless
 	}
 	current := e.era == c.era
-	if current && c.feed.connected {
+	if current && c.follows(now) {
 		return good
 	}
-	switch age := now.Sub(c.asOf(e)); {
+	switch age := elapsed(c.asOf(e), now); {
 	case current && age < c.o.Fresh:
 		return good
 	case e.tenant == nil && age >= c.o.Fresh, c.o.MaxStale > 0 && age > c.o.MaxStale:
 		return useless
-	case current || c.away.failures > 0 || c.is.closed:
+	case current || c.away.failures > 0 && !e.aside || c.is.closed:
 		return goodForNow
 	}
 	return toConfirm
@@ -289,21 +300,28 @@ func (c *Cache) give(e *entry, v verdict) (*Tenant, Kind, error) {
 
 // away is what is known of a server that does not answer questions.
 type away struct {
-	failures int       // in a row
+	failures int       // in a row; those of questions that were on the wire at the same time count once
 	until    time.Time // when the next question may be asked
+	asked    time.Time // until at least, by the server's Retry-After
 	probing  bool      // it is on the wire
 	cause    error     // of the last failure
 }
 
-// error is the answer to a name of which nothing is known.
-func (a *away) error() error {
-	if a.cause == nil {
+// noQuestion is the answer to a name of which nothing is known and that is not asked. It needs mu.
+func (c *Cache) noQuestion() error {
+	switch {
+	case c.away.cause != nil:
+		return asError(c.away.cause)
+	case c.is.closed:
 		return fmt.Errorf("%w: %w", ErrUnavailable, errClosed)
 	}
-	return asError(a.cause)
+	return fmt.Errorf("%w: %w", ErrUnavailable, errBusy)
 }
 
-var errClosed = errors.New("the cache is closed")
+var (
+	errClosed = errors.New("the cache is closed")
+	errBusy   = fmt.Errorf("%d questions wait for the server", maxQuestions)
+)
 
 // asError makes the error of a lookup from that of a question.
 func asError(cause error) error {
@@ -317,7 +335,7 @@ func asError(cause error) error {
 // mu, and the question has to follow.
 func (c *Cache) mayAsk(now time.Time) bool {
 	switch {
-	case c.is.closed:
+	case c.is.closed, c.questions >= maxQuestions:
 		return false
 	case c.away.failures == 0:
 		return true
@@ -328,10 +346,40 @@ func (c *Cache) mayAsk(now time.Time) bool {
 	return true
 }
 
-// failed needs mu.
-func (c *Cache) failed(f *failure) {
-	a := &c.away
+// failed notes the failure of a question that was sent after a number of rounds. It needs mu.
+func (c *Cache) failed(f *failure, rounds uint64) {
+	a, now := &c.away, c.clock.Now()
+	if f.retryAfter > 0 {
+		a.asked = now.Add(min(f.retryAfter, maxRetryAfter))
+		a.until = later(a.until, a.asked)
+	}
+	if rounds != c.rounds { // the failure of another question that was on the wire with it has been counted
+		return
+	}
+	c.rounds++
 	a.failures++
 	a.probing, a.cause = false, f.cause
-	a.until = c.clock.Now().Add(backoff(a.failures, f.retryAfter))
+	a.until = later(a.asked, now.Add(backoff(a.failures, f.retryAfter)))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// follows reports whether the change feed is open and could be heard. After a pause of the process, as in a suspend or
+// by SIGSTOP, nobody knows what the server has sent meanwhile until something of it is read. It needs mu.
+func (c *Cache) follows(now time.Time) bool {
+	if elapsed(c.feed.alive, now) > pause {
+		c.feed.paused = true
+	}
+	c.feed.alive = now
+	return c.feed.connected && !c.feed.paused
+}
+
+// elapsed is the time between two times. The monotonic clock of most systems stands still while the machine sleeps.
+func elapsed(from, to time.Time) time.Duration {
+	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }

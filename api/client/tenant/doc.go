@@ -34,7 +34,9 @@
 // switches a Cache off for good: it tries again after random waits of up to 30 s, or what Retry-After says.
 //
 // What it does not promise. An answer may be older than a change whose event is still on its way, and for up to 45 s
-// where a connection dies without a sign; then the feed counts as lost.
+// where a connection dies without a sign; then the feed counts as lost. The same applies after a pause of the process
+// until the feed was heard again. At most 64 questions are on the wire: over that a name that is not in memory is
+// ErrUnavailable at once.
 //
 // What it keeps. Options.MaxEntries names with a tenant and Options.MaxNegative without one; in Options.File the first,
 // bound to URL and a hash of the key, for one process at a time. The key is in no file, log or error.

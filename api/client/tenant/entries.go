@@ -10,6 +10,7 @@ type entry struct {
 	err    error   // of a negative answer
 	asOf   time.Time
 	era    uint64 // Cache.era when the question was asked
+	aside  bool   // an event has dropped it: it is kept for the time that the server is away
 
 	newer, older *entry // in the list of its kind
 }

@@ -1,6 +1,7 @@
 package tenant_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -156,10 +157,7 @@ func (f *fake) stream(w http.ResponseWriter, r *http.Request) {
 		f.opened = append(f.opened, r.Header.Get("Last-Event-ID"))
 	})
 	w.Header().Set("Content-Type", "text/event-stream")
-	text := "retry: 2000\n\n"
-	if r.Header.Get("Last-Event-ID") == "" {
-		text += "id: " + epoch + ".1\n\n"
-	}
+	text := "retry: 2000\n\nid: " + cmp.Or(r.Header.Get("Last-Event-ID"), epoch+".1") + "\n\n"
 	for ok := true; ok; {
 		fmt.Fprint(w, text)
 		w.(http.Flusher).Flush()
@@ -218,6 +216,7 @@ func (f *fake) questions() string {
 type desk struct {
 	*tenant.Cache
 	t    testing.TB
+	fake *fake
 	time *clock.Shifted
 	log  *testrig.Log
 }
@@ -235,7 +234,7 @@ func open(t testing.TB, f *fake, change func(*tenant.Options)) *desk {
 // openSoon is open without the wait.
 func openSoon(t testing.TB, f *fake, change func(*tenant.Options)) *desk {
 	t.Helper()
-	d := &desk{t: t, time: &clock.Shifted{}, log: &testrig.Log{}}
+	d := &desk{t: t, fake: f, time: &clock.Shifted{}, log: &testrig.Log{}}
 	via := &http.Transport{}
 	o := tenant.Options{URL: f.url, Key: fakeKey, Transport: clock.Transport{RoundTripper: via, Clock: d.time},
 		Logger: slog.New(slog.NewTextHandler(d.log, nil))}
@@ -275,6 +274,12 @@ func (d *desk) eventually(what string, ok func() bool) {
 	testrig.Eventually(d.t, what, ok)
 }
 
+// logs waits for a line of the log.
+func (d *desk) logs(text string) {
+	d.t.Helper()
+	d.eventually("a line with "+text, func() bool { return strings.Contains(d.log.String(), text) })
+}
+
 func (d *desk) connected(is bool) {
 	d.t.Helper()
 	d.eventually(fmt.Sprint("connected: ", is), func() bool { return d.Status().Connected == is })
@@ -295,6 +300,20 @@ func (d *desk) afterWaits(what string, ok func() bool) {
 		left--
 		return ok()
 	})
+	d.heard()
+}
+
+// heard has an open feed heard: the last jump of the clock may have come after the stream, as if the process had been
+// stopped.
+func (d *desk) heard() {
+	d.t.Helper()
+	d.fake.mu.Lock()
+	streams := len(d.fake.streams)
+	d.fake.mu.Unlock()
+	if before := d.Status(); before.Connected && streams > 0 {
+		d.fake.send(":\n\n")
+		d.eventually("a comment", func() bool { return d.Status().LastContact.After(before.LastContact) })
+	}
 }
 
 // pass lets waits of the client end: backoffs of up to 30 s.

@@ -17,13 +17,18 @@ const (
 	silence   = 45 * time.Second // without a byte, after which a stream is dead; a comment comes every 15 s
 	goodAfter = 10 * time.Second // after which a stream has been good
 	maxLine   = 16 << 20         // bytes of an event's data
+	// pause is the time without a lookup or a comment of the feed, one of which comes every 15 s, that stands for a pause
+	// of the process.
+	pause = 20 * time.Second
 )
 
 // A feedState is what is known of the change feed.
 type feedState struct {
 	connected bool
 	lastID    string    // to resume after; "": nothing to resume
-	heard     time.Time // when the stream last had a whole event or comment
+	heard     time.Time // when an open stream last had a whole event or comment
+	alive     time.Time // when the process last looked at the time or heard the stream
+	paused    bool      // the process was stopped, and has not heard the stream since
 	contact   time.Time // when the server last answered anything
 	err       error     // why it is not connected
 }
@@ -41,7 +46,7 @@ func (c *Cache) follow() {
 		}
 		failures++
 		if c.disconnect(f.cause) {
-			c.o.Logger.Warn("fingerpost: the change feed is not open", "url", c.o.URL, "cause", f.cause)
+			c.log(c.o.Logger.Warn, "the change feed is not open", "url", c.o.URL, "cause", f.cause)
 		}
 		c.triedOnce()
 		if !c.sleep(backoff(failures, f.retryAfter)) {
@@ -107,28 +112,43 @@ func (c *Cache) stream() (good bool, f *failure) {
 			good = !opened.IsZero() && c.clock.Now().Sub(opened) >= goodAfter
 			return good, failed("the change feed has ended: %w", cause(ctx, err))
 		}
-		if opened.IsZero() {
+		if opened.IsZero() && b.id != "" {
 			opened = c.clock.Now()
 			c.connect(after != "")
 		}
-		c.mu.Lock()
-		c.feed.heard = c.clock.Now()
-		c.feed.contact = c.feed.heard
-		c.mu.Unlock()
+		c.hear(!opened.IsZero())
 	}
 }
 
-// connect follows the first block of a stream. What a stream that resumes nothing may have missed is marked.
+// hear notes that a block has come. One of an open stream confirms what is in memory, and ends the wait after failed
+// questions, unless the server has asked for it.
+func (c *Cache) hear(open bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	c.feed.contact = now
+	if !open {
+		return
+	}
+	c.feed.heard, c.feed.alive, c.feed.paused = now, now, false
+	if !now.Before(c.away.asked) {
+		c.away = away{}
+	}
+}
+
+// connect follows the first block of a stream that has an id: before it, the server may not know yet what the stream has
+// missed. What a stream that resumes nothing may have missed is marked.
 func (c *Cache) connect(resumed bool) {
 	c.mu.Lock()
 	c.feed.connected, c.feed.err = true, nil
+	c.feed.alive, c.feed.paused = c.clock.Now(), false
 	c.succeeded()
 	if resumed {
 		c.mu.Unlock()
 	} else {
 		c.changed(c.mark())
 	}
-	c.o.Logger.Info("fingerpost: the change feed is open", "url", c.o.URL)
+	c.log(c.o.Logger.Info, "the change feed is open", "url", c.o.URL)
 	c.triedOnce()
 	c.checkReady()
 }
@@ -172,7 +192,8 @@ func (c *Cache) take(b block) error {
 	return nil
 }
 
-// forget drops what is known of the names of an event, and voids the questions about them.
+// forget drops what is known of the names of an event, and voids the questions about them. A tenant is set aside: it is
+// the answer, as stale, while the server is away.
 func (c *Cache) forget(names []string) {
 	exact, below := map[string]bool{}, map[string]bool{}
 	for _, name := range names {
@@ -184,7 +205,15 @@ func (c *Cache) forget(names []string) {
 	}
 	var dropped []string
 	drop := func(e *entry) {
-		c.entries.drop(e)
+		switch {
+		case e.aside:
+			return
+		case e.tenant == nil:
+			c.entries.drop(e)
+		default:
+			e.asOf = c.asOf(e)
+			e.aside, e.era = true, 0
+		}
 		dropped = append(dropped, e.host)
 	}
 	c.mu.Lock()
@@ -230,10 +259,16 @@ func isBelow(host string, names map[string]bool) bool {
 // mark has every entry confirmed before its next use, and returns their names for changed. It needs mu and gives it up.
 func (c *Cache) mark() (hosts []string) {
 	defer c.mu.Unlock()
+	was, heard := c.era, c.feed.heard
 	c.era++
-	if c.o.OnChange != nil {
-		c.each(func(e *entry) { hosts = append(hosts, e.host) })
-	}
+	c.each(func(e *entry) {
+		if e.era == was {
+			e.asOf = later(e.asOf, heard)
+		}
+		if c.o.OnChange != nil && !e.aside {
+			hosts = append(hosts, e.host)
+		}
+	})
 	return hosts
 }
 
@@ -254,9 +289,7 @@ func (c *Cache) changed(hosts []string) {
 	if len(hosts) == 0 || c.o.OnChange == nil {
 		return
 	}
-	c.changing.Lock()
-	defer c.changing.Unlock()
-	c.o.OnChange(hosts)
+	c.calls.add(call{f: func() { c.o.OnChange(hosts) }})
 }
 
 type readerFunc func([]byte) (int, error)

@@ -61,7 +61,7 @@ func (c *Cache) fileKey() string {
 func (c *Cache) openFile() {
 	c.file = &file{path: c.o.File, other: c.o.File + ".lock", kick: make(chan struct{}, 1)}
 	if err := c.load(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		c.o.Logger.Warn("fingerpost: the file of answers is ignored", "file", c.o.File, "cause", err)
+		c.log(c.o.Logger.Warn, "the file of answers is ignored", "file", c.o.File, "cause", err)
 	}
 	c.begin(c.keepSaving)
 }
@@ -73,11 +73,8 @@ func (c *Cache) load() error {
 		return err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		c.o.Logger.Warn("fingerpost: others could read the file of answers; its mode is 0600 now", "file", c.file.path)
-		if err := f.Chmod(0o600); err != nil {
-			return err
-		}
+	if err := c.narrow(f); err != nil {
+		return err
 	}
 	in := bufio.NewReader(f)
 	first, err := in.ReadBytes('\n')
@@ -119,6 +116,19 @@ func (c *Cache) load() error {
 		close(c.ready)
 	}
 	return nil
+}
+
+// narrow takes the file's permissions from others. Where the path is a link, the file is somebody else's.
+func (c *Cache) narrow(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	if at, err := os.Lstat(c.file.path); err != nil || !os.SameFile(at, info) {
+		return err
+	}
+	c.log(c.o.Logger.Warn, "others could read the file of answers; its mode is 0600 now", "file", c.file.path)
+	return f.Chmod(0o600)
 }
 
 // dirty asks for a write.
@@ -177,7 +187,7 @@ func (c *Cache) save() error {
 		told = err.Error()
 	}
 	if told != c.file.told && told != "" {
-		c.o.Logger.Warn("fingerpost: the file of answers is not written", "file", c.file.path, "cause", err)
+		c.log(c.o.Logger.Warn, "the file of answers is not written", "file", c.file.path, "cause", err)
 	}
 	c.file.told = told
 	return err

@@ -178,12 +178,15 @@ func TestLeastRecentlyUsed(t *testing.T) {
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
+	var mu sync.Mutex
 	var seen []string
 	d := open(t, f, func(o *tenant.Options) {
 		o.Observe = func(e tenant.Event) {
 			if e.Duration < 0 {
 				t.Error(e.Duration)
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			seen = append(seen, fmt.Sprint(e.Kind, " ", e.Host))
 		}
 	})
@@ -197,6 +200,7 @@ func TestObserve(t *testing.T) {
 	d.time.Advance(time.Minute)
 	d.want("shop.example", "Shop stale")
 	want := "miss shop.example, hit SHOP.example, negative nobody.example, negative a/b, error new.example, stale shop.example"
+	d.eventually("six events", func() bool { mu.Lock(); defer mu.Unlock(); return len(seen) >= 6 })
 	if got := strings.Join(seen, ", "); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

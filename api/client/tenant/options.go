@@ -38,11 +38,11 @@ type Options struct {
 	TrustForwardedHost bool
 	// OnError answers a request of Middleware whose host has no tenant. Default: see Middleware.
 	OnError func(w http.ResponseWriter, r *http.Request, err error)
-	// OnChange is called with the names whose answers were dropped, or marked to be confirmed before the next use. Calls
-	// come one at a time, in the order of the changes, and the change feed waits for them. It must not call Close.
+	// OnChange is called with the names whose answers were dropped, or marked to be confirmed before the next use, in the
+	// order of the changes. OnChange, Observe and Logger are called by one goroutine, for which nothing waits: they may use
+	// the Cache. Where they are 10,000 calls behind, further calls are left out. A panic in them is logged.
 	OnChange func(hosts []string)
-	// Observe is called at the end of each lookup, by the goroutine of the lookup. The example Options (Observe) takes it to
-	// Prometheus and OpenTelemetry.
+	// Observe is called after each lookup. The example Options (Observe) takes it to Prometheus and OpenTelemetry.
 	Observe func(Event)
 
 	// Transport sends the requests, for a CA or a proxy of your own. Default: one that uses the environment's proxy.

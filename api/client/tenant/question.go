@@ -13,7 +13,9 @@ type question struct {
 	host  string
 	prior *Tenant // what is to be confirmed; nil: nothing
 	era   uint64  // guarded by mu
-	void  bool    // an event has named the host meanwhile; guarded by mu
+	// rounds is Cache.rounds when it was sent.
+	rounds uint64
+	void   bool // an event has named the host meanwhile; guarded by mu
 
 	done   chan struct{} // closed when the fields below are set
 	tenant *Tenant
@@ -22,8 +24,8 @@ type question struct {
 
 // pose registers a question that the caller will send. It needs mu.
 func (c *Cache) pose(host string, e *entry) *question {
-	q := &question{host: host, era: c.era, done: make(chan struct{})}
-	if e != nil {
+	q := &question{host: host, era: c.era, rounds: c.rounds, done: make(chan struct{})}
+	if e != nil && !e.aside {
 		q.prior = e.tenant
 	}
 	c.asking[host] = q
@@ -33,14 +35,16 @@ func (c *Cache) pose(host string, e *entry) *question {
 // ask sends a question. It needs mu and the consent of mayAsk.
 func (c *Cache) ask(host string, e *entry) *question {
 	q := c.pose(host, e)
+	c.questions++
 	c.begin(func() {
 		ctx, stop := c.within(askLimit)
 		defer stop()
 		r, f := c.resolve(ctx, q)
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		c.questions--
 		if f != nil {
-			c.failed(f)
+			c.failed(f, q.rounds)
 		} else {
 			c.succeeded()
 		}

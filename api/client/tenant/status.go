@@ -28,7 +28,7 @@ type Event struct {
 type Status struct {
 	Connected   bool      // the change feed is open
 	Position    string    // of the newest change that was seen, "" if none was
-	Entries     int       // names with a tenant in memory
+	Entries     int       // names with a tenant in memory, without those that events have dropped
 	Negatives   int       // names without one in memory
 	OldestAsOf  time.Time // the earliest Tenant.AsOf in memory; zero if there is none
 	LastError   error     // why the feed is not open or the last question failed; nil if neither is so
@@ -39,7 +39,7 @@ type Status struct {
 func (c *Cache) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Status{Connected: c.feed.connected, Entries: c.entries.positive.len, Negatives: c.entries.negative.len,
+	s := Status{Connected: c.feed.connected, Negatives: c.entries.negative.len,
 		LastError: c.away.cause, LastContact: c.feed.contact}
 	if s.LastError == nil {
 		s.LastError = c.feed.err
@@ -48,7 +48,11 @@ func (c *Cache) Status() Status {
 		s.Position = c.seen.at.String()
 	}
 	c.each(func(e *entry) {
-		if asOf := c.asOf(e); e.tenant != nil && (s.OldestAsOf.IsZero() || asOf.Before(s.OldestAsOf)) {
+		if e.tenant == nil || e.aside {
+			return
+		}
+		s.Entries++
+		if asOf := c.asOf(e); s.OldestAsOf.IsZero() || asOf.Before(s.OldestAsOf) {
 			s.OldestAsOf = asOf
 		}
 	})

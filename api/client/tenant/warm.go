@@ -22,7 +22,7 @@ func (c *Cache) warm() {
 	for _, host := range c.o.Warm {
 		name, err := canonical(host)
 		if err != nil {
-			c.o.Logger.Warn("fingerpost: a name to warm is left out", "host", host, "cause", err)
+			c.log(c.o.Logger.Warn, "a name to warm is left out", "host", host, "cause", err)
 			continue
 		}
 		names = append(names, name)
@@ -64,7 +64,7 @@ func (c *Cache) batch(names []string) *failure {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f != nil {
-		c.failed(f)
+		c.failed(f, qs[0].rounds)
 	} else {
 		c.succeeded()
 	}
