@@ -44,7 +44,8 @@ func (c *Console) newLink(remote bool) (path string) {
 func (l *signInLink) take(secret string, local bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.secret == "" || !local && !l.remote || subtle.ConstantTimeCompare([]byte(secret), []byte(l.secret)) != 1 || l.now().After(l.until) {
+	if l.secret == "" || !local && !l.remote || l.now().After(l.until) ||
+		subtle.ConstantTimeCompare([]byte(secret), []byte(l.secret)) != 1 {
 		return false
 	}
 	l.secret = ""

@@ -39,11 +39,12 @@ func (o *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	given := r.Header.Get(ProofHeader)
 	switch {
 	case o.SignIn == nil:
-		http.Error(w, "there are no sign-in links here: an edge has none, and a data folder that cannot be written gives none",
-			http.StatusConflict)
+		http.Error(w, "there are no sign-in links here: an edge has none, and a data folder that cannot be written "+
+			"gives none", http.StatusConflict)
 		return
 	case o.Proof == "" || subtle.ConstantTimeCompare([]byte(given), []byte(o.Proof)) != 1:
-		http.Error(w, "the proof is not that of this server: ask with the --data that it was started with", http.StatusForbidden)
+		http.Error(w, "the proof is not that of this server: ask with the --data that it was started with",
+			http.StatusForbidden)
 		return
 	}
 	links := o.SignIn()

@@ -61,8 +61,8 @@ var (
 	refuseMatch = &catalog.Error{Code: catalog.CodePrecondition,
 		Message: "the resource is not what If-Match names; read it again"}
 	refuseWeak = &catalog.Error{Code: catalog.CodePrecondition,
-		Message: "If-Match has a weak tag (W/…), which never matches (RFC 9110, 13.1.1): a proxy in between has weakened the " +
-			"ETag, as some do that compress answers; let it pass ETag unchanged, or leave the W/ out"}
+		Message: "If-Match has a weak tag (W/…), which never matches (RFC 9110, 13.1.1): a proxy in between has weakened " +
+			"the ETag, as some do that compress answers; let it pass ETag unchanged, or leave the W/ out"}
 	refuseNoneMatch = &catalog.Error{Code: catalog.CodePrecondition, Message: "there is what If-None-Match rules out"}
 )
 

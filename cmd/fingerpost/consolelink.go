@@ -22,14 +22,14 @@ func newConsoleLink(t cli.Terminal) *cobra.Command {
 		Use:   "console-link",
 		Short: "Print a link that signs in to the console of a running server, once",
 		Long: "Asks the ops listener of a running server for a link that signs one person in to its console with every " +
-			"permission,\nonce, within 10 minutes, from any machine that reaches it. Who may read the server's data folder may " +
-			"ask: root, and\nthe server's user. In a container: docker exec NAME fingerpost console-link.",
+			"permission,\nonce, within 10 minutes, from any machine that reaches it. Who may read the server's data " +
+			"folder may ask: root, and\nthe server's user. In a container: docker exec NAME fingerpost console-link.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			proof, err := os.ReadFile(filepath.Join(data, ops.ProofFile))
 			if err != nil {
-				return fmt.Errorf("prove that this user may sign in: %w (run it as root or as the server's user, with the server's "+
-					"--data)", err)
+				return fmt.Errorf("prove that this user may sign in: %w (run it as root or as the server's user, with the "+
+					"server's --data)", err)
 			}
 			url := strings.TrimSuffix(opsURL, "/") + "/console-link"
 			req, err := http.NewRequestWithContext(cmd.Context(), http.MethodPost, url, nil)

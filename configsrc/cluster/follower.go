@@ -132,7 +132,8 @@ func NewFollower(o FollowerOptions) *Follower {
 	rand.Read(id[:]) // never fails, see crypto/rand
 	return &Follower{o: o, now: o.now, started: o.now(), instance: hex.EncodeToString(id[:]), news: make(chan struct{}, 1),
 		beats: make(chan struct{}, 1), forwarding: share.New(forwardsOfEdge),
-		reader: reader{bad: map[string]string{}, badSums: map[string]Sum{}}, shown: shown{problem: errors.New("not connected yet")}}
+		reader: reader{bad: map[string]string{}, badSums: map[string]Sum{}},
+		shown:  shown{problem: errors.New("not connected yet")}}
 }
 
 func (f *Follower) isWhole() bool {

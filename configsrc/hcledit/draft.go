@@ -146,13 +146,13 @@ func blankEnd(src []byte) bool {
 // topLine returns the first line to remove for the attribute, entry or element that begins at from: that of the comment
 // directly above it. A comment with which a block, map or list begins is about the whole, and stays.
 func (d *Draft) topLine(from int) int {
-	lines := d.lines()
+	lines, tokens := d.lines(), d.Tokens()
 	before := d.after(from) - 1
-	for before >= 0 && (d.Tokens()[before].Range.End.Byte > from || d.Tokens()[before].Type == hclsyntax.TokenComment ||
-		d.Tokens()[before].Type == hclsyntax.TokenNewline) {
+	for before >= 0 && (tokens[before].Range.End.Byte > from || tokens[before].Type == hclsyntax.TokenComment ||
+		tokens[before].Type == hclsyntax.TokenNewline) {
 		before--
 	}
-	if before >= 0 && (d.Tokens()[before].Type == hclsyntax.TokenOBrace || d.Tokens()[before].Type == hclsyntax.TokenOBrack) {
+	if before >= 0 && (tokens[before].Type == hclsyntax.TokenOBrace || tokens[before].Type == hclsyntax.TokenOBrack) {
 		return lines.of(from)
 	}
 	return lines.withComment(lines.of(from))

@@ -46,7 +46,9 @@ func (c *Candidate) rank(cl Claim) int {
 // namedAfter reports whether the file is called <slug>.hcl, by the project that claims cl or whose object does.
 func (c *Candidate) namedAfter(cl Claim) bool {
 	base := path.Base(c.Path)
-	i := slices.IndexFunc(c.Refs, func(r catalog.Ref) bool { return r.Kind == catalog.KindProject && r.Name+".hcl" == base })
+	i := slices.IndexFunc(c.Refs, func(r catalog.Ref) bool {
+		return r.Kind == catalog.KindProject && r.Name+".hcl" == base
+	})
 	return i >= 0 && slices.ContainsFunc(c.Refs, func(r catalog.Ref) (claims bool) {
 		if r == c.Refs[i] || r.Kind != catalog.KindProject && r.ProjectID == c.Refs[i].ID {
 			eachClaim(r, func(_ string, x Claim) { claims = claims || x == cl })

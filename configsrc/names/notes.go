@@ -13,9 +13,10 @@ type Notes interface {
 
 // What is noted of a name in a project, because the files do not have it.
 const (
-	NoteByKey   = "by-key"                // a key that is limited to projects made the pending record
-	NotePending = catalog.VerifiedPending // such a key took the name out while the record was pending, or lost: if one puts
-	NoteLost    = catalog.VerifiedLost    // it back, it is that again
+	NoteByKey = "by-key" // a key that is limited to projects made the pending record
+	// Such a key took the name out while the record was pending, or lost: if one puts it back, it is that again.
+	NotePending = catalog.VerifiedPending
+	NoteLost    = catalog.VerifiedLost // as NotePending
 )
 
 // NoteName is the name of the note of a domain in a project.

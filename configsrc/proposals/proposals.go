@@ -283,10 +283,9 @@ func (s *Set) Look(ctx context.Context, key, name string, check Check,
 	err = s.repo.Look(ctx, name, s.checked(check), func(found *gitrepo.Proposal, commits []gitrepo.ProposalCommit,
 		all bool) error {
 		l = &Look{Proposal: s.weighed(found), Commits: commits, AllCommits: all, Refused: found.Unfit()}
-		if l.Refused != nil {
-			return nil
+		if l.Refused == nil {
+			l.Brings, l.Refused = s.judge(ctx, key, l.Proposal, found, permit)
 		}
-		l.Brings, l.Refused = s.judge(ctx, key, l.Proposal, found, permit)
 		return nil
 	})
 	return l, err

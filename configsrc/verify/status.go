@@ -153,8 +153,8 @@ func (s *Service) status() (st *Status, trouble []subject) {
 		return nil, nil
 	}
 	st = &Status{Domains: c.counts.all, Ready: c.counts.ready, Ownership: map[string]int{}, Pointing: map[string]int{},
-		Certificate: map[string]int{}, Checking: len(s.flights), Waiting: s.waiting(), Trouble: []Trouble{}, Unwritten: []unwritten{},
-		Problem: cmp.Or(s.unloaded, s.unsaved)}
+		Certificate: map[string]int{}, Checking: len(s.flights), Waiting: s.waiting(), Trouble: []Trouble{},
+		Unwritten: []unwritten{}, Problem: cmp.Or(s.unloaded, s.unsaved)}
 	for i, of := range []map[string]int{st.Ownership, st.Pointing, st.Certificate} {
 		for j, state := range axes[i].states {
 			of[state] = c.counts.states[i][j]

@@ -17,7 +17,8 @@ import (
 // The only error is ErrTooDeep.
 func PlainText(source string) (string, error) {
 	// With a DOCTYPE a table ends a paragraph, as mail readers show it. They run no scripts, so they show noscript.
-	document, err := html.ParseWithOptions(strings.NewReader("<!DOCTYPE html>"+source), html.ParseOptionEnableScripting(false))
+	document, err := html.ParseWithOptions(strings.NewReader("<!DOCTYPE html>"+source),
+		html.ParseOptionEnableScripting(false))
 	if err != nil {
 		return "", ErrTooDeep
 	}

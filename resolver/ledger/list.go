@@ -52,7 +52,8 @@ func (l *Ledger) MailLog(project, id int64) (log catalog.MailLog, found bool, er
 	err = l.readMail(project, func(r *mailReader) error {
 		at, spread := idTime(id), time.Duration(l.mail.spread.Load())
 		for _, far := range []time.Duration{nearID, spread} {
-			r.it.SetBounds(appendMailKey(nil, project, posOf(at.Add(-far), 0)), appendMailKey(nil, project, posOf(at.Add(far), 0)))
+			from, to := posOf(at.Add(-far), 0), posOf(at.Add(far), 0)
+			r.it.SetBounds(appendMailKey(nil, project, from), appendMailKey(nil, project, to))
 			if found, err = r.find(id, &log); err != nil || found || spread <= nearID {
 				return err
 			}

@@ -56,7 +56,9 @@ func UsePackage(w io.Writer, cmd *cobra.Command, dir string) error {
 
 // packageVariables reads an environment file of systemd, with what the package's unit sets itself.
 func packageVariables(from io.Reader, dir string) (map[string]string, error) {
-	values := map[string]string{EnvName("config"): filepath.Join(dir, "projects.d"), EnvName("data"): "/var/lib/fingerpost"}
+	values := map[string]string{
+		EnvName("config"): filepath.Join(dir, "projects.d"), EnvName("data"): "/var/lib/fingerpost",
+	}
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {
 		name, value, is := strings.Cut(strings.TrimSpace(lines.Text()), "=")
@@ -67,7 +69,8 @@ func packageVariables(from io.Reader, dir string) (map[string]string, error) {
 			values[name] = value
 		}
 	}
-	if ops, set := values[EnvName("ops-listen")]; set && values[EnvName("ops-url")] == "" && !strings.HasPrefix(ops, "unix:") {
+	ops, set := values[EnvName("ops-listen")]
+	if set && values[EnvName("ops-url")] == "" && !strings.HasPrefix(ops, "unix:") {
 		values[EnvName("ops-url")] = "http://" + ops
 	}
 	return values, lines.Err()

@@ -80,9 +80,9 @@ func (c *Checker) Check(
 ) (dcv.Facts, error) {
 	limited, cancel := context.WithTimeout(ctx, c.o.CheckLimit)
 	defer cancel()
-	s := &session{Checker: c, ctx: limited, tenant: subject.Project.String(), resolvers: c.resolverAddresses(), zones: map[string]zone{},
-		within: map[string]string{}, inner: map[string]bool{}, lost: map[string]string{}, found: map[string]addresses{},
-		silent: map[string]string{}}
+	s := &session{Checker: c, ctx: limited, tenant: subject.Project.String(), resolvers: c.resolverAddresses(),
+		zones: map[string]zone{}, within: map[string]string{}, inner: map[string]bool{}, lost: map[string]string{},
+		found: map[string]addresses{}, silent: map[string]string{}}
 	facts := dcv.Facts{At: time.Now()}
 	if !dcv.NeedsProof(subject, policy) {
 		ways = nil

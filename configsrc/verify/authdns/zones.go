@@ -186,7 +186,8 @@ func (c *Checker) notPublic(host string, addr netip.Addr) string {
 	c.told.keep(host, addr, keepTold)
 	c.cached.Unlock()
 	if !told {
-		c.o.Logger.Info("a check of domains asks no address that is not public (--dns-allow)", "host", plain(host), "address", addr)
+		c.o.Logger.Info("a check of domains asks no address that is not public (--dns-allow)",
+			"host", plain(host), "address", addr)
 	}
 	return publicnet.CannotBeAsked
 }
