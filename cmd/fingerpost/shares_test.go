@@ -58,6 +58,10 @@ var shared = map[string]bounded{
 		"the operator's probes",
 		"the connection that is idle for longest is closed",
 	},
+	"api/client/tenant: waiting": {
+		"the program itself, with a function of its own that is slow",
+		"10,000 calls of its functions wait, further ones are left out; no lookup waits for them",
+	},
 	"cmd/fingerpost/doctor: turns": {
 		"one command",
 		"no other call uses it",
