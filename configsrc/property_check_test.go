@@ -47,8 +47,9 @@ func (w *world) check(u *deed, before, after map[string]string) {
 	case u.removed != "":
 		bad = badRemoval(noBlanks(old), noBlanks(now), strings.ReplaceAll(u.removed, `\s+`, `\s*`))
 	default:
-		if bad = lostComments(old, now); bad == "" {
-			bad = strangeLines(old, now, u.words)
+		var kept string
+		if kept, bad = lostComments(old, now); bad == "" {
+			bad = strangeLines(kept, now, u.words)
 		}
 	}
 	// A mail body has its own line ends.
@@ -79,15 +80,34 @@ func there(files map[string]string, name string) bool {
 	return ok
 }
 
-// lostComments compares the comments; an update keeps all.
-func lostComments(old, now string) string {
-	a, b := comment.FindAllString(old, -1), comment.FindAllString(now, -1)
+// belowComment matches what follows a comment that stands alone: other comments, and a line of code.
+var belowComment = regexp.MustCompile(`^[ \t]*\r?\n(?:[ \t]*(?:` + comment.String() + `)[ \t]*\r?\n)*([ \t]*[^\s#/][^\n]*\n)`)
+
+// lostComments compares the comments. An update keeps all but those directly above a line that it removed; kept is old
+// without these.
+func lostComments(old, now string) (kept, bad string) {
+	kept = old
+	at := comment.FindAllStringIndex(old, -1)
+	slices.Reverse(at)
+	for _, at := range at {
+		if text := old[at[0]:at[1]]; strings.Count(now, text) >= strings.Count(kept, text) {
+			continue
+		}
+		start := strings.LastIndexByte(old[:at[0]], '\n') + 1
+		below := belowComment.FindStringSubmatch(old[at[1]:])
+		if below == nil || strings.TrimSpace(old[start:at[0]]) != "" ||
+			strings.Count(now, below[len(below)-1]) >= strings.Count(old, below[len(below)-1]) {
+			continue
+		}
+		kept = kept[:start] + kept[at[1]+strings.IndexByte(old[at[1]:], '\n')+1:]
+	}
+	a, b := comment.FindAllString(kept, -1), comment.FindAllString(now, -1)
 	slices.Sort(a)
 	slices.Sort(b)
 	if !slices.Equal(a, b) {
-		return fmt.Sprintf("the comments were %q, are %q", a, b)
+		return kept, fmt.Sprintf("the comments were %q, are %q", a, b)
 	}
-	return ""
+	return kept, ""
 }
 
 // badRemoval returns what is wrong with a removal: it may remove the block, the comments directly above it and behind
