@@ -3,11 +3,13 @@ package smtp_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -184,7 +186,8 @@ smtpd_sender_restrictions = check_sender_access inline:{ {forged@acme.example = 
 	run(t, testPassword, tools[2], "-p", "-c", "-f", dir+"/sasldb2", "-u", "acme.example", "hello")
 	run(t, "", "chown", "postfix", dir+"/lib", dir+"/mail", dir+"/sasldb2")
 	run(t, "", tools[1], "-c", dir, "check")
-	start(t, exec.Command(strings.TrimSpace(string(daemons))+"/master", "-c", dir, "-d"), r.clear, r.starttls, r.implicit)
+	start(t, exec.Command(strings.TrimSpace(string(daemons))+"/master", "-c", dir, "-d"),
+		append([]int{r.clear, r.starttls, r.implicit}, slices.Collect(maps.Values(r.only))...)...)
 	r.mails = func() (all []string) {
 		names, _ := filepath.Glob(dir + "/mail/ann/new/*")
 		for _, name := range names {
