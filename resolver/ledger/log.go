@@ -91,7 +91,8 @@ type mailTurn struct {
 	l        *Ledger
 	b        *pebble.Batch
 	bound    int64 // bound of ids to store; 0: unchanged
-	exactly  bool  // store it even if it is lower
+	spread   int64 // mailState.spread from this write on; 0: unchanged
+	exactly  bool  // store bound even if it is lower
 	refused  error // why nothing is written
 	idle     bool  // nothing needs to be written
 	unsynced bool  // a synced one follows
@@ -160,6 +161,9 @@ func (t *mailTurn) apply(finish func(t *mailTurn) error) (number uint64, err err
 	}
 	if t.bound > m.bound.Load() || t.exactly {
 		m.bound.Store(t.bound)
+	}
+	if t.spread > 0 {
+		m.spread.Store(t.spread)
 	}
 	m.number++
 	if err := t.putMailState(); err != nil {

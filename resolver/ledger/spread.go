@@ -24,7 +24,7 @@ func (t *mailTurn) noteSpread(log *catalog.MailLog) error {
 		return nil
 	}
 	far += time.Minute // the next ones are a little further; each record costs a write
-	t.l.mail.spread.Store(int64(far))
+	t.spread = int64(far)
 	return setOpaque(t.b, appendTextKey(nil, prefixNamed, spreadName), binary.BigEndian.AppendUint64(nil, uint64(far)))
 }
 

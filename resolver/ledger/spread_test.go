@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -46,5 +47,24 @@ func TestMailLogByID(t *testing.T) {
 			t.Fatal(err)
 		}
 		l = mailStore(t, dir, Options{})
+	}
+}
+
+// TestSpreadOfARefusedWrite: what was not stored widens no search; else the next entry as far away would not be noted, and
+// after a restart nobody would find it by its id.
+func TestSpreadOfARefusedWrite(t *testing.T) {
+	t.Parallel()
+	l := mailStore(t, t.TempDir(), Options{})
+	log, _ := newMail(1, mailEpoch.Sub(MailIDEpoch).Microseconds(), mailEpoch.AddDate(0, 0, -3))
+	refused := errors.New("refused")
+	err := l.writeMail(l.newBatch(), func(m *mailTurn) error {
+		m.refused = refused
+		return m.noteSpread(log)
+	})
+	if !errors.Is(err, refused) {
+		t.Fatal(err)
+	}
+	if far := time.Duration(l.mail.spread.Load()); far != nearID {
+		t.Errorf("the search reaches %s", far)
 	}
 }
