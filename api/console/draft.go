@@ -156,7 +156,7 @@ func (c *Console) notSaved(w http.ResponseWriter, r *http.Request, s *session, d
 	switch {
 	case changed && proposal != d.Proposal:
 		fail = &failure{Status: fail.Status, Message: "The proposal " + proposal +
-			" has changed this already. Open it on the page Changes, work in it, and edit what it has."}
+			" has changed this already. Open it on the page Changes, work in it, and edit it there."}
 	case changed && d.edit.IfNew:
 		fail = existsAlready
 	case (changed || fail.Code == catalog.CodeFileChanged) && d.sent != nil && !d.Deletes():

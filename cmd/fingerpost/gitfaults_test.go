@@ -15,23 +15,29 @@ import (
 	"fingerpost/configsrc/gitrepo"
 )
 
-// TestGitDiskFull: while the disk of .git is full, writes are answered as --git-ack says and are live, and /status tells
-// why they have no commit. A process that is killed meanwhile loses none. Once there is room, each is committed, once.
-func TestGitDiskFull(t *testing.T) {
-	testrig.Thorough(t)
-	t.Parallel()
+// gitOnADisk returns a clone whose .git is a file system of 4 MiB of its own, at disk.
+func gitOnADisk(t *testing.T) (r *rig, g *gitRig, disk string) {
+	t.Helper()
 	testrig.Need(t, "git")
 	if !canMount() {
 		t.Skip("needs root, to mount a small file system")
 	}
-	r := idleRig(t, t.TempDir(), nil)
-	disk := filepath.Join(r.dir, ".git")
+	r = idleRig(t, t.TempDir(), nil)
+	disk = filepath.Join(r.dir, ".git")
 	must(t, os.Mkdir(disk, 0o755))
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
 		t.Fatalf("mount a tmpfs, which needs root: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
-	g := newGitRig(t, r)
+	return r, newGitRig(t, r), disk
+}
+
+// TestGitDiskFull: while the disk of .git is full, writes are answered as --git-ack says and are live, and /status tells
+// why they have no commit. A process that is killed meanwhile loses none. Once there is room, each is committed, once.
+func TestGitDiskFull(t *testing.T) {
+	testrig.Thorough(t)
+	t.Parallel()
+	r, g, disk := gitOnADisk(t)
 	r.flags = []string{"--git", "--git-domain", "svc.example"}
 	r.start()
 	filler := filepath.Join(disk, "filler")
@@ -68,18 +74,7 @@ func TestGitDiskFull(t *testing.T) {
 func TestGitReadOnly(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
-	testrig.Need(t, "git")
-	if !canMount() {
-		t.Skip("needs root, to mount a small file system")
-	}
-	r := idleRig(t, t.TempDir(), nil)
-	disk := filepath.Join(r.dir, ".git")
-	must(t, os.Mkdir(disk, 0o755))
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=4m"); err != nil {
-		t.Fatalf("mount a tmpfs, which needs root: %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
-	g := newGitRig(t, r)
+	r, g, disk := gitOnADisk(t)
 	must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
 	r.flags = []string{"--git", "--git-domain", "svc.example", "--git-push", "--git-pull", "1h"}
 	r.start()

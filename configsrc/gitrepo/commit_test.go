@@ -231,7 +231,7 @@ func TestLocksLeftBehind(t *testing.T) {
 	}
 }
 
-// Attributes of the repository, which whoever may push to it can set, change no byte of a commit. Filters are refused, see
+// Attributes of the repository, which everybody who may push to it can set, change no byte of a commit. Filters are refused, see
 // TestFilterIsNotPassedBy.
 func TestAttributesChangeNoBytes(t *testing.T) {
 	t.Parallel()

@@ -250,7 +250,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 }
 
 // openForWrites makes this process the only service on the clone, and takes up what an earlier one has left in git's
-// folder. It fails while the folder cannot be written: then all is served as ever, nothing is committed, and it is
+// folder. It fails while the folder cannot be written: then the files are served, nothing is committed, and it is
 // called again. turn is Files.GitTurn, once there are Files.
 func (r *Repo) openForWrites(ctx context.Context, patience time.Duration, turn func(f func() error) error) error {
 	if r.writable.Load() {

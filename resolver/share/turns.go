@@ -12,7 +12,7 @@ type Turns struct {
 	every time.Duration
 
 	mu    sync.Mutex // guards what follows
-	next  time.Time  // before it there is no turn
+	next  time.Time  // no turn begins before it
 	armed bool       // a timer will call turn
 	queue rounds
 }

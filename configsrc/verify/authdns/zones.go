@@ -73,7 +73,7 @@ func (s *session) enclosing(name string) (zone, string) {
 			if word != "" || slices.ContainsFunc(z.servers, s.canAsk) {
 				return z, word
 			}
-			// An inner zone is like one that does not exist, so that no answer tells which ones this network has.
+			// An inner zone gets the answer of one that does not exist: nobody learns which ones this network has.
 		}
 		if r.err != "" {
 			word = "the resolver: " + r.err
