@@ -241,6 +241,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 		o.Logger.Error("git: the records of earlier writes cannot be read; such writes stay uncommitted", "error", err)
 	}
 	r.noteCutOff()
+	_, _ = r.head(ctx) // so that /status names the branch and its locks before the first commit, which tells what fails
 	last := time.Now().UnixMicro()
 	for id := range r.earlier {
 		last = max(last, id)
