@@ -24,6 +24,7 @@ func (r *Repo) maintainLoop(ctx context.Context) {
 	tick := time.NewTicker(o.Every)
 	defer tick.Stop()
 	var done uint64 // commits and pulls that a maintenance has packed
+	told := ""      // the error that is in the log
 	for {
 		select {
 		case <-ctx.Done():
@@ -36,10 +37,13 @@ func (r *Repo) maintainLoop(ctx context.Context) {
 		if !r.writable.Load() || !quiet && r.git.LooseObjects(o.Loose+1) <= o.Loose {
 			continue
 		}
-		if err := r.maintain(ctx, o.Loose); err != nil && ctx.Err() == nil {
-			r.o.Logger.Warn("git: maintenance has failed", "error", err)
+		err := r.maintain(ctx, o.Loose)
+		if err == nil {
+			done, told = made, ""
+		} else if ctx.Err() == nil && told != err.Error() {
+			told = err.Error()
+			r.o.Logger.Warn("git: maintenance has failed; it is tried again", "error", err)
 		}
-		done = made
 	}
 }
 

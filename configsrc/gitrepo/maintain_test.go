@@ -2,7 +2,9 @@ package gitrepo_test
 
 import (
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +23,10 @@ func TestMaintenance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clone := newClone(t)
-			r := start(t, clone, func(o *gitrepo.Options) { o.Maintenance = m })
+			var logged testrig.Log
+			r := start(t, clone, func(o *gitrepo.Options) {
+				o.Maintenance, o.Logger = m, slog.New(slog.NewTextHandler(&logged, nil))
+			})
 			loose := func() int {
 				list, err := filepath.Glob(filepath.Join(clone, ".git/objects/[0-9a-f][0-9a-f]/*"))
 				if err != nil {
@@ -42,6 +47,9 @@ func TestMaintenance(t *testing.T) {
 			}
 			r.end()
 			r.clean()
+			if text := logged.String(); strings.Contains(text, "maintenance has failed") { // the first one finds no pack
+				t.Error(text)
+			}
 		})
 	}
 }

@@ -90,12 +90,23 @@ func (g *Store) PackLoose(ctx context.Context) error {
 		return errors.New("objects/maintenance.lock exists: another git packs objects, or one was killed and its lock has " +
 			"to be removed")
 	}
-	_, err = g.Call(ctx, maintainLimit, nil, nil, "-c", "core.fsync=all", "maintenance", "run", "--quiet",
-		"--task=loose-objects", "--task=incremental-repack")
+	// One after the other: of two tasks, git begins with the repack, which is an error while there is no pack.
+	run := func(task string) error {
+		_, err := g.Call(ctx, maintainLimit, nil, nil, "-c", "core.fsync=all", "maintenance", "run", "--quiet", "--task="+task)
+		return err
+	}
+	if err = run("loose-objects"); err == nil && g.hasPacks() {
+		err = run("incremental-repack")
+	}
 	if end(err); err != nil {
 		return err
 	}
 	return SyncFolder(filepath.Join(g.objects.dir, "pack"))
+}
+
+func (g *Store) hasPacks() bool {
+	packs, err := filepath.Glob(filepath.Join(g.objects.dir, "pack", "*.pack"))
+	return err == nil && len(packs) > 0
 }
 
 // times returns the mtimes of the folders with objects, for changedSince.
