@@ -92,7 +92,8 @@ func (g *Store) PackLoose(ctx context.Context) error {
 	}
 	// One after the other: of two tasks, git begins with the repack, which is an error while there is no pack.
 	run := func(task string) error {
-		_, err := g.Call(ctx, maintainLimit, nil, nil, "-c", "core.fsync=all", "maintenance", "run", "--quiet", "--task="+task)
+		_, err := g.Call(ctx, maintainLimit, nil, nil, "-c", "core.fsync=all", "maintenance", "run", "--quiet",
+			"--task="+task)
 		return err
 	}
 	if err = run("loose-objects"); err == nil && g.hasPacks() {
