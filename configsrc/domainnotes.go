@@ -1,8 +1,6 @@
 package configsrc
 
 import (
-	"errors"
-
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
@@ -16,30 +14,28 @@ type domainNotes struct {
 
 // noteDomains implements workspace.
 func (s *Source) noteDomains(n *domainNotes) error {
-	for name, note := range n.is {
-		if err := s.setDomainNote(n.project, name, note); err != nil {
-			s.forgetNotes(n)
-			return err
-		}
-	}
-	return nil
+	return s.setDomainNotes(n, n.is)
 }
 
 // forgetNotes implements workspace: the write was refused.
 func (s *Source) forgetNotes(n *domainNotes) {
-	var failed error
-	for name := range n.is {
-		failed = errors.Join(failed, s.setDomainNote(n.project, name, n.had[name]))
-	}
-	if failed != nil {
-		s.o.Logger.Warn("what was noted for a write that was refused stays", "error", failed)
+	if err := s.setDomainNotes(n, n.had); err != nil {
+		s.o.Logger.Warn("what was noted for a write that was refused stays", "error", err)
 	}
 }
 
-func (s *Source) setDomainNote(project catalog.UUID, name, note string) error {
-	var value []byte
-	if note != "" {
-		value = []byte(note)
+// setDomainNotes gives the names of n.is the notes in to.
+func (s *Source) setDomainNotes(n *domainNotes, to map[string]string) error {
+	values := map[string][]byte{}
+	for name := range n.is {
+		var value []byte
+		if note := to[name]; note != "" {
+			value = []byte(note)
+		}
+		values[names.NoteName(n.project, name)] = value
 	}
-	return s.o.Sink.SetNamed(names.NoteName(project, name), value)
+	if len(values) == 0 {
+		return nil
+	}
+	return s.o.Sink.SetNamed(values)
 }

@@ -41,8 +41,10 @@ type Sink interface {
 	Pace(on bool)
 	// UnknownSlugs lists the slugs in key lists that no project has. The list must not be changed.
 	UnknownSlugs() []catalog.UnknownSlug
-	// SetNamed stores a small value durably; nil deletes it. Named returns it.
-	SetNamed(name string, value []byte) error
+	// SetNamed stores small values by name, durably, all or none; nil deletes one. Named returns one, EachNamed those
+	// whose names begin with a prefix.
+	SetNamed(values map[string][]byte) error
+	EachNamed(prefix string, f func(name string, value []byte) error) error
 	DecoderRevision() (uint64, error)
 	SetDecoderRevision(uint64) error
 	// NoteRemovals replaces the note about imminent removals; an empty note deletes it. When it returns nil, the note and
@@ -144,8 +146,9 @@ type lookState struct {
 	byHash    bool                  // this look trusts no stamp
 	progress  func(done, total int) // called for each file that a look has read; nil: nobody asks
 	confirmed bool
-	confirmer catalog.Author       // who has; zero: the operator
-	removing  map[judge.Claim]bool // projects and domains that the Sink's note names, see removal.go
+	confirmer catalog.Author                  // who has; zero: the operator
+	removing  map[judge.Claim]bool            // projects and domains that the Sink's note names, see removal.go
+	former    map[catalog.UUID]catalog.Former // of removed projects, see former.go; nil: not read yet
 }
 
 // settleAtMost is how long a load or a reload waits for suspect files.

@@ -28,10 +28,16 @@ func (r *Resolver) EachDomainNote(f func(n DomainNote) error) error {
 	return r.withMail(func(l *ledger.Ledger) error { return l.EachDomainNote(f) })
 }
 
-// SetNamed stores a small value of another package under a name, durably; nil deletes it. UNAVAILABLE while the ledger
-// cannot be used.
-func (r *Resolver) SetNamed(name string, value []byte) error {
-	return r.withMail(func(l *ledger.Ledger) error { return l.SetNamed(name, value) })
+// SetNamed stores small values of another package by name, durably, all or none; nil deletes one. UNAVAILABLE while the
+// ledger cannot be used.
+func (r *Resolver) SetNamed(values map[string][]byte) error {
+	return r.withMail(func(l *ledger.Ledger) error { return l.SetNamed(values) })
+}
+
+// EachNamed calls f with the values of SetNamed whose names begin with a prefix. value is valid within the call. f may be
+// called again from the first value, if the ledger is replaced meanwhile.
+func (r *Resolver) EachNamed(prefix string, f func(name string, value []byte) error) error {
+	return r.withMail(func(l *ledger.Ledger) error { return l.EachNamed(prefix, f) })
 }
 
 // Named returns the value of SetNamed; false if there is none.

@@ -165,7 +165,7 @@ var declaredReads = map[string]func(r *resolver.Resolver, p *catalog.ProjectConf
 var otherMethods = strings.Fields(`
 	AcceptMail AddGuestKey AnswerMail Apply AuditGaps AuditHeads Auditable Backup Cached ChangeDomainNotes ChangePending
 	ChangeProposals Close Committed DataDir DecoderRevision Defaults Degraded DomainNote DropIndexes EachDomainNote EachQueued
-	Edges Events Fill ForgetSecrets Generation Idempotency KeyUses MailAcross MailGaps MailLog MailLogs Metrics MoveCommits
+	EachNamed Edges Events Fill ForgetSecrets Generation Idempotency KeyUses MailAcross MailGaps MailLog MailLogs Metrics MoveCommits
 	Named NewMailID NextKeyEnd Note NoteDomain NoteRemovals Pace PendingWrites Position ProposalRecords PruneAudit PruneMail
 	Published QueuedMail ReclaimMail Refused Removals ResolveTraced SMTPConfig Sealing SecretProblems SetDecoderRevision
 	SetKeyUses SetNamed Settle Text TokenSecret UnknownSlugs UpdateMail VerifyAudit WaitPosition Writable`)

@@ -40,7 +40,7 @@ func fillMail(t *testing.T, l *ledger.Ledger) {
 		}
 	}
 	note := ledger.DomainNote{Project: catalog.UUID{1}, Domain: "shop.example", Note: []byte("proven")}
-	if err := errors.Join(l.ChangeDomainNotes([]ledger.DomainNote{note}), l.SetNamed("links", []byte("key"))); err != nil {
+	if err := errors.Join(l.ChangeDomainNotes([]ledger.DomainNote{note}), l.SetNamed(map[string][]byte{"links": []byte("key")})); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.NoteGap(&ledger.MailGap{Found: mailEpoch, MovedTo: "data.damaged-1", Reason: "a table is missing", Lost: 3}); err != nil {

@@ -60,15 +60,29 @@ func (l *Ledger) EachDomainNote(f func(n DomainNote) error) error {
 	})
 }
 
-// SetNamed stores a small value of another package under a name, durably; nil deletes it.
-func (l *Ledger) SetNamed(name string, value []byte) error {
-	err := l.commit(func(b *pebble.Batch) error {
-		return setOpaque(b, appendTextKey(nil, prefixNamed, name), value)
+// SetNamed stores small values of another package by name, in one batch that is durable when it returns; nil deletes one.
+func (l *Ledger) SetNamed(values map[string][]byte) error {
+	err := l.commit(func(b *pebble.Batch) (err error) {
+		for name, value := range values {
+			err = errors.Join(err, setOpaque(b, appendTextKey(nil, prefixNamed, name), value))
+		}
+		return err
 	})
 	if err != nil {
-		return fmt.Errorf("store %s: %w", name, err)
+		return fmt.Errorf("store named values: %w", err)
 	}
 	return nil
+}
+
+// EachNamed calls f with the values of SetNamed whose names begin with a prefix, by name. value is valid within the call.
+func (l *Ledger) EachNamed(prefix string, f func(name string, value []byte) error) error {
+	return l.scan(appendTextKey(nil, prefixNamed, prefix), func(key, value []byte) error {
+		content, err := readOpaque(value)
+		if err != nil {
+			return err
+		}
+		return f(string(key[1:]), content)
+	})
 }
 
 // Named returns the value of SetNamed; false if there is none.

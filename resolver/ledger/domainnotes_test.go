@@ -36,7 +36,7 @@ func TestDomainNotes(t *testing.T) {
 		l.ChangeDomainNotes([]DomainNote{{a, "x.example", []byte("1")}, {b, "x.example", []byte("2")}, {a, "*.x.example", []byte{}}}),
 		l.ChangeDomainNotes([]DomainNote{{a, "x.example", []byte("3")}, {b, "x.example", nil}, {b, "y.example", nil}}),
 		l.ChangeDomainNotes(nil),
-		l.SetNamed("links", []byte("key")), l.SetNamed("gone", []byte("key")), l.SetNamed("gone", nil),
+		l.SetNamed(map[string][]byte{"links": []byte("key"), "gone": []byte("key")}), l.SetNamed(map[string][]byte{"gone": nil}),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestSalvageDomainNotes(t *testing.T) {
 	for i := range 300 {
 		notes = append(notes, DomainNote{project, fmt.Sprintf("%03d.example", i), fmt.Append(nil, "old ", i)})
 	}
-	if err := errors.Join(before.ChangeDomainNotes(notes), before.SetNamed("links", []byte("old")), before.Close(),
+	if err := errors.Join(before.ChangeDomainNotes(notes), before.SetNamed(map[string][]byte{"links": []byte("old")}), before.Close(),
 		os.Rename(dir, dir+".damaged-1")); err != nil {
 		t.Fatal(err)
 	}

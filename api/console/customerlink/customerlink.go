@@ -30,7 +30,7 @@ const slack = time.Hour
 // A Store keeps small values by name, durably; *resolver.Resolver is one.
 type Store interface {
 	Named(name string) (value []byte, found bool, err error)
-	SetNamed(name string, value []byte) error
+	SetNamed(values map[string][]byte) error
 }
 
 // A Domain is what a link shows.
@@ -123,7 +123,7 @@ func (l *Links) key() ([]byte, error) {
 func (l *Links) renew() ([]byte, error) {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	if err := l.store.SetNamed(keyName, key); err != nil {
+	if err := l.store.SetNamed(map[string][]byte{keyName: key}); err != nil {
 		return nil, fmt.Errorf("store a key of links: %w", err)
 	}
 	return key, nil

@@ -3,6 +3,7 @@ package customerlink_test
 import (
 	"encoding/base64"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -22,9 +23,9 @@ func (m *memory) Named(name string) ([]byte, bool, error) {
 	return v, found, m.err
 }
 
-func (m *memory) SetNamed(name string, value []byte) error {
+func (m *memory) SetNamed(values map[string][]byte) error {
 	if m.err == nil {
-		m.values[name] = value
+		maps.Copy(m.values, values)
 	}
 	return m.err
 }
