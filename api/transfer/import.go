@@ -66,13 +66,13 @@ func ReadServer(ctx context.Context, c *client.Client, defaults *catalog.Default
 	return im, nil
 }
 
-// Add adds a project that no server has: ids and uuids follow from its names, and its settings are those in force. who
-// names it in Problems. It takes ownership of domains.
-func (im *Import) Add(who string, project catalog.Project, domains []catalog.Domain) {
+// Add adds a project that no server has: its settings are those in force. uuid is its own: one that follows from the slug
+// would be that of an earlier project whose slug is used again. who names it in Problems. It takes ownership of domains.
+func (im *Import) Add(who string, uuid catalog.UUID, project catalog.Project, domains []catalog.Domain) {
 	p := catalog.ProjectConfig{Project: project, Domains: domains, Service: catalog.NewServiceSettings(),
 		Auth: catalog.NewAuthSettings()}
 	p.Service, p.Auth = im.defaults.InForce(&p)
-	p.Project.UUID = catalog.DeriveProjectUUID(project.Slug)
+	p.Project.UUID = uuid
 	p.Project.ID = catalog.DeriveID(catalog.KindProject, p.Project.UUID)
 	for i := range domains {
 		d := &domains[i]

@@ -9,6 +9,7 @@ import (
 	"fingerpost/api/transfer/table"
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/folder"
+	"fingerpost/resolver/catalog"
 )
 
 // readTable makes the files of a table's projects. Names that other files of the folder have are problems of the table,
@@ -27,13 +28,19 @@ func readTable(t cli.Terminal, dir string, f *importFlags) (*transfer.Import, er
 	if err != nil {
 		return nil, err
 	}
-	written := map[string]bool{} // files of the folder that the import writes itself
+	written := map[string]bool{}       // files of the folder that the import writes itself
+	known := map[string]catalog.UUID{} // of the projects in them, by slug: the same table again changes nothing
 	for _, p := range rows.Projects {
 		written[p.Project.Slug+".hcl"] = true
 	}
 	for i := range checked.Files {
 		if other := &checked.Files[i]; !written[other.Path] {
 			rows.Against(other.Display, other.Declared)
+		} else if other.Declared != nil {
+			for j := range other.Declared.Projects {
+				p := &other.Declared.Projects[j].Project
+				known[p.Slug] = p.UUID
+			}
 		}
 	}
 	im := transfer.NewImport(defaultsOf(checked), folder.MaxFileBytes)
@@ -41,7 +48,11 @@ func readTable(t cli.Terminal, dir string, f *importFlags) (*transfer.Import, er
 	defer made.End()
 	for i, p := range rows.Projects {
 		if !p.Bad {
-			im.Add(fmt.Sprintf("%s: line %d", f.csv, p.Line), p.Project, p.Domains)
+			uuid, there := known[p.Project.Slug]
+			if !there {
+				uuid = catalog.NewUUID()
+			}
+			im.Add(fmt.Sprintf("%s: line %d", f.csv, p.Line), uuid, p.Project, p.Domains)
 		}
 		made.Set(i+1, len(rows.Projects))
 	}

@@ -14,6 +14,7 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -84,6 +85,9 @@ func initDir(t cli.Terminal, dir string, key bool) error {
 			return err
 		}
 		b, err := example.ReadFile(name)
+		if err == nil {
+			b, err = withUUIDs(name, b)
+		}
 		if err != nil {
 			return err
 		}
@@ -106,6 +110,22 @@ func initDir(t cli.Terminal, dir string, key bool) error {
 	fmt.Fprintf(t.Err, "next: fingerpost serve --config %s; a service gets a key of its own: fingerpost keys create "+
 		"my-service --allow resolve --config %[1]s\n", shellWord(dir))
 	return nil
+}
+
+// withUUIDs gives each project of a config file a random uuid, so that a slug that is used again is not taken for it.
+func withUUIDs(name string, src []byte) ([]byte, error) {
+	if filepath.Ext(name) != ".hcl" {
+		return src, nil
+	}
+	decoded, _ := hclfile.Decode(name, src, hclfile.Options{}) // init-ci.txtar validates what is written
+	var err error
+	for i := range decoded.Declared.Projects {
+		at := hcledit.BlockPath{"project", decoded.Declared.Projects[i].Project.Slug}
+		if src, err = hcledit.SetAttribute(src, at, "uuid", hcledit.Quote(catalog.NewUUID().String())); err != nil {
+			return nil, err
+		}
+	}
+	return src, nil
 }
 
 // writeFirstKey makes a key with which a person signs in to the console. It is printed on stderr, because stdout lists
