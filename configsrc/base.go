@@ -71,11 +71,14 @@ func (s *base) today() string {
 	if s.o.Follow {
 		return ""
 	}
-	now := time.Now
+	return s.now().UTC().Format(time.DateOnly)
+}
+
+func (s *base) now() time.Time {
 	if s.o.Now != nil {
-		now = s.o.Now
+		return s.o.Now()
 	}
-	return now().UTC().Format(time.DateOnly)
+	return time.Now()
 }
 
 // usersOf lists the accepted config files that take text from a file.

@@ -22,6 +22,9 @@
 // A change of many files, such as a git checkout, is one look: the files are decoded on all cores but one (package
 // background).
 //
+// Two things a look changes in the files itself, before it judges them (amend.go): uuid = "new", and the domains of a slug
+// that is used again (former.go).
+//
 // Judge (judgefolder.go) says what a service would accept, without one. Explain (origin.go) says for each value of a
 // project where it comes from.
 //

@@ -62,14 +62,18 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 		return nil
 	}
 	s.nameNew(t, found.candidates)
+	waits := s.holdReplaced(t, found.candidates)
 	j := s.judge(t, found.candidates, start)
+	j.Suspicious = func(c *judge.Candidate) bool { return waits[c.Path] || s.suspicious(c, start) }
 	j.Run()
 	loss, removed := j.Loss()
 	through, held, err := s.brake(found, loss, start)
 	if held {
 		return err
 	}
+	s.settleFormers(found.candidates)
 	if len(removed) > 0 {
+		s.rememberRemoved(found, removed)
 		_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without the note
 	}
 	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has

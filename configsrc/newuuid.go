@@ -17,8 +17,7 @@ func (s *Source) nameNew(t *folder.Tree, candidates []*judge.Candidate) {
 		if len(c.Fresh) == 0 || c.Diags.HasErrors() {
 			continue
 		}
-		err := s.folder.Edit(c.Path, func(src []byte) ([]byte, error) {
-			var err error
+		again, err := s.amend(t, c, "a uuid of its own instead of \"new\"", func(src []byte) (_ []byte, err error) {
 			for _, slug := range c.Fresh {
 				expr := hcledit.Quote(catalog.NewUUID().String())
 				if src, err = hcledit.SetAttribute(src, hcledit.BlockPath{"project", slug}, "uuid", expr); err != nil {
@@ -27,14 +26,11 @@ func (s *Source) nameNew(t *folder.Tree, candidates []*judge.Candidate) {
 			}
 			return src, nil
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			s.o.Logger.Warn("uuid = \"new\" cannot be replaced in the file", "file", s.display(c.Path), "error", err)
-			continue
-		}
-		if e, _, ok := t.Stat(c.Path); ok {
-			if again := s.examineOne(t, e, c.Prev); again != nil {
-				candidates[i] = again
-			}
+		case again != nil:
+			candidates[i] = again
 		}
 	}
 }

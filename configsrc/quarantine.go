@@ -128,7 +128,11 @@ func (s *Source) broughtBy(c *judge.Candidate) *catalog.Author {
 	if s.o.AuthorOf == nil || c.By != nil {
 		return nil
 	}
-	if by := s.o.AuthorOf(c.Path, c.Bytes); by != nil {
+	content := c.Bytes
+	if c.Found != nil {
+		content = c.Found
+	}
+	if by := s.o.AuthorOf(c.Path, content); by != nil {
 		return by
 	}
 	for path, content := range c.Texts {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fingerpost/configsrc/judge"
+	"fingerpost/resolver/catalog"
 )
 
 // The Sink commits without fsync, so after a crash it can be older than the files. For a removal that is a problem: the
@@ -17,6 +18,7 @@ import (
 func (s *Source) noteRound(round []*submission) []*submission {
 	var removed []judge.Claim
 	removes := map[*submission]bool{}
+	former := map[catalog.UUID]catalog.Former{}
 	for _, u := range round {
 		had := u.was.Claims[:u.was.Counts.Projects+u.was.Counts.Domains]
 		stay := u.c.Claims[:u.c.Counts.Projects+u.c.Counts.Domains]
@@ -24,16 +26,23 @@ func (s *Source) noteRound(round []*submission) []*submission {
 			continue
 		}
 		stays := setOf(stay)
+		gone := map[judge.Claim]bool{}
 		for _, c := range had {
 			if !stays[c] {
-				removed, removes[u] = append(removed, c), true
+				removed, gone[c] = append(removed, c), true
 			}
+		}
+		if removes[u] = len(gone) > 0; removes[u] {
+			s.addRemoved(former, gone, u.c.Path, u.was.Refs, u.was.Bytes)
 		}
 	}
 	if len(removed) == 0 {
 		return round
 	}
-	err := s.noteRemovals(removed)
+	err := s.setFormers(former)
+	if err == nil {
+		err = s.noteRemovals(removed)
+	}
 	if err == nil {
 		return round
 	}

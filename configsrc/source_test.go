@@ -40,6 +40,8 @@ type nodeOptions struct {
 	disk     atomicfile.Disk
 	resolver *resolver.Resolver // shared, closed by its owner; nil: one of its own
 	sink     configsrc.Sink     // nil: the resolver
+	now      func() time.Time   // nil: the system's clock
+	journal  configsrc.Journal  // nil: none
 }
 
 // newNode loads dir and, unless loadOnly is set, runs until the test ends or stop is called.
@@ -54,7 +56,8 @@ func newNode(t *testing.T, dir string, o nodeOptions) *node {
 		o.sink = r
 	}
 	n := &node{T: t, dir: dir, resolver: r}
-	n.source = configsrc.New(configsrc.Options{Dir: dir, Sink: o.sink, Logger: log, MaxDelete: 0.3, AcceptDeletes: o.accept, ReadOnly: o.readOnly, Disk: o.disk})
+	n.source = configsrc.New(configsrc.Options{Dir: dir, Sink: o.sink, Logger: log, MaxDelete: 0.3, AcceptDeletes: o.accept, ReadOnly: o.readOnly, Disk: o.disk, Journal: o.journal,
+		Hooks: configsrc.Hooks{Now: o.now}})
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.load()
 	if !o.loadOnly {

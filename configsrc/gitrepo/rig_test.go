@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
@@ -78,6 +79,12 @@ func start(t testing.TB, clone string, change func(o *gitrepo.Options)) *rig {
 // startIn is start for a config folder anywhere in the clone.
 func startIn(t testing.TB, clone, dir string, change func(o *gitrepo.Options)) *rig {
 	t.Helper()
+	return startAt(t, clone, dir, nil, change)
+}
+
+// startAt is startIn with the clock of the Source; nil: the system's.
+func startAt(t testing.TB, clone, dir string, now func() time.Time, change func(o *gitrepo.Options)) *rig {
+	t.Helper()
 	r := &rig{t: t, clone: clone, dir: filepath.Join(clone, dir)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	if testing.Verbose() {
@@ -108,7 +115,8 @@ func startIn(t testing.TB, clone, dir string, change func(o *gitrepo.Options)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.source = configsrc.New(configsrc.Options{Dir: r.dir, Clone: place, Sink: r.resolver, Logger: log, MaxDelete: 1, Journal: r.repo, Hooks: configsrc.Hooks{AuthorOf: r.repo.AuthorOf}})
+	r.source = configsrc.New(configsrc.Options{Dir: r.dir, Clone: place, Sink: r.resolver, Logger: log, MaxDelete: 1, Journal: r.repo,
+		Hooks: configsrc.Hooks{AuthorOf: r.repo.AuthorOf, Now: now}})
 	r.source.Watch()
 	ctx, stop := context.WithCancel(context.Background())
 	if err := r.source.Load(ctx); err != nil {

@@ -26,6 +26,7 @@ type Candidate struct {
 	Touched  bool                 // same content; only the stamp differs, or was racy
 	By       *catalog.Author      // the client whose write it is; nil: it was found in the folder
 	Times    []catalog.ObjectTime // of its objects, as the authority of an edge has them; nil: the Sink's
+	Found    []byte               // the content that was found, where the service has changed it since; nil: it has not
 	Cross    hclfile.Diagnostics  // problems of the file with other files
 	Rejected bool
 	Suspect  bool // needs a second look

@@ -103,7 +103,8 @@ func (s *Service) Claim(ctx context.Context, of dcv.Subject, ask bool) (records 
 			records = append(records, r)
 		}
 	}
-	if !ask || s.o.Checker == nil {
+	// A record that is there may be one that the project's uuid had before.
+	if reused, err := s.o.Domains.Reused(of.Project); !ask || s.o.Checker == nil || reused || err != nil {
 		return records, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)

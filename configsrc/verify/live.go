@@ -21,13 +21,17 @@ func (l Live) Each(yield func(d Domain) bool) error {
 	if err != nil {
 		return err
 	}
+	formers, err := catalog.Formers(l.Resolver)
+	if err != nil {
+		return err
+	}
 	return l.Resolver.EachDomain(func(d *catalog.Domain) bool {
 		project, there := projects[d.ProjectID]
 		if !there { // it was added after the list of projects was read, and the feed tells of it
 			return true
 		}
 		return yield(Domain{ID: d.ID, ProjectID: d.ProjectID,
-			Subject: dcv.Subject{Project: project, Name: d.Name, Verified: Verified(d)}})
+			Subject: dcv.Subject{Project: project, Name: d.Name, Verified: Verified(d), Reused: reused(formers[project])}})
 	})
 }
 
@@ -48,9 +52,21 @@ func (l Live) Named(name string) (d Domain, found bool, err error) {
 	case err != nil:
 		return d, false, err
 	}
-	return Domain{Subject: dcv.Subject{Project: project.UUID, Name: record.Name, Verified: Verified(record)},
-		ID: record.ID, ProjectID: project.ID, Slug: project.Slug}, true, nil
+	again, err := l.Reused(project.UUID)
+	if err != nil {
+		return d, false, err
+	}
+	of := dcv.Subject{Project: project.UUID, Name: record.Name, Verified: Verified(record), Reused: again}
+	return Domain{Subject: of, ID: record.ID, ProjectID: project.ID, Slug: project.Slug}, true, nil
 }
+
+// Reused implements Domains.
+func (l Live) Reused(project catalog.UUID) (bool, error) {
+	f, err := catalog.FormerOf(l.Resolver, project)
+	return reused(f), err
+}
+
+func reused(f catalog.Former) bool { return !f.Other.IsZero() }
 
 // Policy implements Domains.
 func (l Live) Policy() (dcv.Policy, bool) {

@@ -23,6 +23,8 @@ type Domains interface {
 	Each(yield func(d Domain) bool) error
 	// Named returns the domain of a name; false: no file declares it.
 	Named(name string) (d Domain, found bool, err error)
+	// Reused reports whether a project came with the uuid of another one that was removed.
+	Reused(project catalog.UUID) (bool, error)
 	// Policy returns the verification block; false: the files have none.
 	Policy() (p dcv.Policy, on bool)
 }

@@ -173,6 +173,17 @@ func (w *world) Named(name string) (verify.Domain, bool, error) {
 	return d, found, nil
 }
 
+func (w *world) Reused(project catalog.UUID) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.domains {
+		if d.Project == project && d.Reused {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 func (w *world) Policy() (dcv.Policy, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -133,12 +133,22 @@ func (st *State) own(p Policy, f *Facts, now time.Time) Decision {
 	o.Spreading = spreading
 	switch v {
 	case hit:
+		if st.leftOver() {
+			return Decision{}
+		}
 		o.Misses, o.LastMiss = 0, time.Time{}
 		return st.found(by, now)
 	case miss:
+		o.Missed = st.Subject.Reused
 		return st.missed(p, now)
 	}
 	return Decision{}
+}
+
+// leftOver reports whether a proof counts for nothing, because it may be the former project's. A day that the files have
+// is a person's word.
+func (st *State) leftOver() bool {
+	return st.Subject.Reused && !st.Ownership.Missed && word(st.Subject, Policy{}) != Proven
 }
 
 // found decides after a hit.

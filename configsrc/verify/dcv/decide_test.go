@@ -346,3 +346,24 @@ func TestClockSetBack(t *testing.T) {
 	}
 	s.is(dcv.Lost, catalog.VerifiedLost)
 }
+
+// A proof that may be the former project's counts once it was gone. A day that the files have is a person's word.
+func TestLeftOver(t *testing.T) {
+	s := newStory(t, catalog.VerifiedPending, policy)
+	s.subject.Reused = true
+	for range 3 {
+		s.check(time.Hour, "yes", "yes")
+		s.is(dcv.Pending, catalog.VerifiedPending)
+	}
+	s.check(time.Hour, "no", dcv.TimedOut) // not all servers say so
+	s.check(time.Hour, "yes", "yes")
+	s.is(dcv.Pending, catalog.VerifiedPending)
+	s.check(time.Hour, "no", "no")
+	s.check(time.Hour, "yes", "yes")
+	s.is(dcv.Proven, "2026-11-27")
+
+	s = newStory(t, "2026-11-20", policy)
+	s.subject.Reused = true
+	s.check(time.Hour, "yes", "yes")
+	s.is(dcv.Proven, "2026-11-20")
+}

@@ -6,6 +6,8 @@
 // of one check and the time, and returns the next state with what should be written; Settle and Follow take in how the
 // write ended and what people have written; Show makes of them what people and programs see, with hints.
 //
+// A project that has the uuid of a removed one (Subject.Reused) has its tokens, too: its proofs count after a miss.
+//
 // Two rules carry the package. Only a definite answer moves a state: time-outs, SERVFAIL and servers that are not
 // responsible are shown, and change nothing. And people win: the service takes back only what it wrote itself.
 //

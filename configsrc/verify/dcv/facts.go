@@ -22,6 +22,8 @@ type Subject struct {
 	Project  catalog.UUID `json:",omitzero"`
 	Name     string       // canonical, with "*." for a wildcard
 	Verified string       // as the files have it: "", catalog.VerifiedPending, catalog.VerifiedLost or a day
+	// Reused: the project came with the uuid of another one that was removed, whose records prove this one's domains.
+	Reused bool `json:",omitempty"`
 }
 
 // A Way is one way to prove a subject: a record of which one is enough.

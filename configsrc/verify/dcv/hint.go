@@ -23,6 +23,7 @@ var hinters = []struct {
 	{"AT_THE_NAME", atTheName},
 	{"VALUE_SPOILT", valueSpoilt},
 	{"OTHER_TOKEN", otherToken},
+	{"OTHER_TOKEN", leftOver},
 	{"NEGATIVE_CACHED", negativeCached},
 	{"DNSSEC_BROKEN", dnssecBroken},
 	{"LAME_SERVER", lameServer},
@@ -49,7 +50,7 @@ func hints(st *State, p Policy) []Hint {
 	s.ways, s.tooLong = allWays(st.Subject, p)
 	s.own = ownTokens(st.Subject, slices.Concat(s.tooLong, s.ways))
 	v, _, _ := judge(s.ways, s.facts.Proofs)
-	s.proven = v == hit || st.Ownership.State == Trusted || st.Ownership.State == Proven
+	s.proven = v == hit && !st.leftOver() || st.Ownership.State == Trusted || st.Ownership.State == Proven
 	found := []Hint{}
 	for _, h := range hinters {
 		if message, line := h.find(s); message != "" {
@@ -162,6 +163,15 @@ func otherToken(s *sight) (message, line string) {
 	}
 	return fmt.Sprintf("The record at %s has a token of another project, or of a name or project that is gone.", w.Name),
 		w.line()
+}
+
+func leftOver(s *sight) (message, line string) {
+	v, _, by := judge(s.ways, s.facts.Proofs)
+	if s.proven || v != hit {
+		return "", ""
+	}
+	return fmt.Sprintf("The record at %s may have been left over by a project that was removed and had the same uuid. "+
+		"Remove it, wait until a check has found it gone, and set it again.", by.Name), by.line()
 }
 
 // strayToken returns a TXT way that servers answer with a token of a kind that does not prove it, unless there is a proof.

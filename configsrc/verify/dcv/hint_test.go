@@ -150,6 +150,10 @@ var hintCases = []struct {
 		func(s *scene) { // another project's next to the proof
 			s.answer(0, "token=bbbbbbbbbbbbbbbbbbbbbbbbbb", "token=472jyvfzitf2yjjkzwbfndvlst")
 		}, record},
+	{"OTHER_TOKEN", func(s *scene) { // perhaps the former project's
+		s.subject.Reused = true
+		s.answer(0, "token=472jyvfzitf2yjjkzwbfndvlst")
+	}, func(s *scene) { s.subject.Reused = true }, record},
 	{"NAME_TOO_LONG", func(s *scene) { s.rename(strings.Repeat("aaaaaaaaa.", 22) + "acme.example") },
 		func(s *scene) { s.rename(strings.Repeat("aaaaaaaaa.", 21) + "acme.example") },
 		"_fingerpost-domain-challenge." + strings.Repeat("aaaaaaaaa.", 6) + "acme.example. TXT " +

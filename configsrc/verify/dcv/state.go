@@ -66,6 +66,9 @@ type OwnershipState struct {
 	// Wrote is the present Verified, if the service wrote it. Only that may it take back.
 	Wrote string `json:",omitempty"`
 	Seen  bool   `json:",omitempty"` // the service has seen a proof since Verified has its value
+	// Missed, of a Reused subject: a check has found that no record of the former project is left. Before that, a proof may
+	// be one.
+	Missed bool `json:",omitempty"`
 }
 
 // A PointingState is where the domain leads.

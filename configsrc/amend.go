@@ -1,0 +1,59 @@
+package configsrc
+
+import (
+	"bytes"
+
+	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/gitguard"
+	"fingerpost/configsrc/judge"
+	"fingerpost/resolver/catalog"
+)
+
+// amend changes a file that a look has found, before it is judged, and returns it as it is then; nil: it is gone. It keeps
+// to the rules of writes: a file that somebody saves or that git works on stays, and the change is in the Journal, so that
+// it is committed. subject says in one line what changes.
+func (s *Source) amend(t *folder.Tree, c *judge.Candidate, subject string,
+	edit func(src []byte) ([]byte, error)) (*judge.Candidate, error) {
+	s.git.Lock()
+	defer s.git.Unlock()
+	if s.git.Now().Working() {
+		return nil, gitguard.ErrBusy
+	}
+	f, _, err := s.swap(t, c.Path)
+	if err != nil {
+		return nil, err
+	}
+	var noted *catalog.FileWrite
+	err = s.folder.Edit(c.Path, func(src []byte) ([]byte, error) {
+		content, err := edit(src)
+		if err != nil || s.o.Journal == nil || bytes.Equal(content, src) {
+			return content, err
+		}
+		if noted != nil { // a save came in between
+			s.o.Journal.End(noted, false)
+			noted = nil
+		}
+		w := &catalog.FileWrite{Author: catalog.Author{Door: catalog.DoorFile, RequestID: catalog.NewUUID().String()},
+			Subject: subject, Files: []catalog.FileEdit{{Path: f.path, Before: src, After: content}}}
+		if err := s.o.Journal.Begin(w); err != nil {
+			return nil, err
+		}
+		noted = w
+		return content, nil
+	})
+	if noted != nil {
+		s.o.Journal.End(noted, err == nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e, _, there := t.Stat(c.Path)
+	if !there {
+		return nil, nil
+	}
+	again := s.examineOne(t, e, c.Prev)
+	if again != nil {
+		again.Found = c.Bytes
+	}
+	return again, nil
+}
