@@ -63,9 +63,13 @@ func (r *Resolver) apply(c *catalog.Change, generations uint64) (*store.Effect, 
 // applyTo keeps the order that the proof in stamps needs.
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint64) (*store.Effect, error) {
 	began, read, l := false, st == r.stores.Reads(), r.applying.trail.CatchUp(st, r.auditLedger())
-	effect, err := st.Apply(c, generations, r.options.Now(), func(e *store.Effect) error {
+	now := r.options.Now() // entries and objects have the same time, see trail.Keeper.GiveTimes
+	if c.Position == nil {
+		r.applying.trail.GiveTimes(c)
+	}
+	effect, err := st.Apply(c, generations, now, func(e *store.Effect) error {
 		if c.Position == nil { // otherwise the authority records it
-			if err := r.applying.trail.Record(l, c, e); err != nil {
+			if err := r.applying.trail.Record(l, c, e, now); err != nil {
 				return err
 			}
 		}

@@ -168,7 +168,8 @@ type FileChange struct {
 	By *Author
 	// Waits: the client waits for the answer. The change is not made unless the audit trail has it.
 	Waits bool
-	// Times, if there are any, are those of the objects in Declared: an edge takes them from its authority.
+	// Times, if there are any, are those of objects in Declared: an edge takes them from its authority, and a store that
+	// has lost its last commits from the audit trail.
 	Times []ObjectTime
 }
 

@@ -288,11 +288,18 @@ func (w *writer) file(f *catalog.FileChange) error {
 // whether the content differs. updatedAt moves only if own, the front of the content, differs. Times that the change
 // gives are taken as they are.
 func (w *writer) inherit(kind catalog.Kind, rec, old, own []byte) (changed bool) {
-	if given, ok := w.times[timedObject{kind, catalog.UUID(rec[offsetUUID:headerLen])}]; ok {
+	given, ok := w.times[timedObject{kind, catalog.UUID(rec[offsetUUID:headerLen])}]
+	same := sameObject(old, rec)
+	if ok && given.CreatedAt.IsZero() {
+		if given.CreatedAt = given.UpdatedAt; same {
+			given.CreatedAt, _ = recordTimes(old)
+		}
+	}
+	if ok {
 		setRecordTimes(rec, given.CreatedAt, given.UpdatedAt)
 		return !bytes.Equal(old, rec)
 	}
-	if !sameObject(old, rec) {
+	if !same {
 		setRecordTimes(rec, w.now, w.now)
 		return true
 	}

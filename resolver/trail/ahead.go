@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"fingerpost/resolver/catalog"
 )
@@ -28,6 +29,8 @@ type audited struct {
 	exists bool
 	whole  bool           // fields has all fields with a value
 	fields map[string]any // the last values
+	// The times of the object: of the entry that made it, zero if that is not among these, and of the last one.
+	created, updated time.Time
 }
 
 // aSecret is the value of a secret in audited: it is not known.
@@ -70,7 +73,7 @@ func (a *ahead) add(e *catalog.AuditEntry) {
 	known := (*a)[of]
 	switch {
 	case verb == "create":
-		known = &audited{exists: true, whole: true, fields: map[string]any{}}
+		known = &audited{exists: true, whole: true, fields: map[string]any{}, created: e.Time}
 	case verb == "delete":
 		known = &audited{}
 	default:
@@ -95,8 +98,29 @@ func (a *ahead) add(e *catalog.AuditEntry) {
 			known.fields[c.Field] = c.After
 		}
 	}
-	known.object = e.Object
+	known.object, known.updated = e.Object, e.Time
 	(*a)[of] = known
+}
+
+// same reports whether an object is what the trail says, as far as that is known: not the values of secrets.
+func (s *audited) same(is []catalog.Field) bool {
+	if !s.exists {
+		return false
+	}
+	left := maps.Clone(s.fields)
+	for _, c := range catalog.FieldChanges(nil, is) {
+		told, known := left[c.Field]
+		delete(left, c.Field)
+		if _, secret := told.(aSecret); known && !secret && !reflect.DeepEqual(told, c.After) || !known && s.whole {
+			return false
+		}
+	}
+	for _, told := range left { // fields without a value
+		if _, secret := told.(aSecret); told != nil && !secret {
+			return false
+		}
+	}
+	return true
 }
 
 // rebase makes an entry, which tells of a change from what the store has, one that tells of the change from what the

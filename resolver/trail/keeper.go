@@ -4,7 +4,7 @@
 // The entries of a change are durable in the ledger before the store commits the change: the store, which commits
 // without a sync, is never ahead of the trail. What a crash leaves is a store that is behind. The next look then finds
 // changes in the files that the trail has already: a Keeper remembers what the trail says of such objects, and gives
-// them no second entry.
+// them no second entry, and the times of the first.
 //
 // While the ledger refuses, writes of clients are refused with catalog.ErrUnaudited. Changes that people make in the
 // files go live nevertheless: their entries wait in memory, and are lost with the process.
@@ -107,9 +107,9 @@ func (k *Keeper) add(l *ledger.Ledger, entries []catalog.AuditEntry, days map[in
 
 // Record writes the entries of a change that is about to be committed, and tells the store in e.AuditID how far it then
 // agrees with the trail. It returns catalog.ErrUnaudited if the change must not be made. l is what CatchUp has
-// returned.
-func (k *Keeper) Record(l *ledger.Ledger, c *catalog.Change, e *store.Effect) error {
-	entries, days := k.entries(e)
+// returned, now the time that the store gives the changed objects.
+func (k *Keeper) Record(l *ledger.Ledger, c *catalog.Change, e *store.Effect, now time.Time) error {
+	entries, days := k.entries(e, now.UTC().Truncate(time.Microsecond))
 	if len(entries) == 0 {
 		e.AuditID = k.upTo(l, e)
 		return nil
@@ -128,6 +128,42 @@ func (k *Keeper) Record(l *ledger.Ledger, c *catalog.Change, e *store.Effect) er
 	}
 	e.AuditID = k.upTo(l, e)
 	return nil
+}
+
+// GiveTimes gives the objects of a change the times of the trail, where the store has lost the commit in a crash and they
+// are what they were then: a client or an edge may have seen these times.
+func (k *Keeper) GiveTimes(c *catalog.Change) {
+	if len(k.ahead) == 0 {
+		return
+	}
+	for i := range c.Files {
+		d := c.Files[i].Declared
+		if d == nil {
+			continue
+		}
+		give := func(kind catalog.Kind, uuid catalog.UUID, noun string, project int64, object string, is []catalog.Field) {
+			if known := k.ahead[key{noun, project, object}]; known != nil && known.same(is) {
+				c.Files[i].Times = append(c.Files[i].Times, catalog.ObjectTime{Kind: kind, UUID: uuid, CreatedAt: known.created,
+					UpdatedAt: known.updated})
+			}
+		}
+		templates := func(noun string, list []catalog.Template) {
+			for j := range list {
+				t := &list[j]
+				give(catalog.KindTemplate, t.UUID, noun, t.ProjectID, t.Code, t.AuditFields())
+			}
+		}
+		for j := range d.Projects {
+			p := &d.Projects[j]
+			give(catalog.KindProject, p.Project.UUID, "project", p.Project.ID, "", p.Project.AuditFields())
+			for n := range p.Domains {
+				o := &p.Domains[n]
+				give(catalog.KindDomain, o.UUID, "domain", p.Project.ID, o.Name, o.AuditFields())
+			}
+			templates("template", p.Templates)
+		}
+		templates("default-template", d.Templates)
+	}
 }
 
 // keep lets entries wait for the ledger.
@@ -149,8 +185,7 @@ func (k *Keeper) keep(entries []catalog.AuditEntry, days map[int64]int) {
 }
 
 // entries returns the entries of a change, without what the trail has already.
-func (k *Keeper) entries(e *store.Effect) (entries []catalog.AuditEntry, days map[int64]int) {
-	now := k.time()
+func (k *Keeper) entries(e *store.Effect, now time.Time) (entries []catalog.AuditEntry, days map[int64]int) {
 	if e.Loaded {
 		k.ahead = nil // the files of this load are what is served
 		if e.Generation > 1 && e.Counts.Projects == 0 {
