@@ -55,11 +55,11 @@ func (c *claimDNS) set(records map[string]string, silent bool) {
 	c.records, c.silent = records, silent
 }
 
-// newClaims opens a desk with the projects own and other, and real claims.
-func newClaims(t *testing.T, require string) (c *claimDNS, d *desk, keys map[string]string) {
+// newClaims opens a desk with the projects own and other, in one file or two, and real claims.
+func newClaims(t *testing.T, require string, together bool) (c *claimDNS, d *desk, keys map[string]string) {
 	t.Helper()
 	c = &claimDNS{}
-	d, keys = newProofDesk(t, require, c)
+	d, keys = newProofDeskIn(t, require, together, c)
 	live := d.house.resolver
 	c.service = verify.New(verify.Options{Domains: verify.Live{Resolver: live}, Changes: verify.NewFeed(live), Ledger: live,
 		Trail: live, Checker: claimChecker{c}, Logger: slog.New(slog.DiscardHandler)})
@@ -76,7 +76,16 @@ func proofOf(slug, name string) map[string]string {
 // both orders of two projects, names and wildcards, all answers of DNS.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	c, d, keys := newClaims(t, "project-keys")
+	for _, together := range []bool{false, true} {
+		t.Run(fmt.Sprintf("in one file %v", together), func(t *testing.T) {
+			t.Parallel()
+			testTakeOver(t, together)
+		})
+	}
+}
+
+func testTakeOver(t *testing.T, together bool) {
+	c, d, keys := newClaims(t, "project-keys", together)
 	post := func(key, slug, name, query string) *answer {
 		return d.askBody("POST", d.path(t, "/api/platform/projects/@"+slug+"/domains")+query, keys[key],
 			fmt.Sprintf(`{"domain":%q}`, name), "Content-Type: application/json")
@@ -107,7 +116,8 @@ func TestTakeOver(t *testing.T) {
 
 			c.set(proofOf(second, name), false)
 			dry := post(second, second, name, "?dryRun=1")
-			if dry.StatusCode != http.StatusOK || strings.Contains(string(dry.body), first+".hcl") {
+			if dry.StatusCode != http.StatusOK || strings.Contains(string(dry.body), first+".hcl") ||
+				strings.Contains(string(dry.body), `"`+first+`"`) || strings.Contains(string(dry.body), `\"`+first+`\"`) {
 				t.Errorf("dry run: %d %s", dry.StatusCode, dry.body)
 			}
 			d.has(t, first, name, "pending")
@@ -162,7 +172,7 @@ func TestTakeOver(t *testing.T) {
 func TestTakeOverNothingElse(t *testing.T) {
 	t.Parallel()
 	for _, require := range []string{"project-keys", "all", "none"} {
-		c, d, keys := newClaims(t, require)
+		c, d, keys := newClaims(t, require, require == "all")
 		for i, verified := range []string{`null`, `"2026-01-24"`, `"lost"`, `"pending"`} {
 			name := fmt.Sprintf("n%d.example", i)
 			d.askBody("POST", d.path(t, "/api/platform/projects/@other/domains"), keys["full"],

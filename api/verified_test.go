@@ -17,6 +17,12 @@ import (
 // "" is a folder without a verification block.
 func newProofDesk(t *testing.T, require string, verifier ...platform.Verifier) (d *desk, keys map[string]string) {
 	t.Helper()
+	return newProofDeskIn(t, require, false, verifier...)
+}
+
+// newProofDeskIn is newProofDesk with both projects in one file, or one file each.
+func newProofDeskIn(t *testing.T, require string, together bool, verifier ...platform.Verifier) (d *desk, keys map[string]string) {
+	t.Helper()
 	files, keys := map[string]string{}, map[string]string{}
 	for name, projects := range map[string]string{"own": `"own"`, "other": `"other"`, "both": `"own", "other"`} {
 		text, id := catalog.NewKeyText()
@@ -25,7 +31,11 @@ func newProofDesk(t *testing.T, require string, verifier ...platform.Verifier) (
 			name, id, catalog.HashKeyText(text), projects)
 	}
 	for _, slug := range []string{"own", "other"} {
-		files[slug+".hcl"] = fmt.Sprintf("project %q {\n  name   = %q\n  status = \"ACTIVE\"\n}\n", slug, slug)
+		name := slug + ".hcl"
+		if together {
+			name = "all.hcl"
+		}
+		files[name] += fmt.Sprintf("project %q {\n  name   = %q\n  status = \"ACTIVE\"\n}\n", slug, slug)
 	}
 	if require != "" {
 		files["defaults.hcl"] = fmt.Sprintf("defaults {\n  verification { require = %q }\n}\n", require)

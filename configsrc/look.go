@@ -317,7 +317,7 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*judge.Candida
 			f.Row = &catalog.FileRow{Stamp: c.Stamp, Deps: c.Deps, Warned: warned}
 			f.Declared, f.Bytes, f.Times = c.Declared, c.Bytes, c.Times
 		}
-		f.By, f.Waits = c.By, c.By != nil
+		f.By, f.Others, f.Waits = c.By, c.Others, c.By != nil
 		if f.By == nil && !c.Touched {
 			f.By = s.broughtBy(c)
 		}

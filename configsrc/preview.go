@@ -68,7 +68,7 @@ func (s *base) preview(u *submission) error {
 		}
 		if limited && f == u.file {
 			file.Shared = declaresMore(u.was.Declared)
-			file.Hidden = u.moves != nil && len(u.was.Declared.Keys) > 0
+			file.Hidden = u.moves != nil && len(u.was.Declared.Keys) > 0 || u.loser != nil
 		}
 		p.Files = append(p.Files, file)
 	}
@@ -76,6 +76,9 @@ func (s *base) preview(u *submission) error {
 	if limited {
 		for _, d := range slices.Concat(p.Was, p.Is) {
 			d.Keys, d.Edges = nil, nil
+		}
+		if at := len(p.Is) - 1; u.loser != nil { // what another project loses is nothing for this key
+			p.Is[at].Projects[u.loser.at] = p.Was[len(p.Was)-1].Projects[u.loser.at]
 		}
 	}
 	known := map[string]bool{}

@@ -30,6 +30,7 @@ type update struct {
 	removes catalog.UUID     // the project to be removed, zero for none
 	project int64            // id of the written project, zero for a new one
 	moves   *slugMove        // nil: the project's slug stays
+	loser   *loser           // of a domain, in the same file; nil: none
 	notes   domainNotes      // about the domains that come or go
 	permit  func() error     // of a change of keys; nil: it changes no key
 	edit    *catalog.Edit

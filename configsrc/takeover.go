@@ -11,23 +11,50 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// takeOver makes the part of a write that takes a domain from the project that has never proven it: its file changes in
-// the same write, with an author of its own, who is not a person. Two projects in one file stay as they are, because the
-// file has one author.
-func (w *write) takeOver(want *catalog.ProjectConfig) error {
+// takeOver makes the part of a write that takes a domain from the project that has never proven it: that project changes
+// in the same write, with an author of its own, who is not a person.
+func (p *projectTarget) takeOver(w *write, want *catalog.ProjectConfig) error {
 	t := w.edit.Takes
 	if t == nil {
 		return nil
 	}
-	taken := func() error {
-		e := &catalog.Error{Code: catalog.CodeConflict, Message: "this domain is declared already"}
-		e.Problems.Addf("domain", "belongs to a project already")
-		return e
-	}
 	path, there := w.fileOf(judge.ProjectClaim(t.From))
-	if !there || path == w.path {
-		return taken()
+	var err error
+	switch {
+	case !there:
+		err = errTaken()
+	case path == w.path:
+		err = p.takeOverHere(w)
+	default:
+		err = w.takeOverFrom(path)
 	}
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(want.Domains, t.Is); i >= 0 {
+		want.Domains[i].Verified = &t.Verified
+	}
+	return nil
+}
+
+func errTaken() error {
+	e := &catalog.Error{Code: catalog.CodeConflict, Message: "this domain is declared already"}
+	e.Problems.Addf("domain", "belongs to a project already")
+	return e
+}
+
+// takeOverHere takes the domain from a project of the file that is edited.
+func (p *projectTarget) takeOverHere(w *write) error {
+	l, err := w.release(p.draft, w.was.Declared.Projects)
+	if err != nil {
+		return err
+	}
+	w.update.loser = l
+	return nil
+}
+
+// takeOverFrom takes the domain from a project of another file.
+func (w *write) takeOverFrom(path string) error {
 	if !slices.Contains(w.also, path) {
 		w.also = append(w.also, path)
 		return errMoreFiles
@@ -36,49 +63,68 @@ func (w *write) takeOver(want *catalog.ProjectConfig) error {
 	if err != nil {
 		return err
 	}
-	left := *was.Declared
-	left.Projects = slices.Clone(left.Projects)
-	at := slices.IndexFunc(left.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == t.From })
-	if at < 0 {
-		return taken()
-	}
-	loser := &left.Projects[at]
-	had := *loser
-	isIt := func(d catalog.Domain) bool { return d.Name == t.Domain }
-	i := slices.IndexFunc(had.Domains, isIt)
-	if i < 0 {
-		return taken()
-	}
-	record := had.Domains[i]
-	record.ProjectID = had.Project.ID
-	if free, err := names.Unproven(w.facts, &record); err != nil {
-		return err
-	} else if !free {
-		return taken()
-	}
-	loser.Domains = slices.DeleteFunc(slices.Clone(had.Domains), isIt)
 	draft := hcledit.NewDraft(decoded)
-	before, after := inForce(&had, w.facts.Defaults()), inForce(loser, w.facts.Defaults())
-	if err := draft.RewriteProject(&before, &after); err != nil {
-		return fmt.Errorf("edit %s: %w", path, err)
+	l, err := w.release(draft, was.Declared.Projects)
+	if err != nil {
+		return err
 	}
 	if f.Content, err = draft.Bytes(); err != nil {
 		return fmt.Errorf("edit %s: %w", path, err)
 	}
-	f.c = &judge.Candidate{Path: path, Content: judge.Content{Bytes: f.Content}, Stamp: f.stamp}
+	f.c = &judge.Candidate{Path: path, Content: judge.Content{Bytes: f.Content}, Stamp: f.stamp, By: l.by}
 	if f.c.Decode(w.display(path), w.tree, w.today()); f.c.Declared == nil {
 		return w.wouldBreak(f.c.Diags, w.edit.Covers)
 	}
-	if len(loser.Domains) == 0 {
-		loser.Domains = f.c.Declared.Projects[at].Domains[:0:0]
-	}
-	if !reflect.DeepEqual(&left, f.c.Declared) {
+	left := *was.Declared
+	if left.Projects = l.in(left.Projects, f.c.Declared.Projects); !reflect.DeepEqual(&left, f.c.Declared) {
 		return fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
-	f.c.By = &catalog.Author{Door: catalog.DoorDNS, Reason: t.Reason, RequestID: catalog.NewUUID().String()}
 	w.update.files = append(w.update.files, f)
-	if i := slices.IndexFunc(want.Domains, isIt); i >= 0 {
-		want.Domains[i].Verified = &t.Verified
-	}
 	return nil
+}
+
+// A loser is the project that a take-over takes a domain from.
+type loser struct {
+	at   int // index in its file
+	left catalog.ProjectConfig
+	by   *catalog.Author
+}
+
+// release notes the edits that take the domain from its project, if the project has never proven it.
+func (w *write) release(draft *hcledit.Draft, projects []catalog.ProjectConfig) (*loser, error) {
+	t := w.edit.Takes
+	at := slices.IndexFunc(projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == t.From })
+	if at < 0 {
+		return nil, errTaken()
+	}
+	had := projects[at]
+	i := slices.IndexFunc(had.Domains, t.Is)
+	if i < 0 {
+		return nil, errTaken()
+	}
+	record := had.Domains[i]
+	record.ProjectID = had.Project.ID
+	if free, err := names.Unproven(w.facts, &record); err != nil {
+		return nil, err
+	} else if !free {
+		return nil, errTaken()
+	}
+	l := &loser{at: at, left: had,
+		by: &catalog.Author{Door: catalog.DoorDNS, Reason: t.Reason, RequestID: catalog.NewUUID().String()}}
+	l.left.Domains = slices.DeleteFunc(slices.Clone(had.Domains), t.Is)
+	before, after := inForce(&had, w.facts.Defaults()), inForce(&l.left, w.facts.Defaults())
+	if err := draft.RewriteProject(&before, &after); err != nil {
+		return nil, fmt.Errorf("edit %s: %w", w.path, err)
+	}
+	return l, nil
+}
+
+// in returns the projects of a file with what is left of the loser. is are those that the new content decodes to.
+func (l *loser) in(projects, is []catalog.ProjectConfig) []catalog.ProjectConfig {
+	projects = slices.Clone(projects)
+	projects[l.at] = l.left
+	if len(l.left.Domains) == 0 && l.at < len(is) { // nil or empty
+		projects[l.at].Domains = is[l.at].Domains[:0:0]
+	}
+	return projects
 }

@@ -175,7 +175,7 @@ func (p *projectTarget) settleProofs(w *write, have, want *catalog.ProjectConfig
 	}
 	defaults := w.o.Sink.Defaults()
 	names.SettleProofs(have.Domains, want.Domains, had, defaults)
-	err := w.takeOver(want)
+	err := p.takeOver(w, want)
 	w.update.notes = domainNotes{p.edit.UUID, had, names.NotesOf(have.Domains, want.Domains, had, defaults)}
 	return err
 }
@@ -206,6 +206,10 @@ func (p *projectTarget) prove(w *write, result *judge.Candidate) error {
 		want.Keys = p.moves.keys(want.Keys)
 	}
 	wrong := fmt.Errorf("edit %s: %w", w.path, hcledit.ErrVerify)
+	if l := w.update.loser; l != nil {
+		want.Projects = l.in(want.Projects, is.Projects)
+		result.Others = map[int64]*catalog.Author{l.left.Project.ID: l.by}
+	}
 	want.Projects = slices.Delete(slices.Clone(want.Projects), p.at, p.at+1)
 	if p.want != nil {
 		if p.at >= len(is.Projects) || !sayEqual(inForce(&is.Projects[p.at], p.defaults), p.want) {

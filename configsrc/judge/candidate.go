@@ -22,12 +22,13 @@ type Candidate struct {
 	Prev     *File         // the accepted state; nil: never accepted
 	Refused  *Quarantined  // set: unchanged since it was refused
 	Gone     bool
-	Named    bool                 // gone, and an event named it since the look before
-	Touched  bool                 // same content; only the stamp differs, or was racy
-	By       *catalog.Author      // the client whose write it is; nil: it was found in the folder
-	Times    []catalog.ObjectTime // of its objects, as the authority of an edge has them; nil: the Sink's
-	Found    []byte               // the content that was found, where the service has changed it since; nil: it has not
-	Cross    hclfile.Diagnostics  // problems of the file with other files
+	Named    bool                      // gone, and an event named it since the look before
+	Touched  bool                      // same content; only the stamp differs, or was racy
+	By       *catalog.Author           // the client whose write it is; nil: it was found in the folder
+	Others   map[int64]*catalog.Author // see catalog.FileChange
+	Times    []catalog.ObjectTime      // of its objects, as the authority of an edge has them; nil: the Sink's
+	Found    []byte                    // the content that was found, where the service has changed it since; nil: it has not
+	Cross    hclfile.Diagnostics       // problems of the file with other files
 	Rejected bool
 	Suspect  bool // needs a second look
 }

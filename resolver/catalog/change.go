@@ -166,6 +166,8 @@ type FileChange struct {
 	// By is the client of a write, or with DoorGit the author of what a pull has brought. Nil: somebody has saved or
 	// removed the file.
 	By *Author
+	// Others are the authors of what changes in single projects of the file, by id, where they are not By.
+	Others map[int64]*Author
 	// Waits: the client waits for the answer. The change is not made unless the audit trail has it.
 	Waits bool
 	// Times, if there are any, are those of objects in Declared: an edge takes them from its authority, and a store that

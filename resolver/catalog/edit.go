@@ -24,6 +24,9 @@ type Takeover struct {
 	Reason   string // for the audit trail of the project that loses it: it must not name the other one
 }
 
+// Is reports whether d is the domain.
+func (t *Takeover) Is(d Domain) bool { return d.Name == t.Domain }
+
 // A Coverage reports whether an API key reaches the project with the id; nil: the key reaches every project. Only such a
 // key may declare any domain, and learns which project has a domain that it wants.
 type Coverage func(project int64) bool

@@ -194,7 +194,8 @@ type writer struct {
 
 	// before holds what the changed files declared so far; kept is set for an object that is declared again.
 	before map[objectID]*formerRef
-	by     *catalog.Author // of the file at hand; nil: somebody saved it
+	by     *catalog.Author           // of the file at hand; nil: somebody saved it
+	others map[int64]*catalog.Author // of single projects in it
 	// the audit trail tells of no single object: the store is being filled, or an edge's
 	untold  bool
 	times   map[timedObject]catalog.ObjectTime // of the file at hand, from the authority
@@ -246,14 +247,14 @@ func (w *writer) change(c *catalog.Change) error {
 	w.textChanges(prefixText, c.Texts)
 	w.textChanges(prefixRefused, c.Refused)
 	for i := range c.Files {
-		w.by = c.Files[i].By
+		w.by, w.others = c.Files[i].By, c.Files[i].Others
 		w.times = timesByObject(c.Files[i].Times)
 		if err := w.file(&c.Files[i]); err != nil {
 			return fmt.Errorf("%s: %w", c.Files[i].Path, err)
 		}
 	}
 	for _, former := range w.gone() {
-		w.by = former.by
+		w.by, w.others = former.by, nil
 		if err := w.remove(&former.Ref); err != nil {
 			return err
 		}

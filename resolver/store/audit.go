@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -55,12 +56,13 @@ func (w *writer) tell(noun string, project int64, object string, before, after f
 	if verb == "update" && len(changes) == 0 {
 		return
 	}
-	if by := w.by; by != nil && by.Door == catalog.DoorDNS && noun == auditDomain {
+	by := cmp.Or(w.others[project], w.by)
+	if by != nil && by.Door == catalog.DoorDNS && noun == auditDomain {
 		verb, changes = proofVerb(verb, changes, by.Reason)
 	}
 	e := catalog.AuditEntry{Action: noun + "." + verb, ProjectID: project, Object: object, Changes: changes,
 		Door: catalog.DoorFile}
-	if by := w.by; by != nil {
+	if by != nil {
 		e.Door, e.Actor, e.Key, e.RequestID, e.Commit = by.Door, by.Actor, by.Key, by.RequestID, by.Commit
 	}
 	w.effect.Objects = append(w.effect.Objects, ObjectChange{Entry: e, After: after})

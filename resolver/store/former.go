@@ -36,7 +36,7 @@ func (w *writer) gather(c *catalog.Change) error {
 		}
 		for _, ref := range old {
 			if _, ok := same[ref]; !ok {
-				w.before[identify(&ref)] = &formerRef{Ref: ref, by: f.By}
+				w.before[identify(&ref)] = &formerRef{Ref: ref, by: cmp.Or(f.Others[ref.ProjectID], f.By)}
 			}
 		}
 	}
