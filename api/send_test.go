@@ -468,14 +468,16 @@ func TestRepeatAfterTheEnd(t *testing.T) {
 	first.check(t, 200, "")
 	repeated := func(status int, code string) {
 		t.Helper()
-		a := p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: one")
-		a.check(t, 200, "")
-		if a.Header.Get("Idempotent-Replay") != "true" || fmt.Sprint(a.data()) != fmt.Sprint(first.data()) || a.Header.Get("Location") != first.Header.Get("Location") {
-			t.Errorf("%v %s, first %s", a.Header, a.body, first.body)
+		for _, key := range []string{p.poster, p.every} {
+			a := p.ask("POST", "/send/template", key, hello, "Idempotency-Key: one")
+			a.check(t, 200, "")
+			if a.Header.Get("Idempotent-Replay") != "true" || fmt.Sprint(a.data()) != fmt.Sprint(first.data()) || a.Header.Get("Location") != first.Header.Get("Location") {
+				t.Errorf("%v %s, first %s", a.Header, a.body, first.body)
+			}
+			p.ask("POST", "/send/template", key, hello, "Idempotency-Key: two").check(t, status, code)
+			p.ask("POST", "/send/template", key, strings.Replace(hello, "Ada", "Eve", 1), "Idempotency-Key: one").check(t, status, code)
+			p.ask("POST", "/send/template", key, hello).check(t, status, code)
 		}
-		p.ask("POST", "/send/template", p.poster, hello, "Idempotency-Key: two").check(t, status, code)
-		p.ask("POST", "/send/template", p.poster, strings.Replace(hello, "Ada", "Eve", 1), "Idempotency-Key: one").check(t, status, code)
-		p.ask("POST", "/send/template", p.poster, hello).check(t, status, code)
 	}
 	change := func(f func(c *catalog.ProjectConfig)) {
 		d := p.mailFixture()
@@ -492,4 +494,5 @@ func TestRepeatAfterTheEnd(t *testing.T) {
 	repeated(403, "DOMAIN_NOT_VERIFIED")
 	change(func(c *catalog.ProjectConfig) { c.Domains = nil })
 	repeated(404, "NOT_FOUND")
+	p.ask("POST", "/send/template", p.other, hello, "Idempotency-Key: one").check(t, 404, "NOT_FOUND") // another project's
 }

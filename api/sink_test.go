@@ -31,6 +31,7 @@ type post struct {
 	mail *mailer.Mailer
 
 	poster, reader, other string // keys: mail and read on post; read on everything; mail on mute
+	every                 string // a key: mail on everything
 }
 
 const (
@@ -91,6 +92,7 @@ func (p *post) mailFixture() *catalog.Declared {
 	p.poster = p.newKey(d, "poster", catalog.MayMail|catalog.MayRead, "post")
 	p.reader = p.newKey(d, "mail-reader", catalog.MayRead)
 	p.other = p.newKey(d, "other-poster", catalog.MayMail, "mute")
+	p.every = p.newKey(d, "every-poster", catalog.MayMail)
 	return d
 }
 

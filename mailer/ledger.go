@@ -25,6 +25,8 @@ type Ledger interface {
 	AnswerMail(idem *catalog.Idempotency) error
 	// Idempotency returns what is stored under a key; false if there is nothing or it has expired.
 	Idempotency(projectID int64, key string) (catalog.Idempotency, bool, error)
+	// ProjectsWithKey lists the projects that have something under a key.
+	ProjectsWithKey(key string) ([]int64, error)
 	// QueuedMail returns a mail that has not reached its end.
 	QueuedMail(logID int64) (catalog.QueuedMail, bool, error)
 	// EachQueued calls f for all mails that have not reached their end, by id, with an empty Message. f must not call the

@@ -161,6 +161,15 @@ func (r *Resolver) Idempotency(projectID int64, key string) (i catalog.Idempoten
 	return i, found, err
 }
 
+// ProjectsWithKey lists the projects that have an unexpired record under an idempotency key, see ledger.Ledger.
+func (r *Resolver) ProjectsWithKey(key string) (projects []int64, err error) {
+	err = r.withMail(func(l *ledger.Ledger) (err error) {
+		projects, err = l.ProjectsWithKey(key, r.options.Now())
+		return err
+	})
+	return projects, err
+}
+
 // QueuedMail returns a mail whose status is not final.
 func (r *Resolver) QueuedMail(logID int64) (m catalog.QueuedMail, found bool, err error) {
 	err = r.withMail(func(l *ledger.Ledger) (err error) {

@@ -166,7 +166,7 @@ var otherMethods = strings.Fields(`
 	AcceptMail AddGuestKey AnswerMail Apply AuditGaps AuditHeads Auditable Backup Cached ChangeDomainNotes ChangePending
 	ChangeProposals Close Committed DataDir DecoderRevision Defaults Degraded DomainNote DropIndexes EachDomainNote EachQueued
 	EachNamed Edges Events Fill ForgetSecrets Generation Idempotency KeyUses MailAcross MailGaps MailLog MailLogs Metrics MoveCommits
-	Named NewMailID NextKeyEnd Note NoteDomain NoteRemovals Pace PendingWrites Position ProposalRecords PruneAudit PruneMail
+	Named NewMailID NextKeyEnd Note NoteDomain NoteRemovals Pace PendingWrites Position ProjectsWithKey ProposalRecords PruneAudit PruneMail
 	Published QueuedMail ReclaimMail Refused Removals ResolveTraced SMTPConfig Sealing SecretProblems SetDecoderRevision
 	SetKeyUses SetNamed Settle Text TokenSecret UnknownSlugs UpdateMail VerifyAudit WaitPosition Writable`)
 

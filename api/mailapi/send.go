@@ -21,6 +21,7 @@ import (
 type Mailer interface {
 	Send(ctx context.Context, s mailer.Send) (mailer.Receipt, error)
 	Repeat(project int64, key string, request [32]byte) (r mailer.Receipt, found bool, err error)
+	ProjectsWithKey(key string) ([]int64, error)
 	TestSMTP(ctx context.Context, t mailer.TestRequest) (mailer.TestReport, error)
 	TestStored(ctx context.Context, project int64, t mailer.TestRequest) (mailer.TestReport, error)
 	WaitingFor(project int64) string
@@ -133,8 +134,8 @@ func (a *API) repeat(m *mailer.Send, of []int64) (*mailer.Receipt, int64) {
 }
 
 // reach finds the mail's project and checks that the key reaches it. With an error, of are the projects that a repeat of
-// the request may be of: the one that is refused for now, or, if no project has the domain any more, those of a key with
-// a list.
+// the request may be of: the one that is refused for now, or, if no project has the domain any more, those of the key's
+// that it reaches.
 func (a *API) reach(r *web.Request, m *mailer.Send) (of []int64, err error) {
 	if m.Domain == "" {
 		project, err := a.Live.ProjectByID(m.ProjectID)
@@ -153,7 +154,7 @@ func (a *API) reach(r *web.Request, m *mailer.Send) (of []int64, err error) {
 	if refused := web.RefusedAnswer(r.Key, answer); refused != nil {
 		switch {
 		case answer.ProjectID == 0:
-			of = r.Key.ProjectIDs()
+			of = a.mayHaveSent(r.Key, m.IdempotencyKey)
 		case r.Key.Covers(answer.ProjectID):
 			of = []int64{answer.ProjectID}
 		}
@@ -161,6 +162,18 @@ func (a *API) reach(r *web.Request, m *mailer.Send) (of []int64, err error) {
 	}
 	m.ProjectID, m.Domain = answer.ProjectID, ""
 	return nil, nil
+}
+
+// mayHaveSent lists the projects that a key reaches and that may have accepted a request under an Idempotency-Key.
+func (a *API) mayHaveSent(key *resolver.Key, idempotencyKey string) []int64 {
+	if !key.EveryProject() || idempotencyKey == "" || a.Mail == nil {
+		return key.ProjectIDs()
+	}
+	of, err := a.Mail.ProjectsWithKey(idempotencyKey)
+	if err != nil {
+		return nil // as if there were no first request
+	}
+	return of
 }
 
 // answerSend answers with the result of a send.

@@ -92,6 +92,31 @@ func (l *Ledger) expiries(f func(expires time.Time, k expiringKey) error) error 
 	return errors.Join(err, it.Error(), it.Close())
 }
 
+// keysSearched bounds the keys among which ProjectsWithKey looks: half a second's work on one core.
+const keysSearched = 500_000
+
+// ProjectsWithKey lists the projects that have an unexpired record under an idempotency key, the latest first. It looks
+// through the newest 500,000 records of all projects.
+func (l *Ledger) ProjectsWithKey(key string, now time.Time) (projects []int64, err error) {
+	err = l.read(func() error {
+		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: appendMicros([]byte{prefixExpiry}, now),
+			UpperBound: []byte{prefixExpiry + 1}})
+		if err != nil {
+			return err
+		}
+		n := 0
+		for ok := it.Last(); ok && err == nil && n < keysSearched; ok = it.Prev() {
+			n++
+			var k expiringKey
+			if _, k, err = expiryOf(it.Key()); err == nil && k.key == key {
+				projects = append(projects, k.project)
+			}
+		}
+		return errors.Join(err, it.Error(), it.Close())
+	})
+	return projects, err
+}
+
 // forgetKeys deletes the keys that refer to a mail.
 func (t *mailTurn) forgetKeys(project, id int64) error {
 	return t.l.expiries(func(expires time.Time, k expiringKey) error {
