@@ -25,6 +25,6 @@ var (
 // Final reports whether an error of Open says that another process or another release has the directory.
 var Final = pebblefs.Final
 
-// ownFiles are the names in a store's directory that are not Pebble's: the ledger, and the ledger's files next to
-// Pebble's. A data folder that a restore has moved aside holds both.
-var ownFiles = []string{"ledger", "mail-witness", "mail-salvage"}
+// ownFiles are the names in a store's directory that are not Pebble's: the ledger, the ledger's files next to
+// Pebble's, and the proof of the ops listener. A data folder that a restore has moved aside holds all of them.
+var ownFiles = []string{"ledger", "mail-witness", "mail-salvage", "ops.proof"}
