@@ -145,6 +145,7 @@ func (s *stream) run() error {
 			s.out.text = nil // idle streams hold no buffer
 		}
 		if stopping {
+			s.out.retry(leastAway, mostAway)
 			return errStopped
 		}
 		if err := s.wait(); err != nil {

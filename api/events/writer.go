@@ -14,6 +14,9 @@ import (
 const (
 	leastRetry = 2 * time.Second
 	mostRetry  = 5 * time.Second
+	// After the server's end: the next process mostly answers by then, and not all subscribers come back at once.
+	leastAway = 200 * time.Millisecond
+	mostAway  = 2 * time.Second
 )
 
 // maxText is about how much text is written at once. A larger event is written alone, and one of more than twice the
@@ -30,10 +33,15 @@ type writer struct {
 
 func newWriter(head []byte, chunked bool, write func([]byte) error) writer {
 	w := writer{write: write, chunked: chunked, head: head}
-	retry := leastRetry + rand.N(mostRetry-leastRetry)
-	w.text = append(w.text, "retry: "...)
-	w.text = append(strconv.AppendInt(w.text, retry.Milliseconds(), 10), "\n\n"...)
+	w.retry(leastRetry, mostRetry)
 	return w
+}
+
+// retry sets after which random time the client comes back when the stream has ended.
+func (w *writer) retry(least, most time.Duration) {
+	after := least + rand.N(most-least)
+	w.text = append(w.text, "retry: "...)
+	w.text = append(strconv.AppendInt(w.text, after.Milliseconds(), 10), "\n\n"...)
 }
 
 // id sets what the client sends back as Last-Event-ID.

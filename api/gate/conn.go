@@ -84,7 +84,7 @@ func (c *Conn) readHead(p []byte) (int, error) {
 		if cap(c.in.held) > keptHeld {
 			c.in.held = nil
 		}
-		if c.gate.stopping.Load() {
+		if c.times.served && c.gate.stopping.Load() {
 			return 0, io.EOF
 		}
 		n, err := c.readSocket(p, now)

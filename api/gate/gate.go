@@ -76,11 +76,15 @@ func (g *Gate) Close() {
 	}
 }
 
-// Stop cuts the connections that have sent nothing yet, and keeps the others from waiting for another request. The
-// library closes those that wait already; it takes the silent ones for busy.
+// silentTime is how long a connection that has sent nothing yet has for its request once the gate stops: its request is
+// on the way, and the peer could not know.
+const silentTime = 500 * time.Millisecond
+
+// Stop keeps connections from waiting for another request, and cuts those that have sent nothing yet after silentTime.
+// The library closes those that wait for another request already; it takes the silent ones for busy.
 func (g *Gate) Stop() {
-	g.stopping.Store(true) // before abortWhere: Conn.readHead relies on this order
-	g.abortWhere(func(c *Conn) bool { return !c.spoke.Load() })
+	g.stopping.Store(true)
+	time.AfterFunc(silentTime, func() { g.abortWhere(func(c *Conn) bool { return !c.spoke.Load() }) })
 }
 
 // Cut cuts all connections.

@@ -85,6 +85,11 @@ func (g *Gate) place(c *Conn, closing <-chan struct{}) bool {
 			return false
 		}
 		select {
+		case g.slots <- struct{}{}: // also while the listener closes: the peer has its connection
+			return true
+		default:
+		}
+		select {
 		case g.slots <- struct{}{}:
 			return true
 		case <-closing:
