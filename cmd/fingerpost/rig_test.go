@@ -29,17 +29,19 @@ import (
 // A rig is the real binary on a folder of its own, used only from outside: over sockets, files and exit codes.
 type rig struct {
 	*server
-	t      testing.TB
-	dir    string            // the working folder; its projects.d is served
-	keys   map[string]string // by name: the key's text
-	pid    int
-	flags  []string     // of serve, in addition to the addresses
-	umask  string       // of every command; "": the test's
-	env    []string     // more variables of every command
-	dies   string       // where the server is to die or what it is to leave out, see mainThatDies; "": nowhere, nothing
-	client *http.Client // of send: connections of its own
-	from   string       // the address that requests come from, since failed keys are throttled by address
-	trail  *auditReplay // of the writes of send
+	t       testing.TB
+	dir     string            // the working folder; its projects.d is served
+	keys    map[string]string // by name: the key's text
+	pid     int
+	flags   []string     // of serve, in addition to the addresses
+	umask   string       // of every command; "": the test's
+	sockets []*os.File   // that serve inherits as from a service manager, instead of an address; nil: none
+	names   string       // of the sockets, LISTEN_FDNAMES
+	env     []string     // more variables of every command
+	dies    string       // where the server is to die or what it is to leave out, see mainThatDies; "": nowhere, nothing
+	client  *http.Client // of send: connections of its own
+	from    string       // the address that requests come from, since failed keys are throttled by address
+	trail   *auditReplay // of the writes of send
 }
 
 // A reply is one answer of the server.
@@ -174,8 +176,14 @@ func (r *rig) launch() (ready chan struct{}) {
 	r.t.Helper()
 	r.server = &server{exited: make(chan struct{})}
 	// A cache of the default size takes 50 ms of CPU time to close.
-	args := []string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--cache-size", "8MiB"}
+	args := []string{"serve", "--cache-size", "8MiB"}
+	for name, flag := range map[string]string{"main": "--listen", "ops": "--ops-listen"} {
+		if !slices.Contains(strings.Split(r.names, ":"), name) {
+			args = append(args, flag, "127.0.0.1:0")
+		}
+	}
 	r.cmd = r.command(context.Background(), append(args, r.flags...)...)
+	r.inherit(r.cmd)
 	r.cmd.Stderr = r.server
 	out, err := r.cmd.StdoutPipe()
 	if err == nil {
@@ -188,6 +196,17 @@ func (r *rig) launch() (ready chan struct{}) {
 	ready = make(chan struct{})
 	go r.server.read(out, ready)
 	return ready
+}
+
+// inherit makes a command get the rig's sockets, as sd_listen_fds(3) has it.
+func (r *rig) inherit(cmd *exec.Cmd) {
+	if r.sockets == nil {
+		return
+	}
+	cmd.ExtraFiles = r.sockets
+	cmd.Args = append([]string{"/bin/sh", "-c", `export LISTEN_PID=$$; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	cmd.Env = append(cmd.Env, fmt.Sprint("LISTEN_FDS=", len(r.sockets)), "LISTEN_FDNAMES="+r.names)
 }
 
 // halt ends it as an operator would.

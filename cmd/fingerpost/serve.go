@@ -21,7 +21,7 @@ func newServe(t cli.Terminal) *cobra.Command {
 		Long:  "With no flags, serves ./projects.d on 127.0.0.1:8080 and prints a curl line to try.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.Files.Config = cli.ConfigDir(cmd)
+			f.Files.Config, f.Listen.Given = cli.ConfigDir(cmd), differs(cmd)
 			if err := cli.UsageAll(f.CheckCluster(differs(cmd))); err != nil {
 				return err
 			}

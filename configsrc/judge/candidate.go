@@ -27,7 +27,7 @@ type Candidate struct {
 	By       *catalog.Author           // the client whose write it is; nil: it was found in the folder
 	Others   map[int64]*catalog.Author // see catalog.FileChange
 	Times    []catalog.ObjectTime      // of its objects, as the authority of an edge has them; nil: the Sink's
-	Found    []byte                    // the content that was found, where the service has changed it since; nil: it has not
+	Found    []byte                    // what was found, where the service has changed it since; nil: it has not
 	Cross    hclfile.Diagnostics       // problems of the file with other files
 	Rejected bool
 	Suspect  bool // needs a second look

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"fingerpost/api"
@@ -112,13 +113,18 @@ func (n *service) announce() {
 			fmt.Fprintf(out, "listening on %s\n", n.baseURL(l.Addr()))
 		}
 	}
+	if slices.ContainsFunc(n.listeners, func(l boundListener) bool { return l.inherited }) {
+		fmt.Fprintln(out, "the socket is the service manager's, and stays open over a restart")
+	}
 	n.consoleLine(out)
 	n.linkLine(out)
 	if n.o.Mail.Keep {
 		fmt.Fprintln(out, "mail is kept, not sent (--mail-sink): the console and \"fingerpost logs\" show it")
 		n.o.Logger.Warn("every mail is kept instead of being sent, since --mail-sink is given")
 	}
-	fmt.Fprintf(out, "ops on http://%s\n", n.opsListener.Addr())
+	for _, l := range n.opsListeners {
+		fmt.Fprintf(out, "ops on http://%s\n", l.Addr())
+	}
 	if n.cluster.isEdge() {
 		return // keys are made where the files are
 	}

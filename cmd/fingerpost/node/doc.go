@@ -3,7 +3,8 @@
 //
 // It promises that
 //   - an address that is in use, a locked store or a wrong git set-up ends the start before anything is served,
-//   - requests but probes get 503 until the first load has ended, or until an edge has a whole tree,
+//   - requests but probes get 503 until the first load has ended, or until an edge has a whole tree; connections to sockets
+//     of the service manager (inherit.go) wait in the kernel until then,
 //   - mail is sent only when the files have been read, and by the authority of a cluster alone,
 //   - a signal lets requests and mails in flight finish within the grace; a second one ends the node at once,
 //   - the parts end in the reverse of the order in which they depend on each other, the store last. A store that may

@@ -26,6 +26,7 @@ const staleEvery = 250 * time.Millisecond
 // becomeWhole opens an edge to requests, once it has a whole tree. Before, a domain that exists would be answered 404.
 func (n *service) becomeWhole() {
 	n.api.SetLoading(false)
+	n.accepting.Do(func() { n.serve(true) })
 	n.setReady(true)
 }
 

@@ -81,32 +81,49 @@ func checkSocket(path string) error {
 	return nil
 }
 
-// bind binds all addresses of the node.
+// bind binds all addresses of the node, but for those whose sockets the service manager has opened.
 func (n *service) bind(context.Context) (err error) {
-	if n.opsListener, err = listen("ops-listen", n.o.Listen.Ops); err != nil {
+	in, err := n.o.inherit()
+	if err != nil {
+		return err
+	}
+	bound := func(flag, addr string) (list []net.Listener, own bool, err error) {
+		if list = in[flag]; len(list) > 0 {
+			delete(in, flag)
+			return list, true, nil
+		}
+		ln, err := listen(flag, addr)
+		return []net.Listener{ln}, false, err
+	}
+	defer in.close() // those that were not taken, after an error
+	if n.opsListeners, _, err = bound("ops-listen", n.o.Listen.Ops); err != nil {
+		n.opsListeners = nil
 		return err
 	}
 	add := func(flag, addr string, services api.Services) error {
-		ln, err := listen(flag, addr)
-		if err == nil {
-			n.listeners = append(n.listeners, boundListener{ln, services})
+		list, own, err := bound(flag, addr)
+		for _, ln := range list {
+			if err == nil {
+				n.listeners = append(n.listeners, boundListener{ln, services, own})
+			}
 		}
 		return err
 	}
-	if n.o.Listen.Gate != "" {
+	separate := func(flag, addr string) bool { return addr != "" || len(in[flag]) > 0 }
+	if separate("gate-listen", n.o.Listen.Gate) {
 		if err := add("gate-listen", n.o.Listen.Gate, api.Gateway); err != nil {
 			return err
 		}
 	}
 	services := api.Platform | api.Mail
-	if n.o.Listen.Mail != "" {
+	if separate("mail-listen", n.o.Listen.Mail) {
 		services = api.Platform
 		if err := add("mail-listen", n.o.Listen.Mail, api.Mail); err != nil {
 			return err
 		}
 	}
 	switch {
-	case n.o.Listen.Console != "":
+	case separate("console-listen", n.o.Listen.Console):
 		if err := add("console-listen", n.o.Listen.Console, api.Console); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -36,6 +37,7 @@ type service struct {
 	cluster   *clusterNode // nil: none
 	api       *api.Server
 	listeners []boundListener
+	accepting sync.Once      // of connections to inherited sockets
 	end       chan os.Signal // SIGTERM and SIGINT
 	failed    chan error     // a part that cannot go on sends its error
 	abandoned bool           // something is still in use at the end
@@ -44,14 +46,15 @@ type service struct {
 
 // observing are the parts that tell operators how the node is.
 type observing struct {
-	ops         *ops.Server
-	opsListener net.Listener
-	history     *history.Recorder
+	ops          *ops.Server
+	opsListeners []net.Listener // one at least
+	history      *history.Recorder
 }
 
 type boundListener struct {
 	net.Listener
-	services api.Services
+	services  api.Services
+	inherited bool // from the service manager, see inherit
 }
 
 // Run serves until ctx ends, a signal ends the process, or a part fails. SIGHUP reads all files again.
@@ -136,15 +139,26 @@ func MaxConns() (conns int, descriptors uint64) {
 	return max(int(limit.Cur)-keptDescriptors, int(limit.Cur)/2, 1), limit.Cur
 }
 
-// start serves on all addresses. Until the first load has ended, all calls but probes and health checks get 503.
+// start serves on all addresses that the node has opened itself. Until the first load has ended, all calls but probes and
+// health checks get 503.
 func (n *service) start() {
 	n.api.SetLoading(true)
-	n.run(func() error { return n.ops.Serve(n.opsListener) })
-	for _, l := range n.listeners {
-		n.run(func() error { return n.api.Serve(l.Listener, l.services) })
+	for _, l := range n.opsListeners {
+		n.run(func() error { return n.ops.Serve(l) })
 	}
+	n.serve(false)
 	if n.cluster.isAuthority() {
 		n.run(func() error { return n.api.Serve(n.cluster.requests, api.Platform|api.Mail) })
+	}
+}
+
+// serve accepts connections on the listeners of one kind. Those to inherited sockets wait in the kernel until resolve can
+// answer: nobody sees a restart.
+func (n *service) serve(inherited bool) {
+	for _, l := range n.listeners {
+		if l.inherited == inherited {
+			n.run(func() error { return n.api.Serve(l.Listener, l.services) })
+		}
 	}
 }
 
@@ -266,8 +280,8 @@ func (n *service) close() {
 	if n.ops != nil {
 		_ = n.ops.Shutdown(ctx)
 	}
-	if n.opsListener != nil {
-		n.opsListener.Close()
+	for _, l := range n.opsListeners {
+		l.Close()
 	}
 	for _, l := range n.listeners {
 		l.Close()

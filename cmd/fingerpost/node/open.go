@@ -175,7 +175,7 @@ func (o *opening) certificateEnd() time.Time {
 }
 
 func (o *opening) opsOptions() ops.Options {
-	address, listen := o.opsListener.Addr(), &o.o.Listen
+	address, listen := o.opsListeners[0].Addr(), &o.o.Listen
 	if !loopback(address) {
 		o.o.Logger.Warn("the ops listener can be reached from other machines: they may read probes, metrics and /status; "+
 			"commands and pprof are for this machine and --ops-allow",

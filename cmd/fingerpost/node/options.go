@@ -85,6 +85,9 @@ type Listen struct {
 	OpsAllow                      []netip.Prefix
 	Gateway                       gateway.Options
 	TLSCert, TLSKey               string
+	// Given reports whether the user has given the flag of an address; nil: none. A socket from the service manager may
+	// differ from a default.
+	Given func(flag string) bool
 }
 
 // A PrivateFile is a file that a flag names and that nobody but the service's user should read.
