@@ -69,7 +69,9 @@ func (m *Mailer) Repeat(project int64, key string, request [32]byte) (r Receipt,
 }
 
 // ProjectsWithKey lists the projects that may have accepted a request under an Idempotency-Key.
-func (m *Mailer) ProjectsWithKey(key string) ([]int64, error) { return m.options.Ledger.ProjectsWithKey(key) }
+func (m *Mailer) ProjectsWithKey(key string) ([]int64, error) {
+	return m.options.Ledger.ProjectsWithKey(key)
+}
 
 // enterKey admits one request at a time per key.
 func (m *Mailer) enterKey(key runningKey, request [32]byte) error {
