@@ -18,7 +18,7 @@ import (
 
 const (
 	headerPlatformKey  = "X-Platform-Key"
-	headerMailToken    = "X-Internal-Service-Token"
+	headerMailToken    = "X-Internal-Service-Token" //nolint:gosec // the name of a header
 	maxServiceNameLen  = 64
 	maxKeyTextLen      = 64 // longer than any key
 	verifiedSlots      = 256

@@ -19,7 +19,7 @@ type resolveQuery struct {
 func parseResolveQuery(raw []byte) (q resolveQuery) {
 	web.EachParam(raw, func(name, value []byte) {
 		// Most names have no escapes and need no decoding. A value with a "+" needs none either: no host name contains one.
-		ok := true
+		var ok bool
 		if bytes.IndexByte(name, '%') >= 0 {
 			if name, ok = web.Unescape(name); !ok {
 				return

@@ -371,7 +371,8 @@ func mayPost(r *http.Request, s *session) error {
 	if r.Method != http.MethodPost {
 		return nil
 	}
-	if err := r.ParseMultipartForm(MaxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+	err := r.ParseMultipartForm(MaxForm) //nolint:gosec // the body is bounded before
+	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
 		return &failure{Status: http.StatusBadRequest, Message: "The form cannot be read: " + err.Error() + "."}
 	}
 	if !s.hasToken(r.PostFormValue("token")) {

@@ -339,7 +339,9 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 
 // cookie makes a cookie that no script reads and no other site sends.
 func cookie(r *http.Request, name, value, path string, age int) *http.Cookie {
-	k := &http.Cookie{Name: name, Value: value, Path: path, MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	k := &http.Cookie{Name: name, Value: value, Path: path, MaxAge: age, //nolint:gosec // for Secure, see below
+		HttpOnly: true,
+		SameSite: http.SameSiteStrictMode}
 	k.Secure = r.TLS != nil
 	if name == cookieName {
 		if k.Name = sessionCookie(k.Secure); k.Secure {

@@ -107,7 +107,7 @@ func (s *stream) serve() {
 	}()
 	err := s.run()
 	why = s.reason(err)
-	if (err == errKey || err == errStopped) && s.out.end() == nil {
+	if (errors.Is(err, errKey) || errors.Is(err, errStopped)) && s.out.end() == nil {
 		s.conn.end() // cut alone could overtake the end of the stream
 	}
 }
@@ -259,7 +259,7 @@ func (s *stream) log(why Ending) {
 // reason is the ending that an error of run stands for.
 func (s *stream) reason(err error) Ending {
 	switch {
-	case err == errKey:
+	case errors.Is(err, errKey):
 		return EndKey
 	case s.streams.stopping():
 		return EndShutdown

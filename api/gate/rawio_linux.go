@@ -47,7 +47,9 @@ type rawCall struct {
 // try makes the call, again after each EINTR. It returns false if the socket is not ready.
 func (c *rawCall) try(trap, fd uintptr) bool {
 	for {
-		n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(c.p))), uintptr(len(c.p)))
+		n, _, errno := syscall.RawSyscall(trap, fd,
+			uintptr(unsafe.Pointer(unsafe.SliceData(c.p))), //nolint:gosec // in the call itself, as package unsafe asks
+			uintptr(len(c.p)))
 		switch errno {
 		case 0:
 			c.n = int(n)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
@@ -76,7 +77,7 @@ func gatewayDomain(ctx *fasthttp.RequestCtx) ([]byte, error) {
 
 // throttled returns err, or 429 if it is that of a failed token and too many have come from the client's address.
 func (a *API) throttled(r *web.Request, err error) error {
-	if err != error(web.RefuseToken) {
+	if !errors.Is(err, web.RefuseToken) {
 		return err
 	}
 	if wait := a.Throttle(r.Conn.Peer()); wait > 0 {

@@ -27,7 +27,7 @@ const maxTests = 16
 // NewWaits makes the Waits of a server, of which at most the given number of sends wait.
 func NewWaits(sends int) *Waits {
 	w := &Waits{sends: make(chan struct{}, sends), tests: share.New(maxTests)}
-	w.ctx, w.stop = context.WithCancel(context.Background())
+	w.ctx, w.stop = context.WithCancel(context.Background()) //nolint:gosec // stop ends it
 	return w
 }
 

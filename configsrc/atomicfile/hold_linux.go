@@ -44,7 +44,7 @@ func holdStill(name string) (*hold, error) {
 	if errors.Is(err, unix.EAGAIN) {
 		return nil, ErrChanged
 	}
-	errno, lease := err.(unix.Errno)
+	errno, lease := errors.AsType[unix.Errno](err)
 	if !lease {
 		return nil, err
 	}

@@ -73,9 +73,10 @@ func TestLeaseIsHeldAtWork(t *testing.T) {
 	for _, existingServer := range []bool{false, true} {
 		for _, w := range leaseWorks {
 			t.Run(fmt.Sprintf("%s/existing=%t", w.name, existingServer), func(t *testing.T) {
-				r, connection := newRig(t), Connection{}
+				r := newRig(t)
 				r.stop()
-				if connection = ConnectionTo(r.supervisor); existingServer {
+				connection := ConnectionTo(r.supervisor)
+				if existingServer {
 					url, _ := existing(t, func(*server.Options) {})
 					connection = Connection{URLs: []string{url}}
 				}

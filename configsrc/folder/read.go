@@ -35,7 +35,7 @@ func (t *Tree) ReadNamed(at string, limit int64) ([]byte, catalog.Stamp, error) 
 // that changes during all five tries is an error, and the next look tries again.
 func (t *Tree) Read(at string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
 	for range 5 {
-		if b, stamp, err = t.readOnce(at, limit); err != ErrKeepsChanging {
+		if b, stamp, err = t.readOnce(at, limit); !errors.Is(err, ErrKeepsChanging) {
 			break
 		}
 	}
@@ -65,7 +65,7 @@ func (t *Tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, 
 	}
 	b = make([]byte, before.Size()+1) // one byte more, to see whether the file grows
 	n, err := io.ReadFull(f, b)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, stamp, err
 	}
 	b = b[:n]

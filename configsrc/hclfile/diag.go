@@ -16,7 +16,7 @@ const (
 
 // RuleClearTextSecret marks the warning about a secret in clear text in the file. Under sealing { require = true }
 // configsrc turns it into an error.
-const RuleClearTextSecret = "clear-text-secret"
+const RuleClearTextSecret = "clear-text-secret" //nolint:gosec // the name of a rule
 
 // A Pos is a position in a file. The zero Pos means none.
 type Pos struct {

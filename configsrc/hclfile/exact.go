@@ -18,7 +18,7 @@ func (s *Source) exactText(l *hclsyntax.LiteralValueExpr, heredoc bool) string {
 	if isASCII(raw) && (heredoc || !strings.Contains(strings.ToLower(raw), `\u`)) {
 		return value
 	}
-	text := raw
+	var text string
 	if heredoc {
 		text = unindent(raw, value)
 	} else {

@@ -232,7 +232,7 @@ const (
 	wantInt    = "a whole number"
 	wantList   = "a list of strings"
 	wantLabels = `a map of strings such as { plan = "gold" }`
-	wantSecret = `env("NAME"), file("path"), sealed("…") or a string`
+	wantSecret = `env("NAME"), file("path"), sealed("…") or a string` //nolint:gosec // a sentence for people
 )
 
 // unquote suggests removing the quotes around a number or bool.

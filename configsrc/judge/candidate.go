@@ -119,10 +119,7 @@ func linkOrCause(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("there is no such file below the config folder")
 	}
-	if c := atomicfile.Cause(err); c != err {
-		return c
-	}
-	return err
+	return atomicfile.Cause(err)
 }
 
 // A Quarantined file's new content is not served; its last good declaration is.

@@ -226,7 +226,7 @@ func readManifest(tape *tar.Reader) (*Manifest, error) {
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(b, m); err != nil {
-		return nil, fmt.Errorf("%w: its manifest cannot be read: %v", ErrArchive, err)
+		return nil, fmt.Errorf("%w: its manifest cannot be read: %w", ErrArchive, err)
 	}
 	return m, m.check()
 }
@@ -260,7 +260,7 @@ func unsound(where string, err error) error {
 	if pebblefs.Refused(err) {
 		return fmt.Errorf("read the archive: %w", err)
 	}
-	return fmt.Errorf("%w: %s: %v", ErrArchive, where, err)
+	return fmt.Errorf("%w: %s: %w", ErrArchive, where, err)
 }
 
 // A countingReader counts the bytes read and keeps the error.

@@ -271,7 +271,7 @@ func (r *restore) likeFormer() error {
 		return nil
 	}
 	return pebblefs.WithoutPath(filepath.WalkDir(r.built(), func(name string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, os.Lchown(name, int(owner.Uid), int(owner.Gid)))
+		return errors.Join(err, os.Lchown(name, int(owner.Uid), int(owner.Gid))) //nolint:gosec // a private folder
 	}))
 }
 

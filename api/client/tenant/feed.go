@@ -344,7 +344,7 @@ func (s blocks) line() ([]byte, error) {
 		switch {
 		case len(line) > maxLine:
 			return nil, errors.New("an event is too large")
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 		case err != nil:
 			return nil, err
 		default:

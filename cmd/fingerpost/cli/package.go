@@ -36,7 +36,7 @@ func UsePackage(w io.Writer, cmd *cobra.Command, dir string) error {
 	}
 	f, err := os.Open(filepath.Join(dir, "fingerpost.env"))
 	if err != nil {
-		return nil //nolint:nilerr // no package, or not one of this user's
+		return nil // no package, or not one of this user's
 	}
 	defer f.Close()
 	values, err := packageVariables(f, dir)

@@ -271,7 +271,7 @@ func (r *Rows) readLog(fs vfs.FS, name string, number uint64) error {
 	defer file.Close() // it was only read
 	for records := newReader(record.NewReader, file, number); ; {
 		one, err := records.Next()
-		if err == io.EOF || record.IsInvalidRecord(err) {
+		if errors.Is(err, io.EOF) || record.IsInvalidRecord(err) {
 			return nil
 		}
 		if err != nil {
