@@ -1,6 +1,8 @@
 module fingerpost
 
-go 1.26.8
+go 1.26.0
+
+toolchain go1.26.8
 
 ignore ./api/client-ts/node_modules
 

@@ -145,6 +145,22 @@ module_tools() {
   echo "$dir"
 }
 
+golangci=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# formats checks what gofmt and "go mod tidy" would change.
+formats() {
+  local unformatted
+  unformatted=$(gofmt -l .)
+  [ -z "$unformatted" ] || { echo "not gofmt-ed:"; echo "$unformatted"; return 1; }
+  go mod tidy -diff && go -C bench mod tidy -diff
+}
+
+linters() {
+  local tool
+  tool=$(go_tool "$golangci") || return 1
+  "$tool" run ./... && (cd bench && "$tool" run -c ../.golangci.yml ./...)
+}
+
 # tests LABEL FOLDER ARGS… runs "go test -json ARGS" in a module, prints what failed, and the slowest tests.
 tests() {
   local label=$1 folder=$2

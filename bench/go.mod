@@ -1,6 +1,8 @@
 module fingerpost/bench
 
-go 1.26.8
+go 1.26.0
+
+toolchain go1.26.8
 
 require fingerpost v0.0.0
 
