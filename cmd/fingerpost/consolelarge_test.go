@@ -12,7 +12,7 @@ import (
 
 // A proposal of any size, with any texts, has a page of moderate size; so has a list of any number of them.
 func TestConsoleLargeProposals(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	files, admin, shop := consoleFiles(25)
 	g := newProposalRig(t, files)

@@ -189,6 +189,7 @@ func (s *liveStream) until(t *testing.T, want string) string {
 // A stream of a key that covers one project has no figures of all projects, and a stream ends when its key does not
 // cover every project any more.
 func TestConsoleStreamsOfKeys(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	files, admin, shopOnly := consoleFiles(1)
 	r := newRig(t, files)
@@ -205,6 +206,7 @@ func TestConsoleStreamsOfKeys(t *testing.T) {
 // The start page is told what needs a person when that changes, and nothing otherwise; a key of one project is told
 // nothing of files.
 func TestConsoleNowStream(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	files, admin, shopOnly := consoleFiles(1)
 	r := idleRig(t, t.TempDir(), files)
@@ -227,6 +229,7 @@ func TestConsoleNowStream(t *testing.T) {
 
 // Streams that browsers have left make room for others, also those that have nothing to tell.
 func TestConsoleStreamsThatWereLeft(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	files, _, shopOnly := consoleFiles(1)
 	open := newRig(t, files).liveStreams(shopOnly)

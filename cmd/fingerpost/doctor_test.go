@@ -91,7 +91,7 @@ func (r *rig) doctor(args ...string) *exec.Cmd {
 
 // TestDoctorRelays: relays that answer, refuse, hang and lie, each with its project and file; and no mail is sent.
 func TestDoctorRelays(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	r := idleRig(t, t.TempDir(), nil)
 	good := testrig.NewSink(t)
@@ -141,7 +141,7 @@ func TestDoctorRelays(t *testing.T) {
 
 // TestDoctorNATS: a NATS server that answers, is not there, hangs, or has no bucket for an edge.
 func TestDoctorNATS(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	r := idleRig(t, t.TempDir(), nil)
 	url := existingNATS(t)
@@ -199,7 +199,7 @@ func everything(t *testing.T, dir string) string {
 
 // TestDoctorGit: a folder without a repository, a remote that answers, is not there, or hangs.
 func TestDoctorGit(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	testrig.Need(t, "git")
 	t.Parallel()
 	r := idleRig(t, t.TempDir(), nil)

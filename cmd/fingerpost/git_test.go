@@ -238,7 +238,7 @@ func TestPropose(t *testing.T) {
 // The state of a proposal is that of its branch: what it creates can be changed in it, and preconditions and conflicts
 // refer to it. What is live stays as it is.
 func TestProposedState(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := newRig(t, nil)

@@ -120,7 +120,7 @@ func TestGitLockStays(t *testing.T) {
 // TestGitBadRemotes: a remote that never answers, and one that answers nonsense, delay no write and no commit. /status
 // tells of them in printable text, and the service ends in time. Once the remote is a good one again, all is pushed.
 func TestGitBadRemotes(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := idleRig(t, t.TempDir(), nil)

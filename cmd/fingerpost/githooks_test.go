@@ -18,7 +18,7 @@ import (
 // TestGitHooks: hooks of the repository run with --git-hooks only. One that refuses the commit keeps it back, and is
 // named; the write is committed once the hook lets it.
 func TestGitHooks(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := idleRig(t, t.TempDir(), nil)
@@ -66,7 +66,7 @@ func TestGitHooks(t *testing.T) {
 // TestGitFetchWhenAsked: a fetch begins with SIGHUP and with a webhook as GitHub, Gitea and GitLab sign it, and with no
 // other; what it brings is live. --git-fanout gives a new project a folder, in the history, too.
 func TestGitFetchWhenAsked(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	const secret = "a secret of the webhook"

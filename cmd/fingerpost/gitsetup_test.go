@@ -13,7 +13,7 @@ import (
 
 // TestGitSetups: a repository that --git cannot work with is told at the start, with what to do.
 func TestGitSetups(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	base := idleRig(t, t.TempDir(), nil)

@@ -52,8 +52,12 @@ func TestGuides(t *testing.T) {
 			if file == customerDomainsGuide {
 				return
 			}
-			if testing.Short() && !strings.HasSuffix(file, "first-project.md") {
-				t.Skip("-short")
+			switch filepath.Base(file) {
+			case "first-project.md":
+			case "review-in-git.md", "backup-and-move.md", "systemd.md":
+				testrig.Slow(t)
+			default:
+				testrig.Thorough(t)
 			}
 			runGuide(t, steps, t.TempDir())
 		})

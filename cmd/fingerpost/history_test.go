@@ -82,6 +82,7 @@ func (h *nodeHistory) some(name string, above float64) bool {
 
 // What a node does shows in its history; a restart begins an empty one.
 func TestHistory(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := newRig(t, nil)
 	h, document := r.history()

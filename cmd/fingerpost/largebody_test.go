@@ -12,6 +12,7 @@ import (
 // TestGitLargeBody: a body that goes to a file of its own is in the commit of the write, and in a proposal, with the
 // config file that names it.
 func TestGitLargeBody(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := newRig(t, nil)

@@ -242,6 +242,7 @@ func checkTable(t *testing.T, metrics map[string]*metric) {
 // TestMetricsHold: whatever is asked makes no series of its own, and scrapes at the same time as each other, a flood and
 // reloads see counters that never go back.
 func TestMetricsHold(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := idleRig(t, t.TempDir(), nil)
 	r.flags = []string{"--gate-listen", "127.0.0.1:0"}

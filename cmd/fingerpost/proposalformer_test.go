@@ -11,7 +11,7 @@ import (
 // TestProposalBeforeAPull: a proposal that left the branch at a commit which a pull then rebased changes what it
 // changed before, for those who reached it before, and brings no former copy of that commit back.
 func TestProposalBeforeAPull(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	g := newProposalRig(t, nil, "--git-pull", "1s")
 	other, acme := g.pathOf("other"), g.pathOf("acme")

@@ -125,7 +125,7 @@ func TestProposalWarnings(t *testing.T) {
 
 // A look says why a proposal cannot be applied, with the words of apply.
 func TestProposalRefusals(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	g := newProposalRig(t, map[string]string{"acme.hcl": plain("acme", "Acme"), "other.hcl": plain("other", "Other")})
 	acme, other := g.pathOf("acme"), g.pathOf("other")
@@ -163,7 +163,7 @@ func TestProposalRefusals(t *testing.T) {
 
 // A proposal that somebody has merged by hand is none any more: its name is free, and its branch goes.
 func TestProposalMergedByHand(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	g := newProposalRig(t, map[string]string{"acme.hcl": plain("acme", "Acme")})
 	acme := g.pathOf("acme")

@@ -207,7 +207,7 @@ func TestProposalPlans(t *testing.T) {
 // Who has made a proposal is in the ledger, whatever a trailer says. Its maker may drop it; the answer to a write shows
 // its diff; one that changes nothing makes no branch; there is an end to them; and old ones are dropped.
 func TestProposalBounds(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	g := newProposalRig(t, reachFiles)
 	acme := g.pathOf("acme")

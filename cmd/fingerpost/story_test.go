@@ -30,6 +30,11 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"fingerpost": main, "fingerpost-dies": mainThatDies})
 }
 
+// quickStories are those that "go test" runs, one of each kind, and -short the first two. The others are Thorough.
+var quickStories = []string{"testdata/edit.txtar", "testdata/mail-send.txtar", "testdata/first-start.txtar", "testdata/broken.txtar",
+	"testdata/backup.txtar", "testdata/events.txtar", "testdata/keys.txtar", "testdata/import-csv.txtar", "testdata/plan.txtar",
+	"testdata/manners.txtar", "testdata/signals.txtar", "testdata/secrets.txtar"}
+
 // TestStories runs the whole-program stories in testdata: the real binary, real files, real sockets. In addition to
 // testscript's own commands they have
 //
@@ -46,8 +51,11 @@ func TestMain(m *testing.M) {
 // used.
 func TestStories(t *testing.T) {
 	dir, files := "testdata", []string(nil)
+	if !testrig.IsThorough() {
+		dir, files = "", quickStories
+	}
 	if testing.Short() {
-		dir, files = "", []string{"testdata/edit.txtar", "testdata/mail-send.txtar"}
+		files = quickStories[:2]
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: dir, Files: files,

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -152,7 +153,11 @@ func ExampleOptions_observe() {
 	}, []string{"kind"})
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(seconds)
-	observe := func(e tenant.Event) { seconds.WithLabelValues(string(e.Kind)).Observe(e.Duration.Seconds()) }
+	var told sync.WaitGroup // Observe is called a little after the lookup, by a goroutine for which no lookup waits
+	observe := func(e tenant.Event) {
+		seconds.WithLabelValues(string(e.Kind)).Observe(e.Duration.Seconds())
+		told.Done()
+	}
 
 	tenants, err := tenant.Open(tenant.Options{URL: fingerpost.URL, Key: "fpk_example", Observe: observe,
 		Logger: slog.New(slog.DiscardHandler)})
@@ -164,8 +169,10 @@ func ExampleOptions_observe() {
 		log.Fatal(err)
 	}
 	for _, host := range []string{"shop.acme.example", "shop.acme.example", "nobody.example"} {
+		told.Add(1)
 		tenants.Lookup(context.Background(), host)
 	}
+	told.Wait()
 	families, err := metrics.Gather()
 	if err != nil {
 		log.Fatal(err)
