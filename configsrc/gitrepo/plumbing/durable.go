@@ -81,7 +81,7 @@ const maintainLimit = time.Hour
 // are synced, with their folder: the next call removes what this one has packed. Refs and unreachable objects stay. It
 // may be called from any goroutine, but not concurrently.
 func (g *Store) PackLoose(ctx context.Context) error {
-	end, err := g.locks.begin("objects/maintenance.lock", "objects/pack/multi-pack-index.lock")
+	end, err := g.locks.begin("objects/maintenance.lock", packIndex+".lock")
 	if err != nil {
 		return err
 	}
@@ -100,9 +100,20 @@ func (g *Store) PackLoose(ctx context.Context) error {
 		err = run("incremental-repack")
 	}
 	if end(err); err != nil {
+		dropPackIndex(g.GitDir)
 		return err
 	}
 	return SyncFolder(filepath.Join(g.objects.dir, "pack"))
+}
+
+// packIndex is the index over all packs, below git's folder.
+const packIndex = "objects/pack/multi-pack-index"
+
+// dropPackIndex removes the index over all packs after a maintenance that was killed: git removes joined packs before it
+// takes them out of the index, and never mends that. Each pack has an index of its own, and the next maintenance makes
+// the common one again.
+func dropPackIndex(gitDir string) {
+	_ = os.Remove(filepath.Join(gitDir, filepath.FromSlash(packIndex)))
 }
 
 func (g *Store) hasPacks() bool {

@@ -48,6 +48,9 @@ func (l *lockRecord) start() (removed []string, err error) {
 		if name = strings.TrimSuffix(name, "\n"); strings.HasSuffix(name, ".lock") && filepath.IsLocal(name) {
 			l.left = append(l.left, name)
 		}
+		if name == packIndex+".lock" {
+			dropPackIndex(l.gitDir)
+		}
 	}
 	for end := time.Now().Add(lockAge); ; time.Sleep(10 * time.Millisecond) {
 		removed = append(removed, l.sweep(time.Now().After(end))...)
