@@ -84,7 +84,7 @@ const silentTime = 500 * time.Millisecond
 // The library closes those that wait for another request already; it takes the silent ones for busy.
 func (g *Gate) Stop() {
 	g.stopping.Store(true)
-	time.AfterFunc(silentTime, func() { g.abortWhere(func(c *Conn) bool { return !c.spoke.Load() }) })
+	time.AfterFunc(silentTime, func() { g.abortWhere(func(c *Conn) bool { return !c.spoke.Load() && !c.hasInput() }) })
 }
 
 // Cut cuts all connections.

@@ -3,6 +3,7 @@ package gate
 import (
 	"crypto/tls"
 	"net/netip"
+	"syscall"
 	"time"
 )
 
@@ -23,6 +24,23 @@ func (c *Conn) Refused() *Refusal { return c.refused }
 
 // Linger makes Close read for a short time what the client still sends: a reset could overtake the last answer.
 func (c *Conn) Linger() { c.lingers.Store(true) }
+
+// hasInput reports whether bytes of the peer wait in the socket: on a busy machine its goroutine may not have read them yet.
+func (c *Conn) hasInput() (has bool) {
+	socket, is := c.raw.(syscall.Conn)
+	if !is {
+		return false
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return false
+	}
+	err = raw.Control(func(fd uintptr) {
+		n, _, perr := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		has = perr == nil && n > 0
+	})
+	return has && err == nil
+}
 
 // Abort cuts the socket. The goroutine that uses the connection then closes it.
 func (c *Conn) Abort() { c.raw.Close() }
