@@ -3,6 +3,7 @@ package configsrc
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
@@ -46,7 +47,7 @@ func (s *Source) setFormers(set map[catalog.UUID]catalog.Former) error {
 	for uuid, f := range set {
 		values[catalog.FormerName(uuid)] = f.Value()
 	}
-	if err := s.o.Sink.SetNamed(values); err != nil {
+	if err := s.o.Sink.SetNamed(values); err != nil || known == nil { // nil: the next reading has it
 		return err
 	}
 	for uuid, f := range known {
@@ -75,15 +76,24 @@ func (s *Source) addRemoved(to map[catalog.UUID]catalog.Former, removed map[judg
 			decoded = judge.Positions(s.display(path), src)
 		}
 		sum := decoded.Digest(ref)
-		to[ref.UUID] = catalog.Former{Removed: s.now().UTC(), Block: sum[:], Other: s.formers()[ref.UUID].Other}
+		to[ref.UUID] = catalog.Former{Removed: s.now().UTC(), Block: sum[:], Other: s.otherSince(ref.UUID)}
 	}
+}
+
+// otherSince returns when another project has come with a uuid, zero if none has.
+func (s *Source) otherSince(uuid catalog.UUID) time.Time {
+	if known := s.formers(); known != nil {
+		return known[uuid].Other
+	}
+	f, err := catalog.FormerOf(s.o.Sink, uuid) // the list cannot be read, one perhaps can
+	if err != nil {
+		return time.Time{}
+	}
+	return f.Other
 }
 
 // rememberRemoved remembers the projects that a look removes. A Sink that refuses changes nothing: people's files count.
 func (s *Source) rememberRemoved(found *finding, removed []judge.Claim) {
-	if s.formers() == nil {
-		return
-	}
 	set, of := map[catalog.UUID]catalog.Former{}, setOf(removed)
 	for _, c := range found.candidates {
 		if c.Prev == nil || c.Out() || c.Prev.Counts.Projects == 0 {

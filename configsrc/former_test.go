@@ -1,14 +1,17 @@
 package configsrc_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
@@ -116,6 +119,36 @@ func TestSlugUsedAgain(t *testing.T) {
 				t.Errorf("noted: %+v, %v", f, err)
 			}
 		})
+	}
+}
+
+// A forgetfulSink cannot list its named values while fails is set, and stores them.
+type forgetfulSink struct {
+	*resolver.Resolver
+	fails atomic.Bool
+}
+
+func (f *forgetfulSink) EachNamed(prefix string, each func(name string, value []byte) error) error {
+	if f.fails.Load() {
+		return errors.New("no list")
+	}
+	return f.Resolver.EachNamed(prefix, each)
+}
+
+// TestRemovedWhileNobodyIsKnown: a removal is remembered also while what was known before cannot be read.
+func TestRemovedWhileNobodyIsKnown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "acme.hcl"), former)
+	sink := &forgetfulSink{Resolver: openResolver(t, "")}
+	sink.fails.Store(true)
+	n := newNode(t, dir, nodeOptions{resolver: sink.Resolver, sink: sink, accept: true})
+	t.Cleanup(func() { n.stop(); must(t, sink.Close()) })
+	n.untilName("acme.example", "Acme")
+	must(t, deleteProject(t.Context(), n.source, acme, func(*catalog.ProjectConfig) error { return nil }))
+	sink.fails.Store(false)
+	if f, err := catalog.FormerOf(sink, acme); err != nil || f.Removed.IsZero() {
+		t.Errorf("%+v, %v", f, err)
 	}
 }
 

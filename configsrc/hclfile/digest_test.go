@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Layout, comments and what the service writes by itself are no other content; everything else is.
+// Layout, comments and what the service writes by itself do not count; everything else does.
 func TestDigest(t *testing.T) {
 	digest := func(src string) [32]byte {
 		r, ds := hclfile.Decode("acme.hcl", []byte(src), hclfile.Options{})

@@ -22,7 +22,7 @@ func (f *Former) Old(now time.Time) bool {
 	return now.Sub(f.Removed) > formerLife && now.Sub(f.Other) > formerLife
 }
 
-// stashed is how long a project may be gone and come back with any content as what it was.
+// stashed is how long a project may be gone and still counts as the same, whatever its content.
 const stashed = time.Hour
 
 // Replaced reports whether a project that comes back with this digest of its block is another one: the former one was
