@@ -126,20 +126,17 @@ func squeezed(s string) string {
 	return strings.TrimSpace(regexp.MustCompile(`(?m)[ \t]+$|\n+$`).ReplaceAllString(regexp.MustCompile(` +`).ReplaceAllString(s, " "), ""))
 }
 
-// repeats reports whether a command only asks, so that it may be run again until a change has arrived.
-func (s guideStep) repeats() bool {
-	return strings.HasPrefix(s.command, "curl -s ") && !strings.Contains(s.command, " -d ") ||
-		strings.HasPrefix(s.command, "fingerpost doctor") ||
-		strings.HasPrefix(s.command, "fingerpost edges --url") && !strings.Contains(s.command, "--wait")
-}
-
-// runGuide runs the steps in the folder work of dir, which may have files.
+// runGuide pastes all steps at once into a shell in the folder work of dir, which may have files: no command waits for a
+// reader who looks whether the one before has had its effect.
 func runGuide(t *testing.T, steps []guideStep, dir string) {
 	there, back := guideAddresses(t)
 	shell := startGuideShell(t, dir, there, back, "FINGERPOST_LISTEN="+there.Replace("127.0.0.1:8080"),
 		"FINGERPOST_OPS_LISTEN="+there.Replace("127.0.0.1:9090"), "FINGERPOST_CACHE_SIZE=8MiB")
 	for _, step := range steps {
-		shell.play(step)
+		shell.typeStep(step)
+	}
+	for i, step := range steps {
+		shell.check(step, i)
 	}
 }
 
@@ -148,9 +145,9 @@ type guideShell struct {
 	t           *testing.T
 	work        string // its folder
 	outputs     string // the folder of what commands print
-	typed       io.Writer
+	stdin       io.Writer
 	there, back *strings.Replacer // of addresses
-	played      int
+	typed       int               // steps
 }
 
 // startGuideShell starts a shell in the folder work of dir, which may have files.
@@ -164,53 +161,51 @@ func startGuideShell(t *testing.T, dir string, there, back *strings.Replacer, en
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.Env = append([]string{"PATH=" + filepath.Join(dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C.UTF-8",
 		"NO_COLOR=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(dir, "gitconfig")}, env...)
-	typed, err := shell.StdinPipe()
+	stdin, err := shell.StdinPipe()
 	must(t, err)
 	must(t, shell.Start())
 	t.Cleanup(func() {
-		typed.Close()
+		stdin.Close()
 		syscall.Kill(-shell.Process.Pid, syscall.SIGTERM)
 		shell.Wait()
 	})
-	s.typed = typed
+	s.stdin = stdin
 	return s
 }
 
 // play runs a step, and returns what it prints.
 func (s *guideShell) play(step guideStep) string {
 	s.t.Helper()
-	out := filepath.Join(s.outputs, strconv.Itoa(s.played))
-	s.played++
-	if said := typeGuideStep(s.t, s.typed, step, s.there, s.back, out); said != "" {
-		log, _ := os.ReadFile(filepath.Join(s.work, "serve.log"))
-		s.t.Fatalf("$ %sprints\n%s\nand in the guide\n%s\nserve.log:\n%s", step.command, said, step.prints, log)
-	}
-	return readText(s.t, out)
+	return s.check(step, s.typeStep(step))
 }
 
-// typeGuideStep runs a command until its output is as in the guide, and returns what it prints if that is something
-// else.
-func typeGuideStep(t *testing.T, typed io.Writer, step guideStep, there, back *strings.Replacer, out string) string {
-	command, want := strings.TrimSuffix(there.Replace(step.command), "\n"), step.pattern()
-	background := strings.HasSuffix(command, "&")
-	for end := time.Now().Add(testrig.Patience / 3); ; {
-		os.Remove(out + ".code")
-		fmt.Fprintf(typed, "{ %s\n} >%s 2>&1\necho $? >%s.new; mv %[3]s.new %[3]s.code\n", command, out, out)
-		testrig.Eventually(t, "the end of "+command, func() bool { _, err := os.Stat(out + ".code"); return err == nil })
-		for {
-			said, _ := os.ReadFile(out)
-			code, _ := os.ReadFile(out + ".code")
-			got := squeezed(back.Replace(string(said)))
-			if want.MatchString(got) && (step.prints != "" || string(code) == "0\n") {
-				return ""
-			}
-			if time.Now().After(end) || !background && !step.repeats() {
-				return got + "\nexit code " + string(code)
-			}
-			<-time.After(20 * time.Millisecond)
-			if !background {
-				break
-			}
+// out is the file of what step i prints; its exit code stands beside it, once it has ended.
+func (s *guideShell) out(i int) string { return filepath.Join(s.outputs, strconv.Itoa(i)) }
+
+// typeStep types a step, and returns its number.
+func (s *guideShell) typeStep(step guideStep) int {
+	out := s.out(s.typed)
+	fmt.Fprintf(s.stdin, "{ %s\n} >%s 2>&1\necho $? >%[2]s.new; mv %[2]s.new %[2]s.code\n",
+		strings.TrimSuffix(s.there.Replace(step.command), "\n"), out)
+	s.typed++
+	return s.typed - 1
+}
+
+// check waits for the end of step i, and returns what it prints, which is as in the guide. A command in the background
+// goes on printing.
+func (s *guideShell) check(step guideStep, i int) string {
+	s.t.Helper()
+	out, want := s.out(i), step.pattern()
+	testrig.Eventually(s.t, "the end of "+step.command, func() bool { _, err := os.Stat(out + ".code"); return err == nil })
+	for end := time.Now().Add(testrig.Patience / 3); ; <-time.After(20 * time.Millisecond) {
+		printed, code := readText(s.t, out), readText(s.t, out+".code")
+		got := squeezed(s.back.Replace(printed))
+		if want.MatchString(got) && (step.prints != "" || code == "0\n") {
+			return printed
+		}
+		if !strings.HasSuffix(step.command, "&\n") || time.Now().After(end) {
+			log, _ := os.ReadFile(filepath.Join(s.work, "serve.log"))
+			s.t.Fatalf("$ %sprints\n%s\nexit code %s\nand in the guide\n%s\nserve.log:\n%s", step.command, got, code, step.prints, log)
 		}
 	}
 }

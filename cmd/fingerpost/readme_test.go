@@ -103,6 +103,13 @@ func TestReadmeRuns(t *testing.T) {
 	if len(steps) < 5 {
 		t.Errorf("README.md has only %d commands", len(steps))
 	}
+	// A reader looks for the server's line and copies the key before the next command.
+	after := func(prefix string, step guideStep) {
+		at := slices.IndexFunc(steps, func(s guideStep) bool { return strings.Contains(s.command, prefix) })
+		steps = slices.Insert(steps, at+1, step)
+	}
+	after("fingerpost serve", guideStep{"curl -sf --retry 30 --retry-delay 1 --retry-connrefused http://127.0.0.1:9090/readyz\n", "ok\n"})
+	after("keys create", guideStep{command: "fingerpost reload --ops-url http://127.0.0.1:9090 > reload.json\n"})
 	runGuide(t, append([]guideStep{{command: "export FINGERPOST_URL=http://127.0.0.1:8080\n"}}, steps...), dir)
 }
 

@@ -12,6 +12,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fingerpost/configsrc"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/offline"
 )
 
 // TestCertificate: one that is valid, ends soon, has ended, or begins later.
@@ -100,4 +104,37 @@ func TestPlain(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}
+}
+
+// TestSavedSinceTheReload: a file that was broken after the server's last reload has its problem, and one that the server
+// knows has it once.
+func TestSavedSinceTheReload(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"good.hcl": `project "acme" { name = "Acme" }`, "bad.hcl": `project "umbrella" {`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checked, err := offline.CheckAgainst(dir, nil, nil)
+	if err != nil || len(checked.Problems) == 0 {
+		t.Fatal(err, checked)
+	}
+	f := func(lastReload time.Duration, told hclfile.Diagnostics, problems int) {
+		t.Helper()
+		status := &configsrc.Status{LastReload: time.Now().Add(lastReload), Files: 1, Problems: told, Errors: len(told)}
+		p := &patient{running: &server{Config: status}, checked: checked}
+		n := 0
+		for _, r := range p.files(t.Context()) {
+			if r.State == Failure && strings.Contains(r.Message, "bad.hcl:1") {
+				n++
+			}
+		}
+		if n != problems {
+			t.Errorf("reload %v ago, %d problems told: %+v, want %d of bad.hcl", -lastReload, len(told), p.files(t.Context()), problems)
+		}
+	}
+	f(-time.Hour, nil, 1)
+	f(-time.Hour, checked.Problems, 1)
+	f(time.Hour, checked.Problems, 1)
+	f(time.Hour, nil, 0)
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/pebblefs"
@@ -31,7 +32,7 @@ const (
 func (p *patient) files(context.Context) []Result {
 	switch {
 	case p.running != nil:
-		return p.running.told()
+		return append(p.running.told(), p.savedSince(p.running.Config)...)
 	case p.Cluster.IsEdge():
 		return []Result{ok("this node is an edge: its files come from the authority")}
 	case errors.Is(p.filesErr, fs.ErrNotExist):
@@ -62,6 +63,34 @@ func (p *patient) files(context.Context) []Result {
 		return []Result{warning(validate, "%s, %s", good, count(warnings, "warning"))}
 	}
 	return []Result{ok("%s in %s", good, p.Files.Config)}
+}
+
+// coarseTime is how far a file's time may lie before the moment of its save: a tick of the kernel's clock, and 2 s on FAT.
+const coarseTime = 2 * time.Second
+
+// savedSince are the problems of files that were saved after the server's last reload, and that the server does not tell.
+func (p *patient) savedSince(st *configsrc.Status) (rs []Result) {
+	if p.checked == nil {
+		return nil
+	}
+	told := make(map[string]bool, len(st.Problems))
+	for _, d := range st.Problems {
+		told[d.File+"\x00"+d.Summary] = true
+	}
+	for _, d := range p.checked.Problems {
+		if told[d.File+"\x00"+d.Summary] || len(rs) == maxLines {
+			continue
+		}
+		if fi, err := os.Stat(d.File); err != nil || !fi.ModTime().Add(coarseTime).After(st.LastReload) {
+			continue
+		}
+		r := warning(orValidate(d.Detail), "%s: %s (saved after the server's last reload)", place(d), d.Summary)
+		if d.Severity == hclfile.Error {
+			r.State = Failure
+		}
+		rs = append(rs, r)
+	}
+	return rs
 }
 
 // place is where a problem is.
