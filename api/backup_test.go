@@ -41,7 +41,7 @@ func opsOn(t *testing.T, r *resolver.Resolver) string {
 }
 
 func TestBackupEndpoint(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	broken := false

@@ -101,6 +101,7 @@ func TestConsoleRefusals(t *testing.T) {
 // Wrong keys from one address are refused with the time to wait, in seconds and in Retry-After.
 func TestConsoleSignInThrottled(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	h := start(t, func(o *api.Options) { o.Console = &console.Options{} })
 	r := &customerRig{desk: &desk{house: h}, t: t, url: "http://" + h.listen(api.Console)}
 	for deadline := time.Now().Add(testrig.Patience); time.Now().Before(deadline); {
@@ -126,6 +127,7 @@ func (silent) Age() (time.Duration, bool) { return 3 * time.Minute, true }
 // The start page of an edge tells of an authority that it does not hear, and of nothing while it hears it.
 func TestConsoleCutOff(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	for edge, want := range map[api.Edge]bool{&standIn{}: false, silent{&standIn{}}: true} {
 		h := start(t, func(o *api.Options) { o.Console, o.Cluster.Edge = &console.Options{}, edge })
 		r := &customerRig{desk: &desk{house: h}, t: t, url: "http://" + h.listen(api.Console)}
@@ -143,6 +145,7 @@ func TestConsoleCutOff(t *testing.T) {
 // A name with several mistakes is found where there are few domains.
 func TestConsoleLookUpFewDomains(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	r := newConsoleRig(t, newDesk(t, map[string]string{"globex.hcl": "project \"globex\" {\n  name = \"Globex\"\n  domain \"globex.example\" {}\n}\n"}))
 	g := r.signIn(t, r.key)
 	g.send("/console/lookup?domain=globx.exmple", nil)

@@ -136,6 +136,7 @@ func TestConsoleLink(t *testing.T) {
 // A link is good for ten minutes, a session for eight hours.
 func TestConsoleLinkEnds(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	var now atomic.Int64 // seconds after the start
 	began := time.Now()
 	h := start(t, func(o *api.Options) {

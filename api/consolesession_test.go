@@ -93,7 +93,7 @@ func TestConsolePersonCookie(t *testing.T) {
 
 // One session cannot take all live pages, nor can all sessions of one key.
 func TestConsoleStreams(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	one, file1 := keyFile("one", `allow = ["read"]`)
 	other, file2 := keyFile("other", `allow = ["read"]`)

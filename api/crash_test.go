@@ -76,6 +76,7 @@ func crashStory(t testing.TB, r *crashRun) {
 
 // TestPowerLoss cuts the power at every step of every kind of write.
 func TestPowerLoss(t *testing.T) {
+	testrig.Thorough(t)
 	every := testrig.Size(t, 1, fewerShots)
 	t.Parallel()
 	r := newCrashRun(t, crashFiles, crashLinks, &crashDisk{})

@@ -185,6 +185,7 @@ func TestCustomerChecks(t *testing.T) {
 // one, opens nothing.
 func TestCustomerLinkEnds(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	r := newCustomerRig(t)
 	of := customerlink.Domain{Project: catalog.DeriveProjectUUID("acme"), Name: "shop.acme.example"}
 	links := customerlink.New(r.resolver)

@@ -43,7 +43,7 @@ func TestEventStreamSlowReader(t *testing.T) {
 }
 
 func TestEventStreamShutdown(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	h := start(t)
 	streams := make([]*stream, 20)

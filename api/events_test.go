@@ -89,7 +89,7 @@ func TestEventStreamBeginsWithAnID(t *testing.T) {
 // byte, since it would take the stream for open; then what it missed, and the position alone. Meanwhile the keys that the
 // stream follows live.
 func TestEventStreamAhead(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	h := start(t, func(o *api.Options) { o.Limits.Heartbeat = 20 * time.Millisecond })
 	now := h.resolver.Position()
@@ -223,7 +223,7 @@ func TestEventStreamOddClients(t *testing.T) {
 }
 
 func TestEventStreamOverTLSAndUnix(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	cert, key := writeCert(t, t.TempDir(), "first.example")
 	config, err := api.TLSConfig(cert, key, slog.New(slog.DiscardHandler))

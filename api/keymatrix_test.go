@@ -167,6 +167,7 @@ func TestKeyMatrixCreate(t *testing.T) {
 // Nobody can rotate a key that has more, because he would see its text. All that manage keys can rotate themselves.
 func TestKeyMatrixRotate(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	m, allowed := newMatrix(t), 0
 	rotate := func(caller, other int) {
 		a := m.ask("POST", fmt.Sprintf("/api/platform/keys/k%d/rotate", other), m.texts[caller])
@@ -195,6 +196,7 @@ func TestKeyMatrixRotate(t *testing.T) {
 // A key that manages keys can revoke any but the last that has every permission on every project.
 func TestKeyMatrixRevoke(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	m := newMatrix(t)
 	m.pairs(t, func(caller, other int) {
 		name, want, code := fmt.Sprintf("k%d", other), 200, ""
@@ -223,7 +225,7 @@ func TestKeyMatrixRevoke(t *testing.T) {
 // A revocation names the old keys of rotations that go on, and ends them too if that is asked for. A key that ends
 // earlier does not count as another one that may do everything.
 func TestKeyRevokeAll(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	m := newMatrix(t)
 	const keys = "/api/platform/keys"

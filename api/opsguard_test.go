@@ -204,6 +204,7 @@ func TestOpsGuard(t *testing.T) {
 // Silent connections make room for others: a probe comes through whatever their number, and at most 256 stay.
 func TestOpsConnections(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	at := serveOps(t, "127.0.0.1:0", "").String()
 	const all, kept = 600, 256
 	var ended atomic.Int32

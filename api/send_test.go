@@ -398,6 +398,7 @@ func TestSendToFullQueue(t *testing.T) {
 
 // The ops listener reports the queue, and a project whose mail has stopped.
 func TestMailFigures(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel() // it waits for seconds
 	p := startPost(t, newSink(t), nil)
 	o, err := ops.New(ops.Options{Resolver: p.resolver, Figures: p.server, Streams: p.server.EventStreams(), Config: &config{}, Mail: p.mail})

@@ -15,6 +15,7 @@ import (
 // A connection on which no part of a request has arrived is closed without an answer: a client that connects ahead
 // would take a 408 for the answer to its next request.
 func TestQuietConnectionsAreClosedWithoutAWord(t *testing.T) {
+	testrig.Thorough(t)
 	if testing.Short() {
 		t.Skip("waits for timeouts")
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fingerpost/api/platform"
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -363,6 +364,7 @@ func TestConsoleVerified(t *testing.T) {
 // below it. A trusted, proven or lost record does, and a pending one that a person wrote.
 func TestUnprovenClaims(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	d, keys := newProofDesk(t, "project-keys")
 	ask := func(key, method, path, body string, status int) {
 		t.Helper()
@@ -403,6 +405,7 @@ func TestUnprovenClaims(t *testing.T) {
 // renames, whatever the defaults require; another project begins at its own.
 func TestLostStays(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	for _, require := range []string{"none", "project-keys", "all", ""} {
 		d, keys := newProofDesk(t, require)
 		ask := func(key, method, path, body string, status int) {

@@ -29,7 +29,7 @@ func keyOf(name, projects string) string {
 // A rename or a deletion, with key lists in two further files and in the project's own, takes effect as a whole after a
 // crash at any step, or not at all; and at no step does a list name a slug that another project has.
 func TestSlugMoveDies(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	acme := "project \"acme\" {\n  name = \"Acme\"\n}\n"
 	before := map[string]string{
@@ -205,7 +205,7 @@ func (d hookedDisk) SyncFolder(dir string) error {
 // A person who saves a key file before any step of a rename loses nothing: the save is in the file, with the new slug
 // if the rename came after it.
 func TestKeyFileSavedDuringRename(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	before, after := 0, 0
 	for at := 0; ; at++ {

@@ -15,7 +15,7 @@ func keyFile(name, id string) string {
 
 // TestKeyIDIsTakenAfterRestart: the owner of a key's public id is known even for files that a start does not read.
 func TestKeyIDIsTakenAfterRestart(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir, data := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(dir, "a.hcl"), keyFile("first", "31g45atf"))

@@ -61,7 +61,7 @@ func TestKeysCreatedAtOnce(t *testing.T) {
 
 // permit sees the keys as the change before has left them: of two keys, in different files, one stays.
 func TestKeysRevokedAtOnce(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir := t.TempDir()
 	n := newNode(t, dir, nodeOptions{})

@@ -13,7 +13,7 @@ import (
 // TestManyFilesAtOnce changes hundreds of files in one reload: all are accepted except those with an error of their
 // own, and each error is reported.
 func TestManyFilesAtOnce(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	const files = 400
 	dir := manyProjects(t, files)

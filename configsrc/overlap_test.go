@@ -37,7 +37,7 @@ func checkedWarnings(t *testing.T, dir string) []string {
 // TestOverlapsAreWarnedOf: validate and /status name a wildcard above another project's name, with file and line, also
 // after the other side was added or removed, and after a restart.
 func TestOverlapsAreWarnedOf(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
 	write(t, filepath.Join(dir, "acme.hcl"), project("acme", "acme.example", "*.acme.example", "shop.acme.example"))

@@ -78,7 +78,7 @@ func TestWriteIsAppliedOnce(t *testing.T) {
 // TestRecheckWaits: files from another decoder revision are decoded again, even if the first reload waits for a
 // confirmation.
 func TestRecheckWaits(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir, r := manyProjects(t, 12), memoryResolver(t)
 	n, _ := countingNode(t, dir, r)

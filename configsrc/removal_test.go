@@ -77,7 +77,7 @@ func TestRemovalNotes(t *testing.T) {
 
 // TestRemovalsOfACrash: the note of a killed process counts for the first load only.
 func TestRemovalsOfACrash(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir, data := manyProjects(t, 20), filepath.Join(t.TempDir(), "store")
 	n := newNode(t, dir, nodeOptions{data: data, loadOnly: true})

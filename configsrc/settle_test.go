@@ -15,6 +15,7 @@ import (
 // saved. Nearly all looks see it empty; the project answers at every moment.
 func TestRewrittenAgainAndAgain(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	dir := t.TempDir()
 	whole := project("acme", "acme.example")
 	file := write(t, filepath.Join(dir, "acme.hcl"), whole)

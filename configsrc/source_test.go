@@ -231,7 +231,7 @@ func TestWaysToSave(t *testing.T) {
 }
 
 func TestFolders(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "config")
 	write(t, filepath.Join(dir, "a.hcl"), named("a", "a", "a.example"))

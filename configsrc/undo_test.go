@@ -85,7 +85,7 @@ func (f dyingFile) Write(b []byte) (int, error) {
 // A write that changes a config file and the files of two bodies takes effect as a whole after a crash at any step, or
 // not at all, and leaves nothing behind.
 func TestWriteOfSeveralFilesDies(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	const config = `project "acme" {
   name = "Acme"

@@ -41,6 +41,7 @@ var leftovers = []string{".hidden.hcl", "acme.hcl~", "acme.hcl.swp", ".acme.hcl.
 // TestLeftovers: files that editors and git leave next to the config files are not read.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	r := newRig(t, nil)
 	for _, name := range leftovers {
 		r.put(name, "project \"acme\" {\n")

@@ -11,7 +11,7 @@ import (
 
 // Mail that an edge is asked to send is kept by an authority with --mail-sink, and read over both.
 func TestClusterMailSink(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	c := idleCluster(t, "fra1")
 	c.put("acme.hcl", `project "acme" {

@@ -26,6 +26,7 @@ var tokenField = regexp.MustCompile(`name="token" value="([^"]+)"`)
 // TestConsoleForms sends what a browser would not.
 func TestConsoleForms(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	files, admin, _ := consoleFiles(25)
 	leaver, leaverID := catalog.NewKeyText()
 	files["key-leaver.hcl"] = `key "leaver" {

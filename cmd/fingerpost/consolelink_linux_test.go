@@ -82,6 +82,7 @@ var shownLink = regexp.MustCompile(`sign in once, within 10 minutes, on this mac
 // On a terminal, serve prints a link while nobody can sign in, or with --console-link; it works once, and is in no log.
 func TestConsoleLinkOnTerminal(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	none := idleRig(t, t.TempDir(), nil)
 	for name := range rigKeys { // keys that may not read stay, and one that has expired
 		if strings.Contains(rigKeys[name], "read") && name != "expired" {

@@ -94,7 +94,7 @@ func TestConsoleCannotWrite(t *testing.T) {
 
 // TestConsoleGit: with git a save names its commit, which is the person's, and a change can be proposed and applied.
 func TestConsoleGit(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	files, admin, _ := consoleFiles(25)

@@ -158,6 +158,7 @@ func (x *tracer) end() {
 // TestSystemCallsFail makes the system calls of a write fail in the real binary, once and forever.
 func TestSystemCallsFail(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	testrig.Need(t, "strace")
 	r := newRig(t, map[string]string{
 		"other.hcl": strings.TrimSuffix(rigFiles["other.hcl"], "}\n") + `

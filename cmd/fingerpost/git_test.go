@@ -353,7 +353,7 @@ func TestProposedState(t *testing.T) {
 
 // Set-ups that cannot work end the start, with all that is wrong.
 func TestGitFlags(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	testrig.Need(t, "git")
 	r := newRig(t, nil)

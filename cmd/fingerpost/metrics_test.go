@@ -344,6 +344,7 @@ func TestMetricsHold(t *testing.T) {
 // TestDroppedSpansAreTold: spans that the collector refuses are counted.
 func TestDroppedSpansAreTold(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no", http.StatusBadRequest)
 	}))

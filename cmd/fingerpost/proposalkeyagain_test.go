@@ -12,7 +12,7 @@ import (
 // TestProposalOfAFormerKey: a key that is made again under a name inherits nothing of what the former key has proposed:
 // it cannot drop it, and the rights that it has do not let it be applied.
 func TestProposalOfAFormerKey(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	g := newProposalRig(t, nil)
 	acme := g.pathOf("acme")

@@ -28,7 +28,7 @@ func (g *proposalRig) look(key, name string) (p client.ProposalLook) {
 // Who decides about a proposal sees its commits, its diff, and whether it can be applied; and decides about what was
 // seen: a branch that has moved since is not applied and not dropped.
 func TestProposalLook(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	g := newProposalRig(t, map[string]string{"acme.hcl": plain("acme", "Acme"), "other.hcl": plain("other", "Other")})
 	acme := g.pathOf("acme")
@@ -84,7 +84,7 @@ func TestProposalLook(t *testing.T) {
 // A look says which warnings a proposal would bring, and not those that are there already; to a key of some projects,
 // nothing of names of others.
 func TestProposalWarnings(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	long := strings.Replace(plain("acme", "Acme"), "\n}", "\n  auth_settings { jwt_secret = \"short\" }\n}", 1)
 	g := newProposalRig(t, map[string]string{"acme.hcl": long,

@@ -49,7 +49,7 @@ func said(lines []logLine) (said []string) {
 // A start says once what was loaded, each reload that changes something has one line, and a normal start warns of
 // nothing: neither the authority's nor that of an edge, the first time or again.
 func TestReloadLines(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	c := newCluster(t, "fra1")
 	e := c.edge("fra1", t.TempDir())

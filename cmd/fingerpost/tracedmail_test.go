@@ -15,6 +15,7 @@ import (
 // the trace.
 func TestTraceOfASend(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	ca := newCA(t, "ours")
 	pair, err := tls.LoadX509KeyPair(ca.issue("mail", time.Now().Add(time.Hour)))
 	must(t, err)

@@ -144,6 +144,7 @@ const (
 // TestTraceThroughAnEdge: one PUT at an edge is one connected trace through the authority, the files and git.
 func TestTraceThroughAnEdge(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	sink := newSpanSink(t)
 	c := idleCluster(t, "fra1")
 	newGitRig(t, c.rig)

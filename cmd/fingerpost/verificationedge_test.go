@@ -12,6 +12,7 @@ import (
 
 	"github.com/miekg/dns"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/verify/dcv"
 )
@@ -46,6 +47,7 @@ func (r *countingResolver) ServeDNS(w dns.ResponseWriter, q *dns.Msg) {
 // gets past the proof at the edge who would not at the authority.
 func TestVerificationAtEdge(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	c := idleCluster(t, "fra1")
 	c.put("defaults.hcl", "defaults {\n  verification {\n    require = \"project-keys\"\n    targets = [\"192.0.2.0/24\"]\n  }\n}\n")
 	const rights = "allow = [\"resolve\", \"read\", \"write\"]\n  projects = [\"%\"]"

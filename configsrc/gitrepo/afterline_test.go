@@ -14,6 +14,7 @@ import (
 
 func TestAppliedThoughItsBranchStays(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	clone := newClone(t)
 	r := start(t, clone, nil)
 	proposed(t, clone, "x", "main", "projects.d/teams/other.hcl", `"Other"`, `"Proposed"`)
@@ -46,6 +47,7 @@ func TestPushedThoughItsNoteFails(t *testing.T) {
 
 func TestPulledThoughTheIndexStays(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	clone, person := withRemote(t)
 	edit(t, person, "projects.d/acme.hcl", `"Acme"`, `"Pulled"`, "rename")
 	testrig.Git(t, person, "push", "-q")

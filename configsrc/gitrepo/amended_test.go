@@ -14,6 +14,7 @@ import (
 // What the service changes in a file that a pull has brought is committed and pushed, and the trail names who brought it.
 func TestAmendedFileIsCommitted(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	clone, person := withRemote(t)
 	save(t, person, "projects.d/defaults.hcl", "defaults {\n  verification {\n    require = \"project-keys\"\n  }\n}\n")
 	testrig.Git(t, person, "add", ".")

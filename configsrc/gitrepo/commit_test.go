@@ -267,6 +267,7 @@ func TestAttributesChangeNoBytes(t *testing.T) {
 // The service ends in the moment in which the branch has moved: people's index is brought up to date all the same.
 func TestEndAmongACommit(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	clone := newClone(t)
 	branch := filepath.Join(clone, ".git", "refs", "heads", "main")
 	for i := range testrig.Size(t, 100, 10) {

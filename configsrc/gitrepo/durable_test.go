@@ -210,7 +210,7 @@ func syncedIndexes(t *testing.T, git string, calls []call) (n int) {
 // service writes it by itself.
 func TestPeoplesIndexIsSynced(t *testing.T) {
 	t.Parallel()
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	clone, person := withRemote(t)
 	proposed(t, clone, "x", "main", "projects.d/teams/other.hcl", `"Other"`, `"Proposed"`)
 	edit(t, person, "projects.d/acme.hcl", `"Acme"`, `"Pulled"`, "rename")

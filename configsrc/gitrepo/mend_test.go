@@ -91,6 +91,7 @@ func TestLostObjectsAreTold(t *testing.T) {
 // to do, and once a person has done it, it is people's index again.
 func TestUnreadableIndex(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	clone := newClone(t)
 	index := filepath.Join(clone, ".git", "index")
 	if err := os.Truncate(index, 0); err != nil {

@@ -13,6 +13,7 @@ import (
 // without the lock that those need.
 func TestLooksHoldNothingUp(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	clone, person := withRemote(t)
 	r := start(t, clone, syncing)
 	proposed(t, clone, "x", "main", "projects.d/teams/other.hcl", `"Other"`, `"Proposed"`)

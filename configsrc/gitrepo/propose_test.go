@@ -15,6 +15,7 @@ import (
 // What a proposal changes is told from where its branch left HEAD's, however both have gone on: what is known from the
 // last look is what git says now.
 func TestWhereAProposalLeft(t *testing.T) {
+	testrig.Thorough(t)
 	clone := newClone(t)
 	r := start(t, clone, nil)
 	other := clone + ".other"

@@ -14,6 +14,7 @@ import (
 // reason.
 func TestWhichCommit(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	clone := newClone(t)
 	r := start(t, clone, func(o *gitrepo.Options) { o.Ack = gitrepo.AckFile })
 	committed := func() {
