@@ -89,7 +89,8 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 	// Nothing reads a store that is being filled, and it does not have all keys yet. Answers from the old store stay fresh
 	// until exchange raises all stamps: if that store is damaged, it may not be able to give them again.
 	if err == nil && read {
-		if effect.Keys || effect.Edges || effect.Sealing || effect.Defaults || r.applying.unsettled ||
+		err = r.owners.note(st, effect)
+		if err != nil || effect.Keys || effect.Edges || effect.Sealing || effect.Defaults || r.applying.unsettled ||
 			r.settled.Load().keys.rebinds(effect) {
 			err = r.settle(st)
 			r.applying.unsettled = err != nil // the next change, or the replacing store, tries again
@@ -142,6 +143,7 @@ func (r *Resolver) use(st *store.Store) error {
 	r.stamps.begin()
 	defer r.publishPosition()
 	defer r.stamps.end()
+	r.owners.forget()
 	if err := r.settle(st); err != nil {
 		return err
 	}
@@ -162,7 +164,10 @@ type settled struct {
 
 // settle publishes what a store has. The caller holds applying.
 func (r *Resolver) settle(st *store.Store) error {
-	next, err := readSettled(st)
+	next, err := readSettled(st, &r.owners)
+	if err == nil {
+		err = r.owners.prepare(st, next.keys)
+	}
 	if err != nil {
 		return err
 	}
@@ -171,7 +176,7 @@ func (r *Resolver) settle(st *store.Store) error {
 	return nil
 }
 
-func readSettled(st *store.Store) (*settled, error) {
+func readSettled(st *store.Store, o *owners) (*settled, error) {
 	var keys []*catalog.Key
 	err := st.Keys(func(k *catalog.Key) bool {
 		keys = append(keys, k)
@@ -182,7 +187,7 @@ func readSettled(st *store.Store) (*settled, error) {
 	}
 	s := new(settled)
 	err = st.View(func(v *store.View) (err error) {
-		s.keys, err = newKeySet(keys, v.ProjectID)
+		s.keys, err = newKeySet(keys, o, v.ProjectID)
 		return err
 	})
 	if err != nil {

@@ -37,6 +37,8 @@ type Event struct {
 	Data []byte
 
 	unless string // a slug: keys that reach that project do not get this event
+	owner  string // keys with this owner get the event, too; "": none
+	lost   bool   // only they get it: the project has another owner now
 }
 
 // Position is what a client resumes from, on any node of the cluster.
@@ -44,16 +46,25 @@ func (e *Event) Position() catalog.Position {
 	return catalog.Position{Epoch: e.Epoch, Generation: e.Revision}
 }
 
-// Concerns reports whether the holder of a key gets the event. For keys that reach a project only by its old slug, a
-// project with a new slug is deleted.
+// Concerns reports whether the holder of a key gets the event. For keys that reach a project only by its old slug, or its
+// former owner, the project is deleted.
 func (e *Event) Concerns(k *Key) bool {
-	return e.Slug == "" || k.Names(e.Slug) && (e.unless == "" || !k.Names(e.unless))
+	reached := k.Names(e.Slug) && !e.lost || e.owner != "" && k.Owner == e.owner
+	return e.Slug == "" || reached && (e.unless == "" || !k.Names(e.unless))
 }
 
 // eventOverhead is the memory of an event without its texts, its place in the history included.
 const eventOverhead = 128
 
-func (e *Event) size() int { return len(e.Data) + len(e.Slug) + len(e.unless) + eventOverhead }
+func (e *Event) size() int {
+	return len(e.Data) + len(e.Slug) + len(e.unless) + len(e.owner) + eventOverhead
+}
+
+// of notes the owner of the project.
+func (e *Event) of(owner string) *Event {
+	e.owner = strings.Clone(owner)
+	return e
+}
 
 // NewReset makes a Reset with a revision.
 func NewReset(revision uint64) *Event {
@@ -104,10 +115,10 @@ func (r *Resolver) eventsOf(e *store.Effect) (events []*Event, ok bool) {
 			return nil, false
 		}
 		if len(names.gone) > 0 {
-			events = append(events, newEvent(e.Generation, DomainDeleted, id, p.Slug, names.gone))
+			events = append(events, newEvent(e.Generation, DomainDeleted, id, p.Slug, names.gone).of(ownerOf(p)))
 		}
 		if present := names.present(); len(present) > 0 {
-			events = append(events, newEvent(e.Generation, DomainChanged, id, p.Slug, present))
+			events = append(events, newEvent(e.Generation, DomainChanged, id, p.Slug, present).of(ownerOf(p)))
 		}
 	}
 	for id, names := range r.coveredNames(e.Domains) {
@@ -115,7 +126,7 @@ func (r *Resolver) eventsOf(e *store.Effect) (events []*Event, ok bool) {
 		if err != nil {
 			return nil, false
 		}
-		events = append(events, newEvent(e.Generation, DomainChanged, id, p.Slug, names))
+		events = append(events, newEvent(e.Generation, DomainChanged, id, p.Slug, names).of(ownerOf(p)))
 	}
 	size := 0
 	for _, event := range events {
@@ -171,18 +182,30 @@ func projectEvents(revision uint64, p *store.ProjectEffect, names *projectNames)
 		names = new(projectNames)
 	}
 	if p.Gone {
-		return []*Event{newEvent(revision, ProjectDeleted, p.ID, p.Slug, names.gone)}
+		return []*Event{newEvent(revision, ProjectDeleted, p.ID, p.Slug, names.gone).of(p.Owner)}
 	}
 	all := slices.Clone(names.gone)
 	all = append(all, p.Domains...)
-	events := []*Event{newEvent(revision, ProjectChanged, p.ID, p.Slug, all)}
+	events := []*Event{newEvent(revision, ProjectChanged, p.ID, p.Slug, all).of(p.Owner)}
+	before := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(names.added, name) })
+	if p.Owned != "" && p.Owned != p.Owner {
+		lost := newEvent(revision, ProjectDeleted, p.ID, p.Slug, slices.Clone(before)).of(p.Owned)
+		lost.lost, lost.unless = true, lost.Slug
+		events = append(events, lost)
+	}
 	if p.Was == "" || p.Was == p.Slug {
 		return events
 	}
-	before := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return slices.Contains(names.added, name) })
 	left := newEvent(revision, ProjectDeleted, p.ID, p.Was, before)
 	left.unless = strings.Clone(p.Slug)
 	return append(events, left)
+}
+
+func ownerOf(p *catalog.Project) string {
+	if p.Owner == nil {
+		return ""
+	}
+	return *p.Owner
 }
 
 // projectNames lists the names of one project that a change touched.

@@ -31,6 +31,7 @@ func AppendExplained(dst []byte, x *catalog.Explained) []byte {
 		"createdAt", nullIf(p.CreatedAt.IsZero(), p.CreatedAt),
 		"updatedAt", nullIf(p.UpdatedAt.IsZero(), p.UpdatedAt),
 		"labels", p.Labels,
+		"owner", p.Owner,
 		"domains", domains,
 		"serviceSettings", record(p.ID, c.Service.ID, c.Service.Fields()),
 		"authSettings", record(p.ID, c.Auth.ID, c.Auth.Fields()),

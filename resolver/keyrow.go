@@ -35,6 +35,7 @@ func AppendKey(dst []byte, row *KeyRow) []byte {
 		"id", k.ID,
 		"allow", k.Allow.Words(),
 		"projects", nullIf(k.Projects == nil, k.Projects),
+		"owner", nullIf(k.Owner == "", k.Owner),
 		"expiresAt", nullIf(k.ExpiresAt.IsZero(), k.ExpiresAt),
 		"createdAt", nullIf(row.CreatedAt.IsZero(), row.CreatedAt),
 		"lastUsedAt", nullIf(row.LastUsed.IsZero(), row.LastUsed),

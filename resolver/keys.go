@@ -16,6 +16,7 @@ type Key struct {
 	// projects are the ids of the projects that the key's slugs named when the KeySet was made; nil: every project. A
 	// request that holds a Key while a slug moves to another project keeps its project.
 	projects map[int64]struct{}
+	owners   *owners // knows the projects of the key's owner, as they are now
 }
 
 // Covers reports whether the key is valid for the project with that id.
@@ -23,8 +24,8 @@ func (k *Key) Covers(project int64) bool {
 	if k.projects == nil {
 		return true
 	}
-	_, ok := k.projects[project]
-	return ok
+	_, listed := k.projects[project]
+	return listed || k.Owner != "" && k.owners.has(k.Owner, project)
 }
 
 // Names reports whether the key is for every project or lists the slug.
@@ -33,21 +34,24 @@ func (k *Key) Names(slug string) bool { return k.projects == nil || slices.Conta
 // EveryProject reports whether the key is not bound to projects.
 func (k *Key) EveryProject() bool { return k.projects == nil }
 
-// ProjectIDs lists the projects that the key is bound to; nil means every project.
+// ProjectIDs lists the projects that the key is bound to, ascending; nil means every project.
 func (k *Key) ProjectIDs() []int64 {
 	if k.projects == nil {
 		return nil
 	}
-	ids := make([]int64, 0, len(k.projects))
-	for id := range k.projects {
-		ids = append(ids, id)
+	var owned []int64
+	if k.Owner != "" {
+		owned = k.owners.ids(k.Owner)
 	}
-	return ids
+	ids := slices.AppendSeq(make([]int64, 0, len(k.projects)+len(owned)), maps.Keys(k.projects))
+	ids = append(ids, owned...)
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
-// SameReach reports whether both keys cover the same projects.
+// SameReach reports whether both keys cover the same projects, whatever their owner has.
 func (k *Key) SameReach(o *Key) bool {
-	return k.EveryProject() == o.EveryProject() && maps.Equal(k.projects, o.projects)
+	return k.EveryProject() == o.EveryProject() && k.Owner == o.Owner && maps.Equal(k.projects, o.projects)
 }
 
 // A KeySet is all keys at one moment. It is immutable.
@@ -60,10 +64,10 @@ type KeySet struct {
 }
 
 // newKeySet binds the keys to the projects that their slugs name. idOf returns 0 for an unused slug.
-func newKeySet(keys []*catalog.Key, idOf func(slug string) (int64, error)) (*KeySet, error) {
+func newKeySet(keys []*catalog.Key, o *owners, idOf func(slug string) (int64, error)) (*KeySet, error) {
 	set := &KeySet{byID: make(map[string]*Key, len(keys)), slugs: map[string]int64{}}
 	for _, k := range keys {
-		key := &Key{Key: *k}
+		key := &Key{Key: *k, owners: o}
 		if k.Projects != nil {
 			key.projects = make(map[int64]struct{}, len(k.Projects))
 		}

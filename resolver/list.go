@@ -129,10 +129,10 @@ func (r *Resolver) Projects(q Query) (rows []*catalog.Project, total int, err er
 		return nil, 0, err
 	}
 	switch {
-	case q.IDs != nil:
-		rows, err = r.projectsOf(slices.Compact(slices.Sorted(slices.Values(q.IDs))))
 	case q.Limit > 0 && (q.Sort == "" || q.Sort == "id"):
 		return r.projectsByID(q)
+	case q.IDs != nil:
+		rows, err = r.projectsOf(slices.Compact(slices.Sorted(slices.Values(q.IDs))))
 	default:
 		err = r.EachProject(func(p *catalog.Project) bool {
 			rows = append(rows, p)
@@ -171,6 +171,13 @@ func (r *Resolver) projectsByID(q Query) (rows []*catalog.Project, total int, er
 	ids, err := r.ids.all(r)
 	if err != nil {
 		return nil, 0, err
+	}
+	if q.IDs != nil {
+		all := ids
+		ids = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(q.IDs))), func(id int64) bool {
+			_, there := slices.BinarySearch(all, id)
+			return !there
+		})
 	}
 	if !q.Desc {
 		rows, err = r.projectsOf(page(ids, q))

@@ -62,6 +62,7 @@ type Resolver struct {
 	secrets  secrets
 	finder   finder
 	ids      projectIDs
+	owners   owners
 	stores   *standby.Stores
 	settled  atomic.Pointer[settled]
 	position atomic.Pointer[Published]
@@ -134,7 +135,7 @@ func (r *Resolver) standbyOptions() standby.Options {
 		Logger: r.options.Logger, Now: r.options.Now, Rebuild: r.options.Rebuild,
 		Applying: &r.applying,
 		Check: func(st *store.Store) error {
-			_, err := readSettled(st)
+			_, err := readSettled(st, &r.owners)
 			return err
 		},
 		Exchange: r.exchange,

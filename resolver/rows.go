@@ -22,12 +22,15 @@ func AppendProject(dst []byte, p *catalog.Project) []byte {
 		"updatedAt", p.UpdatedAt)
 }
 
-// ProjectETag returns the ETag of a project. It covers the labels, which AppendProject leaves out, so that If-Match on
-// a PUT of the whole map notices a change of another client. Without labels it is the ETag of the row alone.
+// ProjectETag returns the ETag of a project. It covers labels and owner, which AppendProject leaves out, so that If-Match
+// on a PUT notices a change of another client. Without them it is the ETag of the row alone.
 func ProjectETag(p *catalog.Project) string {
 	text := withoutTimes(AppendProject(nil, p))
 	if len(p.Labels) > 0 {
 		text = AppendLabels(text, p.Labels)
+	}
+	if p.Owner != nil {
+		text = AppendString(text, *p.Owner)
 	}
 	return etag(text)
 }

@@ -13,7 +13,10 @@ import (
 func KeyBlock(k *catalog.Key) string {
 	block := fmt.Sprintf("key %s {\nid = %s\nhash = %s\nallow = %s\n",
 		Quote(k.Name), Quote(k.ID), Quote(k.HashText()), QuoteList(k.Allow.Words()))
-	if k.Projects != nil {
+	if k.Owner != "" {
+		block += fmt.Sprintf("owner = %s\n", Quote(k.Owner))
+	}
+	if k.Projects != nil && (len(k.Projects) > 0 || k.Owner == "") {
 		block += fmt.Sprintf("projects = %s\n", QuoteList(k.Projects))
 	}
 	if !k.ExpiresAt.IsZero() {

@@ -17,7 +17,7 @@ func (d *decoder) key(block *hclsyntax.Block) {
 	var allow, projects list
 	c := d.attributes(block, keySchema, []catalog.Field{
 		{Name: "id", Value: &k.ID}, {Name: "hash", Value: &hash}, {Name: "allow", Value: &allow},
-		{Name: "projects", Value: &projects}, {Name: "expiresAt", Value: &expires},
+		{Name: "owner", Value: &k.Owner}, {Name: "projects", Value: &projects}, {Name: "expiresAt", Value: &expires},
 	})
 	d.keyHash(c, &k, hash)
 	d.keyAllow(c, &k, allow)
@@ -38,10 +38,13 @@ func (d *decoder) key(block *hclsyntax.Block) {
 // keyProblems is Validate without the problems that were reported for single words.
 func keyProblems(k *catalog.Key, c *content) (ps catalog.Problems) {
 	for _, p := range k.Validate() {
-		if p.Path == "projects" && len(k.Projects) > 0 {
+		if p.Path == "projects" && (len(k.Projects) > 0 || c.says("owner")) {
 			continue
 		}
 		ps = append(ps, p)
+	}
+	if c.says("owner") && k.Owner == "" {
+		ps.Addf("owner", "%s", catalog.CheckOwner(""))
 	}
 	return ps
 }
@@ -75,8 +78,11 @@ func (d *decoder) keyAllow(c *content, k *catalog.Key, words list) {
 }
 
 func (d *decoder) keyProjects(c *content, k *catalog.Key, slugs list) {
-	if c.says("projects") {
+	switch {
+	case c.says("projects"):
 		k.Projects = slugs.values
+	case c.says("owner"):
+		k.Projects = []string{}
 	}
 	for i, slug := range slugs.values {
 		if msg := catalog.CheckSlug(slug); msg != "" {

@@ -40,7 +40,8 @@ var (
 		"id")
 	defaultsSchema = newSchema("defaults", "", "defaults {", nil).holds("service_settings", "auth_settings", "smtp_config",
 		"verification")
-	keySchema     = newSchema("key", "its name", `key "checkout" {`, nil, "id", "hash", "allow", "projects", "expires_at")
+	keySchema = newSchema("key", "its name", `key "checkout" {`, nil, "id", "hash", "allow", "owner", "projects",
+		"expires_at")
 	edgeSchema    = newSchema("edge", "its name", `edge "fra1" {`, nil, "public_key")
 	sealingSchema = newSchema("sealing", "", "sealing {", nil, "recipients", "require")
 

@@ -25,6 +25,7 @@ func (d *Declared) Clone() *Declared {
 	for i := range c.Projects {
 		p := &c.Projects[i]
 		p.Project.Description, p.Project.Labels = clone(p.Project.Description), slices.Clone(p.Project.Labels)
+		p.Project.Owner = clone(p.Project.Owner)
 		p.Domains, p.Templates = slices.Clone(p.Domains), slices.Clone(p.Templates)
 		p.Service.SMSProvider = clone(p.Service.SMSProvider)
 		p.SMTP = clone(p.SMTP)

@@ -52,6 +52,10 @@ func (t *Template) AuditFields() []Field {
 
 // AuditFields lists the fields of a key for the audit trail. Its hash counts as a secret.
 func (k *Key) AuditFields() []Field {
+	var owner *string
+	if k.Owner != "" {
+		owner = &k.Owner
+	}
 	return []Field{
 		{Name: "name", Value: &k.Name, Label: "Name", Required: true},
 		{Name: "id", Value: &k.ID},
@@ -59,6 +63,8 @@ func (k *Key) AuditFields() []Field {
 		{Name: "allow", Value: k.Allow.Words(), OneOf: Permissions, Label: "May"},
 		{Name: "projects", Value: k.Projects, Label: "Projects",
 			Help: "One slug a line. Left empty, the key covers every project."},
+		{Name: "owner", Value: &owner, Label: "Owner", Unset: "nobody",
+			Help: "The key covers the projects with this owner, and those of its list alone."},
 		{Name: "expiresAt", Value: k.ExpiresAt},
 	}
 }

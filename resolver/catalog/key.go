@@ -24,13 +24,14 @@ const (
 	MayMail
 	MaySecrets
 	MayPropose // changes that somebody else applies; write includes it
+	MayCreate  // projects, which get the key's owner; write on every project includes it
 )
 
 // MayAll is every permission, also by inclusion.
 const MayAll = MayResolve | MayRead | MayWrite | MayMail | MaySecrets
 
 // Permissions are the words of a key's allow list; the index is the bit.
-var Permissions = []string{"resolve", "read", "write", "mail", "secrets", "propose"}
+var Permissions = []string{"resolve", "read", "write", "mail", "secrets", "propose", "create"}
 
 // PermissionHelp tells people what each of the Permissions lets a key do.
 var PermissionHelp = []string{
@@ -40,6 +41,7 @@ var PermissionHelp = []string{
 	"send mail, and test mail servers",
 	"read the secret of tokens; with write on every project, manage keys",
 	"propose changes that somebody with write applies",
+	"create projects, which get the owner of the key",
 }
 
 // A Preset is what a usual holder of a key needs.
@@ -98,8 +100,9 @@ type Key struct {
 	ID        string   // the public part of the key's text
 	Hash      [sha256.Size]byte
 	Allow     Permission
-	Projects  []string  // slugs; nil means every project, an empty list none
+	Projects  []string  // slugs; nil means every project, an empty list none. With an owner it is never nil
 	ExpiresAt time.Time `cbor:"-"` // zero: never
+	Owner     string    // the key also reaches the projects with this owner; "": none
 }
 
 // An UnknownSlug is a slug in a key's list that no project has.
@@ -236,6 +239,14 @@ func CheckKeyName(name string) string {
 	return "a key's name has 1 to 64 of letters, digits, dots, underscores and hyphens"
 }
 
+// CheckOwner returns what is wrong with the owner of projects, "" for nothing.
+func CheckOwner(owner string) string {
+	if keyName.MatchString(owner) {
+		return ""
+	}
+	return "an owner has 1 to 64 of letters, digits, dots, underscores and hyphens"
+}
+
 // Validate checks the values.
 func (k *Key) Validate() Problems {
 	var ps Problems
@@ -248,7 +259,13 @@ func (k *Key) Validate() Problems {
 	if k.Allow == 0 {
 		ps.Addf("allow", "must name at least one of %s", strings.Join(Permissions, ", "))
 	}
-	if k.Projects != nil && len(k.Projects) == 0 {
+	if msg := CheckOwner(k.Owner); k.Owner != "" && msg != "" {
+		ps.Addf("owner", "%s", msg)
+	}
+	if k.Allow&MayCreate != 0 && k.Owner == "" {
+		ps.Addf("allow", `has "create", which needs an owner: owner = %q gives it to the projects that the key creates`, "app")
+	}
+	if k.Projects != nil && len(k.Projects) == 0 && k.Owner == "" {
 		ps.Warnf("projects", "is empty, so the key reaches no project: name some, leave the line out for every project, "+
 			"or remove the key")
 	}

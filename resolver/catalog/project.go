@@ -29,6 +29,7 @@ type Project struct {
 	Description *string
 	Status      string
 	Labels      []Label   // sorted by name, nil if there are none
+	Owner       *string   // keys with this owner reach the project; nil: none
 	CreatedAt   time.Time `cbor:"-"`
 	UpdatedAt   time.Time `cbor:"-"`
 }
@@ -41,6 +42,8 @@ func (p *Project) Fields() []Field {
 		{Name: "status", Value: &p.Status, OneOf: Statuses, Label: "Status",
 			Help: "The domains of a suspended project are answered with 403."},
 		{Name: "labels", Value: &p.Labels, Label: "Labels", Help: "One name=value a line, for gateways and tools."},
+		{Name: "owner", Value: &p.Owner, Label: "Owner", Unset: "nobody",
+			Help: "Keys with this owner reach the project."},
 	}
 }
 
@@ -74,6 +77,11 @@ func (p *Project) Validate() Problems {
 	}
 	if !slices.Contains(Statuses, p.Status) {
 		ps.Addf("status", "must be one of %s", strings.Join(Statuses, ", "))
+	}
+	if p.Owner != nil {
+		if msg := CheckOwner(*p.Owner); msg != "" {
+			ps.Addf("owner", "%s", msg)
+		}
 	}
 	return append(ps, ValidateLabels(p.Labels)...)
 }

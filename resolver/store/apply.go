@@ -54,6 +54,8 @@ type ProjectEffect struct {
 	Slug    string   // the present slug, or the last one of a removed project
 	Was     string   // the previous slug; "" for a new project
 	Gone    bool     // no file declares it any more
+	Owner   string   // the present owner, or the last one of a removed project; "": none
+	Owned   string   // the previous owner; "": none, or a new project
 	Domains []string // the names that the project declares now, changed or not
 }
 

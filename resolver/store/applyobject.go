@@ -41,8 +41,17 @@ func (w *writer) project(p *catalog.ProjectConfig) (rec []byte, err error) {
 	for i := range p.Domains {
 		names[i] = p.Domains[i].Name
 	}
-	w.touchProject(ProjectEffect{ID: id, Slug: slug, Was: was.Slug, Domains: names})
+	w.touchProject(ProjectEffect{ID: id, Slug: slug, Was: was.Slug, Domains: names, Owner: text(p.Project.Owner),
+		Owned: text(was.Owner)})
 	return rec, nil
+}
+
+// text returns the text that p points to, "" for nil.
+func text(p *string) string {
+	if p == nil {
+		return ""
+	}
+	return *p
 }
 
 // touchProject adds an effect, if there is room for it.
@@ -227,7 +236,8 @@ func (w *writer) removeProject(ref *catalog.Ref) error {
 	w.delete(key)
 	w.counts.Projects--
 	w.release(textKey(prefixSlug, was.Slug))
-	w.touchProject(ProjectEffect{ID: ref.ID, Gone: true, Slug: was.Slug, Was: was.Slug})
+	w.touchProject(ProjectEffect{ID: ref.ID, Gone: true, Slug: was.Slug, Was: was.Slug, Owner: text(was.Owner),
+		Owned: text(was.Owner)})
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // recordVersion is the first byte of every encoded value. It changes with Format.
-const recordVersion = 4
+const recordVersion = 5
 
 // errRecord is returned for every value that cannot be decoded: the store is damaged, or not ours.
 var errRecord = errors.New("a record cannot be decoded")

@@ -188,7 +188,7 @@ func TestLayout(t *testing.T) {
 		catalog.Defaults{}, catalog.Sealing{}, Counts{}} {
 		describe(h, reflect.TypeOf(v))
 	}
-	const want = "7 3b80825b671e0291"
+	const want = "8 f14f3e53e28ed2ec"
 	if got := fmt.Sprintf("%d %x", Format, h.Sum(nil)[:8]); got != want {
 		t.Errorf("the layout is %q, want %q", got, want)
 	}

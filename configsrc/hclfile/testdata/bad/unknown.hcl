@@ -9,7 +9,7 @@ project "acme" {
   descripton = "x"                # ERROR: did you mean `description`?
   Status    = "ACTIVE"            # ERROR: did you mean `status`?
   host      = "x"                 # ERROR: it belongs into smtp_config
-  foobar    = 1                   # ERROR: a project block has name, description, status, labels, uuid, id
+  foobar    = 1                   # ERROR: a project block has name, description, status, labels, owner, uuid, id
   service_settings = {            # ERROR: "service_settings" is a block
   }
   domains "a.example" {}          # ERROR: did you mean `domain`?
