@@ -163,7 +163,7 @@ func (k consoleKeys) Check(text string) (console.Key, bool) {
 		return console.Key{}, false
 	}
 	return console.Key{ID: key.ID, Name: key.Name, Allow: key.Allow, Everything: key.EveryProject(),
-		ExpiresAt: key.ExpiresAt}, true
+		Creates: key.Owner != "" && key.Allow&catalog.MayCreate != 0, ExpiresAt: key.ExpiresAt}, true
 }
 
 // Fail implements console.Keys.

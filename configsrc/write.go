@@ -141,7 +141,7 @@ func (w *write) attempt(ctx context.Context) error {
 func (w *write) newTarget() target {
 	switch e := w.edit; {
 	case e.NewProject != nil:
-		return newProject{e.NewProject}
+		return &newProject{e.NewProject}
 	case e.Project != nil:
 		return &projectTarget{edit: e.Project}
 	default:

@@ -17,12 +17,12 @@ import (
 type newProject struct{ project *catalog.ProjectConfig }
 
 // find implements target. A project of another file may have the name: read chooses a free one.
-func (n newProject) find(*write) (path string, err error) {
+func (n *newProject) find(*write) (path string, err error) {
 	return n.project.Project.Slug + ".hcl", nil
 }
 
 // read implements target: a name that another file has is no reason to refuse the slug.
-func (n newProject) read(w *write) (err error) {
+func (n *newProject) read(w *write) (err error) {
 	w.was, w.decoded = new(judge.Content), nil
 	slug := n.project.Project.Slug
 	for number := 1; number <= 100; number++ {
@@ -57,9 +57,21 @@ func (w *write) brokenFile(path string) error {
 	return nil
 }
 
-func (n newProject) change(*write) ([]byte, error) { return hcledit.NewProject(n.project) }
+// change makes the file. The domains of a key that is limited to projects begin as in a project that exists.
+func (n *newProject) change(w *write) ([]byte, error) {
+	p := *n.project
+	if p.Domains = slices.Clone(p.Domains); w.edit.Covers != nil {
+		had, err := settleProofs(w, p.Project.UUID, nil, p.Domains)
+		if err != nil {
+			return nil, err
+		}
+		noteProofs(w, p.Project.UUID, had, nil, p.Domains)
+	}
+	n.project = &p
+	return hcledit.NewProject(&p)
+}
 
-func (n newProject) prove(w *write, result *judge.Candidate) error {
+func (n *newProject) prove(w *write, result *judge.Candidate) error {
 	if result.Declared == nil {
 		return fmt.Errorf("write %s: the new content is invalid: %s", w.path, result.Diags[0].Summary)
 	}
@@ -147,9 +159,14 @@ func (p *projectTarget) rewrite(w *write) error {
 		return err
 	}
 	if w.edit.Covers != nil {
-		if err := p.settleProofs(w, &have, &want); err != nil {
+		had, err := settleProofs(w, p.edit.UUID, have.Domains, want.Domains)
+		if err != nil {
 			return err
 		}
+		if err := p.takeOver(w, &want); err != nil {
+			return err
+		}
+		noteProofs(w, p.edit.UUID, had, have.Domains, want.Domains)
 	}
 	if from, to := have.Project.Slug, want.Project.Slug; from != to {
 		p.moves = &slugMove{from: from, to: to}
@@ -162,22 +179,22 @@ func (p *projectTarget) rewrite(w *write) error {
 	return p.draft.RewriteProject(&have, &want)
 }
 
-// settleProofs sets what the edit of a key that is limited to projects makes of the proofs of domains, and notes what the
-// files do not say of it. The defaults are those that are live, also for a proposal.
-func (p *projectTarget) settleProofs(w *write, have, want *catalog.ProjectConfig) error {
-	had := map[string]string{}
-	for _, name := range names.Moving(have.Domains, want.Domains) {
-		note, err := names.Noted(w.facts, p.edit.UUID, name)
-		if err != nil {
-			return err
+// settleProofs sets what the edit of a key that is limited to projects makes of the proofs of a project's domains. had are
+// the notes of the names that come or go. The defaults are those that are live, also for a proposal.
+func settleProofs(w *write, project catalog.UUID, have, want []catalog.Domain) (had map[string]string, err error) {
+	had = map[string]string{}
+	for _, name := range names.Moving(have, want) {
+		if had[name], err = names.Noted(w.facts, project, name); err != nil {
+			return nil, err
 		}
-		had[name] = note
 	}
-	defaults := w.o.Sink.Defaults()
-	names.SettleProofs(have.Domains, want.Domains, had, defaults)
-	err := p.takeOver(w, want)
-	w.update.notes = domainNotes{p.edit.UUID, had, names.NotesOf(have.Domains, want.Domains, had, defaults)}
-	return err
+	names.SettleProofs(have, want, had, w.o.Sink.Defaults())
+	return had, nil
+}
+
+// noteProofs notes what the files do not say of the proofs of settled domains.
+func noteProofs(w *write, project catalog.UUID, had map[string]string, have, want []catalog.Domain) {
+	w.update.notes = domainNotes{project, had, names.NotesOf(have, want, had, w.o.Sink.Defaults())}
 }
 
 // remove notes that the block goes.

@@ -37,7 +37,7 @@ func (c *Client) full(ctx context.Context, f *Project) error {
 }
 
 func (f *Project) fillFull(x row) error {
-	if err := x.fill(f.Project.Fields(), []string{"labels"}); err != nil {
+	if err := x.fill(f.Project.Fields(), []string{"labels", "owner"}); err != nil {
 		return err
 	}
 	var domains []row

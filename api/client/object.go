@@ -166,6 +166,7 @@ type Key struct {
 	Name       string
 	ID         string
 	Allow      []string
+	Owner      string   // the key also covers the projects with this owner; "": none
 	Projects   []string // slugs; nil: every project
 	ExpiresAt  string   // "": never
 	LastUsedAt string   // "": not yet
@@ -181,5 +182,5 @@ func (c *Client) Keys(ctx context.Context) (keys []Key, err error) {
 // Everything reports whether the key covers every project.
 func (k Key) Everything() bool { return k.Projects == nil }
 
-// Covers reports whether the key covers a project.
+// Covers reports whether the key covers a project by its list.
 func (k Key) Covers(slug string) bool { return k.Everything() || slices.Contains(k.Projects, slug) }

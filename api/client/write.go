@@ -13,29 +13,37 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// CreateProject makes a project with name, slug, description and labels, and returns it as the server has it. The
+// CreateProject makes a project with name, slug, description, labels and owner, and returns it as the server has it. The
 // server chooses all other fields.
 func (c *Client) CreateProject(ctx context.Context, p *catalog.Project) (catalog.Project, error) {
 	var more map[string]any
 	if len(p.Labels) > 0 {
 		more = labelsBody(p.Labels)
 	}
+	fields := []string{"name", "slug", "description"}
+	if p.Owner != nil {
+		fields = append(fields, "owner")
+	}
 	x, err := write(ctx, c.platform, http.MethodPost, projectsPath, p.AuditFields(),
-		[]string{"name", "slug", "description"}, more)
+		fields, more)
 	if err != nil {
 		return catalog.Project{}, err
 	}
 	return x.project()
 }
 
-// UpdateProject replaces a project's own fields, slug and status among them. It removes all labels only if full says
-// that the server's are known.
+// UpdateProject replaces a project's own fields, slug and status among them. It removes all labels, or the owner, only if
+// full says that the server's are known.
 func (c *Client) UpdateProject(ctx context.Context, id int64, p *catalog.Project, full bool) error {
 	var more map[string]any
 	if full || len(p.Labels) > 0 {
 		more = labelsBody(p.Labels)
 	}
-	_, err := write(ctx, c.platform, http.MethodPut, projectPath(id, ""), p.AuditFields(), projectFields, more)
+	fields := projectFields
+	if full || p.Owner != nil {
+		fields = append(slices.Clone(fields), "owner")
+	}
+	_, err := write(ctx, c.platform, http.MethodPut, projectPath(id, ""), p.AuditFields(), fields, more)
 	return err
 }
 

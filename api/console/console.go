@@ -28,6 +28,7 @@ type Key struct {
 	ID, Name   string
 	Allow      catalog.Permission
 	Everything bool      // it covers every project
+	Creates    bool      // it may create projects, which get its owner
 	ExpiresAt  time.Time // zero: never
 }
 

@@ -38,7 +38,7 @@ func (c *Console) showing(r *http.Request, s *session, name, project, id string)
 	} else if err := c.load(r, s, f); err != nil {
 		return nil, err
 	}
-	f.Limit(c.may(s).Create)
+	f.Limit(s.Key().Everything)
 	return f, nil
 }
 

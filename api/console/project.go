@@ -89,7 +89,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 		if keys, err := api.Keys(ctx); err == nil {
 			v.KeysShown = true
 			for _, k := range keys {
-				if k.Covers(v.Project.Slug) {
+				if owner := v.Project.Owner; k.Covers(v.Project.Slug) || owner != nil && k.Owner == *owner {
 					v.Keys = append(v.Keys, k)
 				}
 			}

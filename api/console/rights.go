@@ -24,7 +24,7 @@ func (c *Console) rightsOf(k Key) rights {
 	r := rights{Save: k.May(catalog.MayWrite), Mail: k.May(catalog.MayMail)}
 	r.Propose = c.o.Git && k.May(catalog.MayWrite|catalog.MayPropose)
 	r.Edit = r.Save || r.Propose
-	r.Create = r.Edit && k.Everything
+	r.Create = r.Edit && k.Everything || k.Creates
 	r.Keys = r.Save && k.Everything && k.May(catalog.MaySecrets)
 	return r
 }
@@ -74,7 +74,10 @@ func (k Key) refuse(what string, needs catalog.Permission, everything bool) *fai
 
 // gives returns the permissions that a key can give to another one.
 func (k Key) gives() catalog.Permission {
-	if k.May(catalog.MayWrite) {
+	switch {
+	case k.May(catalog.MayWrite) && k.Everything:
+		return k.Allow | catalog.MayPropose | catalog.MayCreate
+	case k.May(catalog.MayWrite):
 		return k.Allow | catalog.MayPropose
 	}
 	return k.Allow
@@ -98,7 +101,7 @@ func keyRows(list []client.Key, mine Key, now time.Time) []keyRow {
 	keys := make([]catalog.Key, len(list))
 	for i, o := range list {
 		k := &keys[i]
-		k.Name, k.ID, k.Projects, k.ExpiresAt = o.Name, o.ID, o.Projects, moment(o.ExpiresAt)
+		k.Name, k.ID, k.Owner, k.Projects, k.ExpiresAt = o.Name, o.ID, o.Owner, o.Projects, moment(o.ExpiresAt)
 		if k.Allow, _ = catalog.ParsePermissions(o.Allow); k.Full(now) {
 			full++
 		}

@@ -141,7 +141,7 @@ func (a *API) reach(r *web.Request, m *mailer.Send) (of []int64, err error) {
 		project, err := a.Live.ProjectByID(m.ProjectID)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, r.HideMissing(err)
 		case !r.Key.Covers(project.ID):
 			return nil, web.RefuseProject
 		}

@@ -85,15 +85,12 @@ func (a *API) getProjectBySlug(r *web.Request) error {
 		return err
 	}
 	slug, _ := r.Ctx.UserValue("slug").(string) // not unescaped: a slug has nothing to escape
-	if !r.Key.Names(slug) {
-		return web.RefuseProject
-	}
 	project, err := a.State.ProjectBySlug(slug)
-	if err != nil {
-		return err
-	}
-	if !r.Key.Covers(project.ID) {
+	switch {
+	case err == nil && !r.Key.Covers(project.ID), catalog.IsNotFound(err) && !r.Key.Names(slug):
 		return web.RefuseProject
+	case err != nil:
+		return r.HideMissing(err)
 	}
 	a.succeedProject(r, project)
 	return nil
@@ -107,7 +104,10 @@ func (a *API) succeedProject(r *web.Request, p *catalog.Project) {
 var projectNames = catalog.RequestNames(new(catalog.Project).AuditFields())
 
 // newProjectNames are the fields of a new project in a request.
-var newProjectNames = []string{"name", "slug", "description", "labels", domainsField}
+var newProjectNames = []string{"name", "slug", "description", "labels", ownerField, domainsField}
+
+// ownerField has the owner of a project.
+const ownerField = "owner"
 
 // domainsField has the names of a new project's domains.
 const domainsField = "domains"
@@ -117,11 +117,8 @@ const maxNewDomains = 100
 
 // createProject answers POST /projects.
 func (a *API) createProject(r *web.Request) error {
-	if err := r.Permit(); err != nil {
+	if err := permitCreate(r); err != nil {
 		return err
-	}
-	if !r.Key.EveryProject() {
-		return web.RefuseProject
 	}
 	f, err := r.ReadForm(newProjectNames, "status")
 	if err != nil {
@@ -144,6 +141,12 @@ func (a *API) createProject(r *web.Request) error {
 	if err := f.Validated(p.Validate()); err != nil {
 		return err
 	}
+	if p.Owner == nil {
+		p.Owner = ownerOf(r.Key)
+	}
+	if err := settleOwner(r, ownerOf(r.Key), p); err != nil {
+		return err
+	}
 	if err := a.namesFree(p.Slug, made.Domains); err != nil {
 		return err
 	}
@@ -158,6 +161,49 @@ func (a *API) createProject(r *web.Request) error {
 	r.SucceedCreated("project created", resolver.AppendProject(nil, now), projectLocation(now.ID))
 	r.Ctx.Response.Header.SetCanonical(web.HeaderETag, []byte(resolver.ProjectETag(now)))
 	return nil
+}
+
+// permitCreate reports whether the request's key may create projects: with write on every project, or with create, which
+// gives them its owner.
+func permitCreate(r *web.Request) error {
+	switch k := r.Key; {
+	case k.Owner == "":
+		if err := r.Permit(); err != nil {
+			return err
+		}
+		if !k.EveryProject() {
+			return web.RefuseProject
+		}
+	case k.Allow&catalog.MayCreate == 0:
+		return web.RefuseAllow(catalog.MayCreate)
+	case r.Propose != "":
+		return &catalog.Error{Code: catalog.CodeForbidden,
+			Message: "a key with an owner creates projects at once, without a proposal"}
+	}
+	return nil
+}
+
+func ownerOf(k *resolver.Key) *string {
+	if k.Owner == "" {
+		return nil
+	}
+	return &k.Owner
+}
+
+// settleOwner decides what the request makes of the owner of a project, whose present one is was. Only a key for every
+// project says something about it; others may send back what is, or their own.
+func settleOwner(r *web.Request, was *string, p *catalog.Project) error {
+	same := func(o *string) bool { return o == p.Owner || o != nil && p.Owner != nil && *o == *p.Owner }
+	switch {
+	case r.Key.EveryProject():
+		return nil
+	case same(was), same(ownerOf(r.Key)):
+		p.Owner = was
+		return nil
+	}
+	e := &catalog.Error{Code: catalog.CodeForbidden, Message: "only a key for every project gives a project another owner"}
+	e.Problems.Addf(ownerField, "is changed by a key for every project")
+	return e
 }
 
 // newDomainField is how answers name a domain of a new project.
@@ -227,9 +273,12 @@ func (a *API) updateProject(r *web.Request, project *catalog.Project) error {
 		return err
 	}
 	apply := func(p *catalog.Project) error {
-		slug := p.Slug
+		slug, owner := p.Slug, p.Owner
 		f.Fill(p.AuditFields(), projectNames...)
 		if err := f.Validated(p.Validate()); err != nil {
+			return err
+		}
+		if err := settleOwner(r, owner, p); err != nil {
 			return err
 		}
 		if p.Slug != slug && !r.Key.EveryProject() {

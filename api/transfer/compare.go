@@ -42,7 +42,7 @@ func seenBy(f *client.Project, ids bool) view {
 func compareProject(have *client.Project, want *catalog.ProjectConfig, v view) (changes []Change, renumbered int) {
 	c := comparison{view: v}
 	if v.project != nil && (have == nil || have.Full) {
-		c.view.project = append(slices.Clone(v.project), "labels")
+		c.view.project = append(slices.Clone(v.project), "labels", "owner")
 		c.view.domain = append(slices.Clone(v.domain), "certificates", "verified")
 	}
 	switch {

@@ -50,6 +50,7 @@ func keyFields(have, want *catalog.Key) (fields []FieldChange) {
 		fields = append(fields, FieldChange{Field: "hash", Secret: true})
 	}
 	add("allow", strings.Join(have.Allow.Words(), ", "), strings.Join(want.Allow.Words(), ", "))
+	add("owner", textOrNil(have.Owner), textOrNil(want.Owner))
 	add("projects", slugList(have.Projects), slugList(want.Projects))
 	add("expires_at", moment(have.ExpiresAt), moment(want.ExpiresAt))
 	return fields
@@ -65,6 +66,13 @@ func edgeFields(have, want *catalog.Edge) []FieldChange {
 		return nil
 	}
 	return []FieldChange{{Field: "public_key", Old: have.PublicKey, New: want.PublicKey}}
+}
+
+func textOrNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
 }
 
 // slugList returns nil for every project.

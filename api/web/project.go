@@ -23,12 +23,21 @@ func (r *Request) Project(from Projects, param string, others ...catalog.Problem
 	}
 	project, err := from.ProjectByID(id)
 	if err != nil {
-		return nil, err
+		return nil, r.HideMissing(err)
 	}
 	if !r.Key.Covers(project.ID) {
 		return nil, RefuseProject
 	}
 	return project, nil
+}
+
+// HideMissing returns the error of a look-up of a project for the request's key: with an owner, a project that does not
+// exist is refused as one of another owner is, so that nobody can count them.
+func (r *Request) HideMissing(err error) error {
+	if r.Key.Owner != "" && catalog.IsNotFound(err) {
+		return RefuseProject
+	}
+	return err
 }
 
 // OnProject makes a route's Run from a handler of calls on one project.

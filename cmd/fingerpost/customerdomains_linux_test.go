@@ -67,8 +67,8 @@ type customersWorld struct {
 
 // Names and addresses of the customersWorld.
 const (
-	customersName = "shop.globex.example"
-	customersZone = "globex.example"
+	customersName = "shop.initech.example"
+	customersZone = "initech.example"
 	customersAddr = "127.0.0.4" // of the zone's name server
 	ourZoneAddr   = "127.0.0.3" // of that of saas.example
 	acmeZoneAddr  = "127.0.0.5"
@@ -191,7 +191,7 @@ func (w *customersWorld) testLost() {
 
 	w.names.Set(customersAddr, customersZone, w.records[1])
 	w.shell.play(guideStep{command: `sed -i 's/on_lost.*/&\n    grace = "3s"/' projects.d/defaults.hcl` + "\n"})
-	w.shell.play(guideStep{command: `until grep -q '"lost"' projects.d/globex.hcl; do fingerpost domains check ` + customersName +
+	w.shell.play(guideStep{command: `until grep -q '"lost"' projects.d/initech.hcl; do fingerpost domains check ` + customersName +
 		" --url http://127.0.0.1:8080 > check.txt; sleep 0.2; done\n"})
 	w.shell.play(guideStep{command: "curl -s -o /dev/null -w '%{http_code}\\n' 'http://127.0.0.1:8081/ask?domain=" + customersName + "'\n",
 		prints: "404\n"})

@@ -32,7 +32,7 @@ func newKeys(t cli.Terminal) *cobra.Command {
 
 func newKeysCreate(t cli.Terminal) *cobra.Command {
 	var allow, projects []string
-	var expires, holder string
+	var expires, holder, owner string
 	asJSON := false
 	cmd := &cobra.Command{
 		Use:   "create NAME --allow resolve,read,… | --for HOLDER",
@@ -54,7 +54,10 @@ func newKeysCreate(t cli.Terminal) *cobra.Command {
 			if cli.NamesNothing(projects) {
 				return cli.Usage("--projects must name projects; without it, the key is for every project")
 			}
-			k := catalog.Key{Name: args[0], Allow: perm, Projects: projects}
+			k := catalog.Key{Name: args[0], Allow: perm, Owner: owner, Projects: projects}
+			if owner != "" && projects == nil {
+				k.Projects = []string{}
+			}
 			if expires != "" {
 				d, err := cli.ParseLifetime(expires)
 				if err != nil {
@@ -70,6 +73,8 @@ func newKeysCreate(t cli.Terminal) *cobra.Command {
 		strings.Join(presetNames(), ", "))
 	cmd.Flags().StringSliceVar(&projects, "projects", nil,
 		"slugs of the projects that the key is for (default every project)")
+	cmd.Flags().StringVar(&owner, "owner", "",
+		"owner of projects: the key is for the projects that have it, and those of --projects, alone (default none)")
 	cmd.Flags().StringVar(&expires, "expires", "", "time after which the key ends, such as 90d or 12h (default never)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	cli.CompleteFlag(cmd, "allow", cli.Fixed(catalog.Permissions...))
@@ -235,6 +240,7 @@ type listedKey struct {
 	Name      string   `json:"name"`
 	ID        string   `json:"id"`
 	Allow     []string `json:"allow"`
+	Owner     string   `json:"owner,omitempty"`
 	Projects  []string `json:"projects"` // null: every project
 	ExpiresAt *string  `json:"expiresAt"`
 	Expired   bool     `json:"expired"`
@@ -249,8 +255,8 @@ func listKeys(t cli.Terminal, dir string, asJSON bool) error {
 	}
 	list := []listedKey{}
 	for _, k := range keysOf(checked) {
-		l := listedKey{Name: k.Name, ID: k.ID, Allow: k.Allow.Words(), Projects: k.Projects, File: k.file.Display,
-			Line: k.file.Line(catalog.Ref{Kind: catalog.KindKey, Name: k.Name, KeyID: k.ID})}
+		l := listedKey{Name: k.Name, ID: k.ID, Allow: k.Allow.Words(), Owner: k.Owner, Projects: k.Projects,
+			File: k.file.Display, Line: k.file.Line(catalog.Ref{Kind: catalog.KindKey, Name: k.Name, KeyID: k.ID})}
 		if !k.ExpiresAt.IsZero() {
 			at := k.ExpiresAt.UTC().Format(catalog.KeyTime)
 			l.ExpiresAt, l.Expired = &at, k.ExpiresAt.Before(time.Now())
@@ -266,6 +272,12 @@ func listKeys(t cli.Terminal, dir string, asJSON bool) error {
 		projects, expires := "all", "never"
 		if l.Projects != nil {
 			projects = cmp.Or(strings.Join(l.Projects, ","), "none")
+		}
+		switch {
+		case l.Owner != "" && len(l.Projects) > 0:
+			projects += ",of " + l.Owner
+		case l.Owner != "":
+			projects = "of " + l.Owner
 		}
 		if l.ExpiresAt != nil {
 			if expires = *l.ExpiresAt; l.Expired {

@@ -25,7 +25,7 @@ type noun = []catalog.Field
 // kinds are the resources that have forms.
 var kinds = map[string]kind{
 	"project": {kind: catalog.KindProject, title: "project",
-		set: func(x *control) { x.later = x.Name == "status" }},
+		set: func(x *control) { x.later = x.Name == "status" || x.Name == "owner" }},
 	"domain":           {kind: catalog.KindDomain, title: "domain"},
 	"service-settings": {kind: catalog.KindServiceSettings, title: "service settings", single: true},
 	"auth-settings":    {kind: catalog.KindAuthSettings, title: "auth settings", single: true},
@@ -63,7 +63,7 @@ func NameFirst(fields noun) noun {
 
 // keyFields lists the fields of a request for a key: those of the key that it chooses, and for how long.
 func keyFields() noun {
-	asked := []string{"name", "allow", "projects"}
+	asked := []string{"name", "allow", "projects", "owner"}
 	return append(slices.DeleteFunc(new(catalog.Key).AuditFields(), func(f catalog.Field) bool {
 		return !slices.Contains(asked, f.Name)
 	}), catalog.Field{Name: "expiresIn", Value: new(string), Label: "Expires in",

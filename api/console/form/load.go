@@ -42,10 +42,10 @@ func (f *Form) BeginSingle(values []catalog.Field, origins catalog.Origins) {
 // Begin makes a form for something new.
 func (f *Form) Begin() { f.begin(nil) }
 
-// Limit makes read-only what only keys that may create projects change.
-func (f *Form) Limit(create bool) {
-	for _, name := range []string{"slug", "verified"} {
-		if x := f.Field(name); x != nil && !create {
+// Limit makes read-only what only a key for every project changes. A new project gets its slug from any key.
+func (f *Form) Limit(everything bool) {
+	for _, name := range []string{"slug", "verified", "owner"} {
+		if x := f.Field(name); x != nil && !everything && !(name == "slug" && f.IsNew()) {
 			x.ReadOnly = "Only a key for every project changes it."
 		}
 	}

@@ -14,6 +14,7 @@
 package keys
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -99,7 +100,9 @@ func (a *API) create(r *web.Request) error {
 		return err
 	}
 	text := k.Renew()
-	permit := a.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error { return beyond(key, k, expiry) })
+	permit := a.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error {
+		return cmp.Or(refuseManager(key), beyond(key, k, expiry))
+	})
 	err = a.Writer.Write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: k.Name, Create: k, Permit: permit}})
 	if err != nil {
 		return err
@@ -116,12 +119,12 @@ func (a *API) newKeyRow(k *catalog.Key, text string, replaced *catalog.Key) []by
 }
 
 // keyOf checks the name in the path and the key's permission, and returns the key with that name.
-func (a *API) keyOf(r *web.Request) (*resolver.Key, error) {
+func (a *API) keyOf(r *web.Request, may func(k *resolver.Key, name string) error) (*resolver.Key, error) {
 	name, _ := r.Ctx.UserValue("name").(string) // not unescaped: a name has nothing to escape
 	if msg := catalog.CheckKeyName(name); msg != "" {
 		return nil, web.InvalidField("name", msg)
 	}
-	if err := refuseManager(r.Key); err != nil {
+	if err := may(r.Key, name); err != nil {
 		return nil, err
 	}
 	k := a.Live.Keys().Named(name)
@@ -131,9 +134,9 @@ func (a *API) keyOf(r *web.Request) (*resolver.Key, error) {
 	return k, nil
 }
 
-// rotate answers POST /keys/{name}/rotate. A key may rotate itself.
+// rotate answers POST /keys/{name}/rotate.
 func (a *API) rotate(r *web.Request) error {
-	k, err := a.keyOf(r)
+	k, err := a.keyOf(r, mayRotate)
 	if err != nil {
 		return err
 	}
@@ -154,6 +157,9 @@ func (a *API) rotate(r *web.Request) error {
 		return made, nil
 	}
 	permit := a.permitted(r, func(key *resolver.Key, _ *resolver.KeySet) error {
+		if err := mayRotate(key, k.Name); err != nil {
+			return err
+		}
 		return beyond(key, &made.New, "expiresAt")
 	})
 	err = a.Writer.Write(r, &catalog.Edit{Key: &catalog.KeyEdit{Name: k.Name, Rotate: rotate, Permit: permit}})
@@ -171,7 +177,7 @@ func (a *API) rotate(r *web.Request) error {
 // revoke answers DELETE /keys/{name}: with all=1 it ends the old keys of its rotations, too, else the answer names
 // those that are still good.
 func (a *API) revoke(r *web.Request) error {
-	k, err := a.keyOf(r)
+	k, err := a.keyOf(r, mayManage)
 	if err != nil {
 		return err
 	}
@@ -193,7 +199,10 @@ func (a *API) revoke(r *web.Request) error {
 		}
 	}
 	for _, name := range names {
-		permit := a.permitted(r, func(_ *resolver.Key, set *resolver.KeySet) error {
+		permit := a.permitted(r, func(key *resolver.Key, set *resolver.KeySet) error {
+			if err := refuseManager(key); err != nil {
+				return err
+			}
 			if a.isLast(set, names, time.Now()) {
 				return refuseLastKey
 			}

@@ -10,7 +10,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-var keyNames = []string{"name", "allow", "projects", "expiresAt", "expiresIn"}
+var keyNames = []string{"name", "allow", "owner", "projects", "expiresAt", "expiresIn"}
 
 // The overlap of a rotation.
 const (
@@ -43,8 +43,26 @@ func (a *API) readKey(f *web.Form, now time.Time) (k *catalog.Key, expiry string
 			return nil, "", err
 		}
 	}
+	readOwner(f, k)
 	expiry = readExpiry(f, k, now)
 	return k, expiry, f.Validated(nil)
+}
+
+// readOwner reads the owner, with which a key has no other projects than it lists.
+func readOwner(f *web.Form, k *catalog.Key) {
+	var owner *string
+	f.Read("owner", &owner)
+	switch {
+	case owner != nil && catalog.CheckOwner(*owner) != "":
+		f.Fail("owner", catalog.CheckOwner(*owner))
+	case owner != nil:
+		k.Owner = *owner
+		if k.Projects == nil {
+			k.Projects = []string{}
+		}
+	case k.Allow&catalog.MayCreate != 0 && !f.Bad["owner"]:
+		f.Fail("owner", `is required with "create": the owner of the projects that the key creates`)
+	}
 }
 
 func meant(word string) string {

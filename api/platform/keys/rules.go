@@ -37,6 +37,17 @@ func refuseManager(k *resolver.Key) error {
 	return &e
 }
 
+// mayManage is refuseManager for a call on the key with a name.
+func mayManage(k *resolver.Key, _ string) error { return refuseManager(k) }
+
+// mayRotate is mayManage, but each key may rotate itself.
+func mayRotate(k *resolver.Key, name string) error {
+	if k.Name == name {
+		return nil
+	}
+	return refuseManager(k)
+}
+
 // beyond returns what k has beyond the key that gives it: 403, one entry in details per field; nil if there is nothing.
 // expiry is the name of the request's field for the end of k.
 func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
@@ -44,6 +55,9 @@ func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
 	has := giver.Allow
 	if has&catalog.MayWrite != 0 {
 		has |= catalog.MayPropose
+		if giver.EveryProject() {
+			has |= catalog.MayCreate
+		}
 	}
 	if lacks := k.Allow &^ has; lacks != 0 {
 		problems.Addf("allow", "this key has no %s itself", strings.Join(lacks.Words(), ", "))
@@ -51,6 +65,9 @@ func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
 	if !giver.EveryProject() {
 		if k.Projects == nil {
 			problems.Addf("projects", "this key is not for every project itself")
+		}
+		if k.Owner != "" && k.Owner != giver.Owner {
+			problems.Addf("owner", "this key has not this owner itself")
 		}
 		for _, slug := range k.Projects {
 			if !giver.Names(slug) {
@@ -109,9 +126,6 @@ func (a *API) permitted(r *web.Request, then func(key *resolver.Key, set *resolv
 		key := set.Lookup([]byte(was.ID))
 		if key == nil || key.Hash != was.Hash || key.Expired(time.Now()) {
 			return web.RefuseKey
-		}
-		if err := refuseManager(key); err != nil {
-			return err
 		}
 		return then(key, set)
 	}
