@@ -310,7 +310,7 @@ func otherValues(c control) (all [][]string) {
 	}
 	other := map[string]string{"slug": "other-slug", "domain": "other-name.example", "port": "26", "maxAge": "11m",
 		"host": "other.example", "fromEmail": "new@acme.example", "replyTo": "new@acme.example", "labels": "plan=other",
-		"bodyHtml": "<p>other</p>\r\nmore", "verified": "2026-11-20"}[c.name]
+		"bodyHtml": "<p>other</p>\r\nmore", "verified": "2026-11-20", "ehloName": "other.example", "owner": "other"}[c.name]
 	if other == "" {
 		other = c.value + " other"
 	}
