@@ -88,6 +88,9 @@ func (s *Source) PatientGitTurn(ctx context.Context, f func() error) error {
 
 // subject says in one line what an update changes.
 func (u *submission) subject() string {
+	if u.bulk.is.Projects != nil {
+		return hcledit.Subject(&u.bulk.was, &u.bulk.is)
+	}
 	var was, is catalog.Declared
 	if u.was.Declared != nil {
 		was = *u.was.Declared

@@ -54,7 +54,8 @@ func (s *base) preview(u *submission) error {
 	p := Preview{Problems: hclfile.Diagnostics{}}
 	limited := u.edit.Covers != nil
 	for _, f := range u.files {
-		if limited && f.c != nil && f != u.file {
+		bulk := u.edit.Projects != nil
+		if limited && !bulk && f.c != nil && f != u.file {
 			continue // with keys that lose the project: that they do is nothing for this one
 		}
 		file := compare.File{Path: f.Name, Before: f.had, After: f.Content}
@@ -65,6 +66,7 @@ func (s *base) preview(u *submission) error {
 			was := judge.Content{Bytes: file.Before}
 			was.Decode(f.Name, t, "")
 			p.add(was.Declared, f.c.Declared)
+			file.Shared = limited && declaresMore(was.Declared)
 		}
 		if limited && f == u.file {
 			file.Shared = declaresMore(u.was.Declared)

@@ -31,6 +31,7 @@ type update struct {
 	project int64            // id of the written project, zero for a new one
 	moves   *slugMove        // nil: the project's slug stays
 	loser   *loser           // of a domain, in the same file; nil: none
+	bulk    bulkChange       // of several projects
 	notes   domainNotes      // about the domains that come or go
 	permit  func() error     // of a change of keys; nil: it changes no key
 	edit    *catalog.Edit

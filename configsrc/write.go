@@ -144,6 +144,8 @@ func (w *write) newTarget() target {
 		return &newProject{e.NewProject}
 	case e.Project != nil:
 		return &projectTarget{edit: e.Project}
+	case e.Projects != nil:
+		return &bulkTarget{edits: e.Projects}
 	default:
 		return &keyTarget{edit: e.Key}
 	}

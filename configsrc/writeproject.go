@@ -111,8 +111,7 @@ func (p *projectTarget) read(w *write) (err error) {
 	projects := w.was.Declared.Projects
 	p.at = slices.IndexFunc(projects, func(c catalog.ProjectConfig) bool { return c.Project.UUID == p.edit.UUID })
 	if p.at < 0 {
-		return &catalog.Error{Code: catalog.CodeFileChanged, Message: "the project is no longer in " + w.path +
-			", where it was; try again when the files have been reloaded"}
+		return projectMoved(w.path)
 	}
 	p.project, p.defaults, p.draft = &projects[p.at], w.facts.Defaults(), hcledit.NewDraft(w.decoded)
 	return nil

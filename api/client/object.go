@@ -85,7 +85,28 @@ const (
 	Save   Verb = http.MethodPut
 	Delete Verb = http.MethodDelete
 	Rotate Verb = "rotate" // a key
+	Bulk   Verb = "bulk"   // of several projects, see ProjectsSet
 )
+
+// A ProjectsSet is what a Bulk edit of projects sends.
+type ProjectsSet struct {
+	Projects []string           // slugs, 1 to 1,000
+	Status   string             // "": it stays
+	Labels   map[string]*string // those that are set; nil removes one
+}
+
+// Edit returns the edit, which is made for all of the projects or for none.
+func (s *ProjectsSet) Edit() *Edit {
+	set := map[string]any{}
+	if s.Status != "" {
+		set["status"] = s.Status
+	}
+	if len(s.Labels) > 0 {
+		set["labels"] = s.Labels
+	}
+	return &Edit{Object: Object{Kind: catalog.KindProject}, Verb: Bulk,
+		Fields: map[string]any{"projects": s.Projects, "set": set}}
+}
 
 // An Edit is a change of one object.
 type Edit struct {
@@ -124,7 +145,11 @@ func (c *Client) Try(ctx context.Context, e *Edit) (d Dry, err error) {
 
 // Make makes an Edit.
 func (c *Client) Make(ctx context.Context, e *Edit) (m Made, err error) {
-	r, err := c.edit(ctx, e, "", &m)
+	var into any = &m
+	if e.Verb == Bulk && e.Proposal == "" {
+		into = new([]row)
+	}
+	r, err := c.edit(ctx, e, "", into)
 	if err != nil {
 		return m, err
 	}
@@ -143,8 +168,11 @@ func (c *Client) edit(ctx context.Context, e *Edit, query string, into any) (*re
 	if e.Fields != nil {
 		q.body = e.Fields
 	}
-	if e.Verb == Rotate {
+	switch e.Verb {
+	case Rotate:
 		q.method, q.path, q.body = http.MethodPost, q.path+"/rotate", struct{}{}
+	case Bulk:
+		q.method, q.path = http.MethodPost, q.path+"/bulk"
 	}
 	q.path += query
 	for name, value := range map[string]string{"If-Match": e.IfMatch, "X-Change-Message": e.Message,

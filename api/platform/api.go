@@ -118,6 +118,7 @@ func (a *API) Routes() []web.Route {
 		web.Call("GET", "/api/platform/projects/{id}/service-settings", read, web.Proposable, on(a.getServiceSettings)),
 		web.Call("GET", "/api/platform/projects/{id}/auth-settings", read, web.Proposable, on(a.getAuthSettings)),
 		web.Call("POST", "/api/platform/projects", write, 0, a.createProject),
+		web.Call("POST", "/api/platform/projects/bulk", write, 0, a.bulk),
 		web.Call("PUT", "/api/platform/projects/{id}", write, 0, on(a.updateProject)),
 		web.Call("DELETE", "/api/platform/projects/{id}", write, 0, on(a.deleteProject)),
 		web.Call("POST", "/api/platform/projects/{id}/domains", write, 0, on(a.createDomain)),

@@ -8,9 +8,11 @@ import (
 )
 
 // Subject says in one line what differs between two states of a file, as the plan does: "acme: name,
-// two_factor_required = true, + domain new.acme.example". It is empty if nothing does.
+// two_factor_required = true, + domain new.acme.example". Projects in which the same differs are told together: "acme,
+// globex: status", or "12 projects: status". It is empty if nothing differs.
 func Subject(was, is *catalog.Declared) string {
 	var parts []string
+	alike := map[string][]string{} // slugs by what differs
 	projects := map[catalog.UUID]*catalog.ProjectConfig{}
 	for i := range was.Projects {
 		projects[was.Projects[i].Project.UUID] = &was.Projects[i]
@@ -21,8 +23,19 @@ func Subject(was, is *catalog.Declared) string {
 		delete(projects, p.Project.UUID)
 		if had == nil {
 			parts = append(parts, "+ project "+p.Project.Slug)
-		} else if words := projectWords(had, p); len(words) > 0 {
-			parts = append(parts, had.Project.Slug+": "+strings.Join(words, ", "))
+		} else if words := strings.Join(projectWords(had, p), ", "); words != "" {
+			if alike[words] == nil {
+				parts = append(parts, words)
+			}
+			alike[words] = append(alike[words], had.Project.Slug)
+		}
+	}
+	for i, words := range parts {
+		switch slugs := alike[words]; {
+		case len(slugs) > maxNamed:
+			parts[i] = fmt.Sprintf("%d projects: %s", len(slugs), words)
+		case slugs != nil:
+			parts[i] = strings.Join(slugs, ", ") + ": " + words
 		}
 	}
 	for i := range was.Projects {
@@ -59,6 +72,9 @@ func projectWords(had, p *catalog.ProjectConfig) (words []string) {
 	return append(words, differing("template", had.Templates, p.Templates,
 		func(t *catalog.Template) (string, []catalog.Field) { return t.Code, t.AuditFields() })...)
 }
+
+// maxNamed is how many projects with the same differences are named; of more, the number is told.
+const maxNamed = 3
 
 // maxFieldWords is how many fields of a block are named; of more, only the block is.
 const maxFieldWords = 3

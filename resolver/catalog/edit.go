@@ -1,7 +1,7 @@
 package catalog
 
-// An Edit is one change that a client asks for: of a project, or of a key. configsrc makes it, in the files and then in
-// what is served, or describes it. Exactly one of NewProject, Project and Key is set.
+// An Edit is one change that a client asks for: of a project, of several, or of a key. configsrc makes it, in the files and then in
+// what is served, or describes it. Exactly one of NewProject, Project, Projects and Key is set.
 type Edit struct {
 	By      Author
 	Message string   // what the client says about the change (X-Change-Message); "": nothing
@@ -10,6 +10,7 @@ type Edit struct {
 
 	NewProject *ProjectConfig // a project and its domains, with their UUIDs; nothing else of it is written
 	Project    *ProjectEdit
+	Projects   []ProjectEdit // of different projects, whose slugs, domains, templates and secrets stay: all or nothing
 	Key        *KeyEdit
 	Takes      *Takeover // with Project; nil: nothing is taken over
 }
