@@ -17,7 +17,7 @@ import (
 // A rights is what a key may do, in the words of the API.
 type rights struct {
 	allow    []string
-	projects []string      // nil: every project
+	projects []string // nil: every project
 	owner    string
 	life     time.Duration // 0: for ever
 }

@@ -218,6 +218,7 @@ func (c *Console) routes() {
 		"GET /console/{$}":                             c.now,
 		"GET /console/lookup":                          c.lookUp,
 		"GET /console/projects":                        c.listProjects,
+		"POST /console/bulk":                           c.bulk,
 		"GET /console/projects/{id}":                   c.showProject,
 		"GET /console/projects/{id}/domains/{domain}":  c.showDomain,
 		"POST /console/projects/{id}/domains/{domain}": c.checkDomain,

@@ -16,7 +16,7 @@ import (
 type projectsView struct {
 	Query, Status, Label string
 	Sort                 string // the field of the order, "-" before it for descending; "": by relevance or by id
-	Rows                 []projectRow
+	Rows                 []*projectRow
 	Total, Page, Pages   int
 	Counts               []statusCount
 	Columns              []column
@@ -30,6 +30,22 @@ type projectRow struct {
 	client.ProjectSummary
 	Mail     mailWord
 	Problems int // errors in its file
+}
+
+// fewLabels is how many labels a row of the list shows; the others are behind "+2".
+const fewLabels = 2
+
+// FewLabels are the labels that the row shows.
+func (p *projectRow) FewLabels() []string { l := p.labelTexts(); return l[:min(len(l), fewLabels)] }
+
+// MoreLabels are the others.
+func (p *projectRow) MoreLabels() []string { l := p.labelTexts(); return l[min(len(l), fewLabels):] }
+
+func (p *projectRow) labelTexts() (texts []string) {
+	for _, l := range p.Labels {
+		texts = append(texts, l.Name+"="+l.Value)
+	}
+	return texts
 }
 
 // A mailWord says in a word how a project's mail is. Kind is that of a badge.
@@ -143,11 +159,11 @@ func (v *projectsView) order(wish string) {
 }
 
 // projectRows adds what the list shows of each project that the API does not tell.
-func (c *Console) projectRows(s *session, projects []client.ProjectSummary) (rows []projectRow) {
+func (c *Console) projectRows(s *session, projects []client.ProjectSummary) (rows []*projectRow) {
 	files := c.problemsOf(s)
 	stopped := c.stoppedProjects()
 	for i := range projects {
-		row := projectRow{ProjectSummary: projects[i]}
+		row := &projectRow{ProjectSummary: projects[i]}
 		row.Mail = mailWords[row.ProjectSummary.Mail]
 		if stopped[row.ID] != nil {
 			row.Mail = mailWord{"bad", "stopped"}
