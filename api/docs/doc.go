@@ -3,7 +3,8 @@
 //
 // What it promises. The pages say what the Markdown files and openapi.yaml of the same build say; no text stands here.
 // A link between two documents leads to the other one's page and section, with the anchors that GitHub makes. A search
-// looks through titles, headings and calls. Pages need no script, no cookie and nothing from elsewhere, and their
+// looks through all texts; a row of a table that explains an error code, a flag, a header, a metric or an alert is found
+// first. Pages need no script (one adds buttons that copy examples), no cookie and nothing from elsewhere, and their
 // Content-Security-Policy allows nothing else. Starting costs nothing: all pages are made at the first request, with about
 // 0.1 s of CPU, and 1 MiB is kept.
 //

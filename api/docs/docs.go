@@ -46,16 +46,19 @@ func New(o Options) *Handler {
 // A page is a document as HTML.
 type page struct {
 	name     string // below Prefix; "" is the start
+	guide    bool
 	title    string
 	headings []heading // without that of the title
 	body     template.HTML
+	sections []*section
+
+	previous, next *page // of the same list
 }
 
-// A heading is a place that links and the search lead to.
+// A heading is a place that links lead to.
 type heading struct {
 	Level    int
 	ID, Text string
-	More     string // what the search looks through, too
 }
 
 // A file is what is served for a name.
@@ -76,9 +79,61 @@ type site struct {
 	version string
 	pages   []*page // the guides first, then the reference, then the API's
 	files   map[string]file
+	menu    []list
 }
 
-//go:embed pages docs.css
+// A list is a part of the list of all pages.
+type list struct {
+	Title string
+	Pages []*page
+}
+
+// Name and Title are for the layout.
+func (p *page) Name() string  { return p.name }
+func (p *page) Title() string { return p.title }
+
+// lists makes the list of all pages: the guides in the order in which the start names them, the reference, and the API.
+func (s *site) lists() {
+	lists := []list{{Title: "Guides"}, {Title: "Reference"}, {Title: "HTTP API"}}
+	for _, p := range s.pages {
+		at := 1
+		switch {
+		case strings.HasPrefix(p.name, apiPage):
+			at = 2
+		case !strings.Contains(p.name, "/") && p.guide:
+			at = 0
+		}
+		lists[at].Pages = append(lists[at].Pages, p)
+	}
+	start := ""
+	if i := slices.IndexFunc(s.pages, func(p *page) bool { return p.name == "" }); i >= 0 {
+		start = string(s.pages[i].body)
+	}
+	place := func(p *page) int {
+		if at := strings.Index(start, `href="`+Prefix+p.name+`"`); p.name != "" && at >= 0 {
+			return at
+		}
+		return len(start)
+	}
+	for _, l := range lists[:2] {
+		slices.SortStableFunc(l.Pages, func(a, b *page) int {
+			if a.name == "" || b.name == "" {
+				return cmp.Compare(len(a.name), len(b.name))
+			}
+			return cmp.Compare(place(a), place(b))
+		})
+	}
+	for _, l := range lists {
+		for i, p := range l.Pages {
+			if i > 0 {
+				p.previous, l.Pages[i-1].next = l.Pages[i-1], p
+			}
+		}
+	}
+	s.menu = lists
+}
+
+//go:embed pages docs.css docs.js
 var content embed.FS
 
 var layouts = template.Must(template.ParseFS(content, "pages/*.html"))
@@ -89,11 +144,13 @@ func build(o *Options) (*site, error) {
 	style, err2 := content.ReadFile("docs.css")
 	icon, err3 := fs.ReadFile(o.Assets, "assets/icon.svg")
 	openAPI, err4 := fs.ReadFile(o.Rooms["api"], "openapi.yaml")
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	script, err5 := content.ReadFile("docs.js")
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return nil, err
 	}
 	s := &site{version: o.Version, files: map[string]file{
 		"docs.css": newFile("text/css; charset=utf-8", slices.Concat(console, style)),
+		"docs.js":  newFile("text/javascript; charset=utf-8", script),
 		"icon.svg": newFile("image/svg+xml", icon),
 	}}
 	var err error
@@ -105,6 +162,10 @@ func build(o *Options) (*site, error) {
 		return nil, err
 	}
 	s.pages = append(s.pages, reference...)
+	for _, p := range s.pages {
+		p.sections = sectionsOf(string(p.body))
+	}
+	s.lists()
 	for _, p := range s.pages {
 		body, err := s.lay(p, "")
 		if err != nil {
@@ -146,7 +207,7 @@ func documents(rooms map[string]fs.FS) (pages []*page, err error) {
 // lay puts a page into the layout that all pages share. query is what the search field has.
 func (s *site) lay(p *page, query string) ([]byte, error) {
 	return render("layout.html", map[string]any{"Title": p.title, "Name": p.name, "Query": query, "Body": p.body,
-		"Headings": p.headings, "Version": s.version})
+		"Headings": p.headings, "Version": s.version, "Lists": s.menu, "Previous": p.previous, "Next": p.next})
 }
 
 func render(layout string, data any) ([]byte, error) {
@@ -158,7 +219,7 @@ func render(layout string, data any) ([]byte, error) {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
-	head.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "+
+	head.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; "+
 		"base-uri 'none'; frame-ancestors 'none'")
 	head.Set("X-Content-Type-Options", "nosniff")
 	head.Set("Referrer-Policy", "no-referrer")
@@ -210,36 +271,4 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) error {
 	head.Set("Cache-Control", "no-cache") // may be kept, and is asked for with its ETag: another version may run
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.body))
 	return nil
-}
-
-// A hit is a title or heading that a search finds.
-type hit struct{ Path, Page, Heading string }
-
-// maxHits is how many are shown.
-const maxHits = 60
-
-// find returns the titles and then the headings that have all words of a query, together with their page's title.
-func (s *site) find(query string) (titles []hit) {
-	words := strings.Fields(strings.ToLower(query))
-	if len(words) == 0 {
-		return nil
-	}
-	has := func(text string) bool {
-		text = strings.ToLower(text)
-		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
-	}
-	var headings []hit
-	for _, p := range s.pages {
-		whole := has(p.title)
-		if whole {
-			titles = append(titles, hit{Path: Prefix + p.name, Page: p.title})
-		}
-		for _, h := range p.headings {
-			if text := h.Text + " " + h.More; has(text) || !whole && has(p.title+" "+text) {
-				headings = append(headings, hit{Prefix + p.name + "#" + h.ID, p.title, strings.TrimSpace(text)})
-			}
-		}
-	}
-	found := append(titles, headings...)
-	return found[:min(len(found), maxHits)]
 }

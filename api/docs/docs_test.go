@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -100,18 +102,36 @@ func TestMarkdown(t *testing.T) {
 		`<a href="/docs/api">room</a>`, `<a href="/docs/openapi">calls</a>`, `!>bench<`, `bench`, `href="https://example.com/x.md"`, "1.2.3")
 	see(t, h, "/docs", 200, "<h1 id=\"guides\">Guides</h1>")
 	see(t, h, "/docs/one", 200, `<h2 id="auth_settings-and-more">`, `<h2 id="twice">`, `<h3 id="twice-1">`, `href="#twice-1"`, "!a.png",
-		`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>`, `align="right"`, "!style=", "!<script", "ls &lt;x&gt;",
+		`<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>`, `align="right"`, "!style=", "!<script>", "ls &lt;x&gt;",
 		`<pre tabindex="0">`, "!javascript:", "<title>One · fingerpost</title>")
 }
 
 func TestSearch(t *testing.T) {
 	h := handler(map[string]string{"cmd/fingerpost/guides/index.md": "# Start\n",
-		"cmd/fingerpost/guides/mail.md": "# Send mail\n\n## Its queue\n", "cmd/fingerpost/guides/queue.md": "# Queue\n\n## Other\n"})
-	see(t, h, "/docs/?q=QUEUE", 200, `<a href="/docs/queue">Queue</a>`, `<a href="/docs/mail#its-queue">Its queue</a>`, `!"/docs/queue#other"`)
-	see(t, h, "/docs/?q=queue+mail", 200, `"/docs/mail#its-queue"`, `!<a href="/docs/queue"`)
-	see(t, h, "/docs/?q=savething", 200, `"/docs/openapi/things#saveThing"`)
-	see(t, h, "/docs/?q=%3Cb%3E", 200, "No title or heading has “&lt;b&gt;”", `value="&lt;b&gt;"`)
+		"cmd/fingerpost/guides/mail.md":  "# Send mail\n\n## Its queue\n\nA mail that waits.\n\n| code | what |\n|---|---|\n| `SMTP_BUSY` | the server is busy; see the *log* |\n",
+		"cmd/fingerpost/guides/queue.md": "# Queue\n\n## Other\n\nMake a backup <b> of SMTP_BUSY.\n\n- `--depth N` is how deep\n"})
+	first := func(query, want string) {
+		t.Helper()
+		page := ask(h, "GET", "/docs/?q="+url.QueryEscape(query)).Body.String()
+		_, hits, _ := strings.Cut(page, `<ul class="hits">`)
+		if got := regexp.MustCompile(`<a href="([^"]*)">`).FindStringSubmatch(hits); got == nil || got[1] != want {
+			t.Errorf("%q leads to %q, want %q:\n%s", query, got, want, hits)
+		}
+	}
+	first("QUEUE", "/docs/queue")
+	first("its queue", "/docs/mail#its-queue")
+	first("smtp_busy", "/docs/mail#its-queue")
+	first("--depth", "/docs/queue#other")
+	first("back up", "/docs/queue#other")
+	first("back-up", "/docs/queue#other")
+	first("waits mail", "/docs/mail#its-queue")
+	first("savething", "/docs/openapi/things#saveThing")
+	see(t, h, "/docs/?q=smtp_busy", 200, "<mark>SMTP_BUSY</mark> the server is busy; see the log")
+	see(t, h, "/docs/?q=%3Cb%3Ex", 200, "Nothing has “&lt;b&gt;x”", `value="&lt;b&gt;x"`)
 	see(t, h, "/docs/?q=+", 200, "<h1 id=\"start\">Start</h1>")
+	see(t, h, "/docs/mail", 200, `<a href="/docs/mail" aria-current="page">Send mail</a>`, `rel="prev">← Start</a>`, `rel="next">Queue →</a>`)
+	see(t, h, "/docs/openapi/things", 200, "$ curl -X PUT -H &#34;X-Key: $KEY&#34;", "http://127.0.0.1:8080/things/7")
+	see(t, h, "/docs/docs.js", 200, "clipboard")
 }
 
 func TestReference(t *testing.T) {
@@ -127,8 +147,8 @@ func TestReference(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	h := handler(map[string]string{"cmd/fingerpost/guides/index.md": "# Start\n", "cmd/fingerpost/guides/one.md": "# One\n"})
 	page := ask(h, "GET", "/docs/one")
-	if csp := page.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; style-src 'self'; img-src 'self';") ||
-		strings.Contains(csp, "unsafe") || strings.Contains(csp, "script") {
+	if csp := page.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';") ||
+		strings.Contains(csp, "unsafe") || !strings.Contains(csp, "script-src 'self';") {
 		t.Errorf("policy %q", csp)
 	}
 	tag := page.Header().Get("ETag")

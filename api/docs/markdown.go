@@ -19,13 +19,16 @@ import (
 // openAPISource is the file that links to the API reference name.
 const openAPISource = "api/openapi.yaml"
 
+// guides is the folder of the guides.
+const guides = "cmd/fingerpost/guides/"
+
 // pageName returns the name of the page of a file of the repository. The guides stand at the top.
 func pageName(source string) string {
 	if source == openAPISource {
 		return apiPage
 	}
 	name := strings.TrimSuffix(strings.TrimSuffix(source, ".md"), "/README")
-	name = strings.TrimPrefix(name, "cmd/fingerpost/guides/")
+	name = strings.TrimPrefix(name, guides)
 	if name == "index" {
 		return ""
 	}
@@ -54,7 +57,7 @@ var boxes = strings.NewReplacer(
 
 // page makes the page of a file.
 func (m *markdown) page(source string, content []byte) (*page, error) {
-	p := &page{name: pageName(source)}
+	p := &page{name: pageName(source), guide: strings.HasPrefix(source, guides)}
 	doc := m.Parser().Parse(text.NewReader(content), parser.WithContext(parser.NewContext(parser.WithIDs(anchors{}))))
 	var links []*ast.Link
 	var images []*ast.Image

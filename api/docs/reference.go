@@ -23,6 +23,7 @@ type reference struct {
 type tag struct {
 	Name, Path string
 	Text       template.HTML
+	Example    string // a request for the shell
 	Calls      []call
 }
 
@@ -98,8 +99,9 @@ func referencePages(openAPI []byte) ([]*page, error) {
 		start.headings = append(start.headings, heading{Level: 2, ID: t.Name, Text: t.Name})
 		p := &page{name: t.Path, title: "HTTP API: " + t.Name}
 		for _, c := range t.Calls {
-			p.headings = append(p.headings, heading{2, c.ID, c.Method + " " + c.Path, c.Summary + " " + c.ID})
+			p.headings = append(p.headings, heading{2, c.ID, c.Method + " " + c.Path})
 		}
+		t.Example = exampleOf(t.Calls)
 		made, err := render("tag.html", t)
 		if err != nil {
 			return nil, err
@@ -110,6 +112,43 @@ func referencePages(openAPI []byte) ([]*page, error) {
 	start.headings = append(start.headings, heading{Level: 2, ID: "rules", Text: "What holds for all calls"})
 	return pages, nil
 }
+
+// exampleOf returns the first call that reads, else the first one, as a request for the shell.
+func exampleOf(calls []call) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	c := calls[max(slices.IndexFunc(calls, func(c call) bool { return c.Method == "GET" }), 0)]
+	url, query := "http://127.0.0.1:8080"+c.Path, ""
+	for _, p := range c.Parameters {
+		switch {
+		case p.In == "path":
+			url = strings.ReplaceAll(url, "{"+p.Name+"}", p.Example)
+		case p.In == "query" && p.Required:
+			query += "&" + p.Name + "=" + p.Example
+		}
+	}
+	if query != "" {
+		url += "?" + query[1:]
+	}
+	text := "$ curl"
+	if c.Method != "GET" {
+		text += " -X " + c.Method
+	}
+	for _, n := range c.Needs[:min(len(c.Needs), 1)] {
+		for _, h := range n.Headers {
+			text += " -H " + quoted(h+": $KEY")
+		}
+	}
+	if c.Body != nil && len(c.Body.Examples) > 0 {
+		text += " -H " + quoted("Content-Type: "+c.Body.Kind) + " \\\n    -d '" +
+			strings.ReplaceAll(c.Body.Examples[0].Text, "'", `'\''`) + "'"
+	}
+	return text + " \\\n    " + quoted(url)
+}
+
+// quoted puts a text into double quotes, in which the shell replaces $KEY.
+func quoted(text string) string { return `"` + text + `"` }
 
 func (r *reference) call(method, path string, item, n *yaml.Node) call {
 	c := call{ID: r.str(n, "operationId"), Method: method, Path: path, Summary: r.str(n, "summary"), Text: r.prose(n)}

@@ -161,7 +161,8 @@ var plan = map[string][]string{
 		"fingerpost/api/transfer", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml
-	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3"},
+	// x/net/html: the search reads the pages, which Markdown and openapi.yaml give, in one form
+	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3", "golang.org/x/net/html"},
 	"fingerpost/api/gateway": {"fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	// configsrc: the outcome of a write, and the preview of a dry run; trace: a handler's steps belong to its request's span
@@ -252,7 +253,7 @@ var sole = map[string][]string{
 	"github.com/coreos/go-systemd/v22":    {"fingerpost/cmd/fingerpost/node"},
 	"github.com/miekg/dns":                {"fingerpost/configsrc/verify/authdns", "fingerpost/configsrc/verify/authdns/faultdns"},
 	"github.com/emersion/go-smtp":         {"fingerpost/mailer/smtp", "fingerpost/cmd/testrig"},
-	"golang.org/x/net/html":               {"fingerpost/mailer/template", "fingerpost/api/console"},
+	"golang.org/x/net/html":               {"fingerpost/mailer/template", "fingerpost/api/console", "fingerpost/api/docs"},
 }
 
 type goPackage struct {
