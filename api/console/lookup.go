@@ -34,9 +34,10 @@ type lookUpView struct {
 	Flat, JSON string
 	Change     *told // the last one; nil: none
 	Example    string
-	Miss       *missView // what to do where no project has the domain
-	Origin     string    // of this server, for the link to share
-	API        string    // of the API, for the command
+	Miss       *missView  // what to do where no project has the domain
+	Box        *boxAnswer // what the text is next to a domain, or instead of one; nil: a domain alone
+	Origin     string     // of this server, for the link to share
+	API        string     // of the API, for the command
 }
 
 // A missView helps where no project has a domain.
@@ -45,6 +46,8 @@ type missView struct {
 	Word     string // to search for in projects
 	To       string // a search for the project to add it to
 	Projects []catalog.Project
+	Like     []catalog.Project // that have the text somewhere
+	Mails    []mailRow
 }
 
 // A recordRow is a name under which a domain could be found.
@@ -89,24 +92,52 @@ func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) err
 		v.Example = example(r.Context(), api)
 		return c.render(w, r, s, http.StatusOK, "lookup", "Look-up", v)
 	}
+	if v.Box = c.recognize(r.Context(), s, asked); v.Box.leads(w, r) {
+		return nil
+	}
+	if v.Box != nil && v.Box.Address == nil {
+		return c.render(w, r, s, http.StatusOK, "lookup", "Look-up: "+strings.TrimSpace(asked), v)
+	}
 	if c.o.Cached != nil {
 		v.Cached = words.Text(c.o.Cached(v.Domain)) // before the question puts it there
 	}
 	if a, err := api.Resolve(r.Context(), v.Domain); err != nil {
-		v.Failed, v.Cached = failureOf(err), ""
+		v.Failed, v.Cached = hidden(failureOf(err)), ""
 		if v.Message = v.Failed.Message; len(v.Failed.Details) > 0 {
 			v.Message = v.Failed.Details[0].Message
 		}
 	} else {
 		v.Answer, v.JSON = &a, indented(a.Data)
 	}
-	v.candidates(r.Context(), api)
-	if v.Answer != nil {
+	if v.Failed != nil && v.Box == nil && (v.Failed.Code == catalog.CodeNotFound || v.Failed.Code == catalog.CodeValidation) {
+		if v.Box = c.named(r.Context(), s, asked); v.Box.leads(w, r) {
+			return nil
+		}
+	}
+	switch {
+	case v.Box != nil && v.Box.Project != nil:
+	case v.Answer != nil:
+		v.candidates(r.Context(), api)
 		c.explain(r.Context(), s, &v)
-	} else if v.Failed.Code == catalog.CodeNotFound {
-		v.missed(r.Context(), api, c.may(s).Edit, r.FormValue("to"))
+	case v.Failed.Code == catalog.CodeNotFound, v.Failed.Code == catalog.CodeValidation:
+		v.candidates(r.Context(), api)
+		v.missed(r.Context(), api, c.may(s).Edit && v.Failed.Code == catalog.CodeNotFound, r.FormValue("to"))
+		if v.Box == nil {
+			v.Miss.near(r.Context(), c, s, asked)
+		}
+	default:
+		v.candidates(r.Context(), api)
 	}
 	return c.render(w, r, s, http.StatusOK, "lookup", "Look-up: "+cmp.Or(v.Domain, asked), v)
+}
+
+// hidden makes the refusal of a domain of a project that the key does not reach that of a domain that nobody has: a key
+// learns nothing of the others' projects.
+func hidden(f *failure) *failure {
+	if f.Code == catalog.CodeForbidden && f.Requires == "" {
+		return &failure{Status: http.StatusNotFound, Code: catalog.CodeNotFound, Message: "no project for this domain"}
+	}
+	return f
 }
 
 // origin is the address of this server as the browser has it, as far as the server knows.

@@ -332,5 +332,5 @@ func TestConsoleDemo(t *testing.T) {
 	v.ask("/console/sign-in", nil)
 	v.expects(http.StatusOK, "Sign in with the demo key")
 	v.ask("/console/sign-in", url.Values{"demo": {"1"}})
-	v.expects(http.StatusOK, "Where does a domain lead?")
+	v.expects(http.StatusOK, "Look up anything")
 }

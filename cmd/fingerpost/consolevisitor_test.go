@@ -90,7 +90,7 @@ func (v *visitor) token() string {
 func (v *visitor) signIn(key string) {
 	v.t.Helper()
 	v.ask("/console/sign-in", url.Values{"key": {key}})
-	v.expects(http.StatusOK, "Where does a domain lead?")
+	v.expects(http.StatusOK, "Look up anything")
 }
 
 func mustURL(t *testing.T, text string) *url.URL {

@@ -43,14 +43,14 @@ func Host(text string) string {
 	return strings.ToLower(strings.TrimRight(whole, ".。"+around))
 }
 
-// minPiece is the shortest text that is worth a search.
-const minPiece = 3
+// MinPiece is the shortest text that is worth a search.
+const MinPiece = 3
 
 // Pieces returns what to search for to find the names that are near to a host: the names above it, and both halves of
 // its labels. A typing error is in one half of a label, so that the other one finds the name.
 func Pieces(host string) (pieces []string) {
 	add := func(piece string) {
-		if len(piece) >= minPiece && !slices.Contains(pieces, piece) {
+		if len(piece) >= MinPiece && !slices.Contains(pieces, piece) {
 			pieces = append(pieces, piece)
 		}
 	}
@@ -65,7 +65,7 @@ func Pieces(host string) (pieces []string) {
 		labels = labels[len(labels)-maxLabels:]
 	}
 	for _, l := range labels {
-		if half := len(l) / 2; half >= minPiece {
+		if half := len(l) / 2; half >= MinPiece {
 			add(l[:half])
 			add(l[half:])
 		} else {
