@@ -23,7 +23,7 @@ export interface LookupEvent {
 export interface Options {
   /** The address of fingerpost, such as https://fingerpost.internal:8080. The key is sent there only. */
   url: string;
-  /** A key with the permission resolve. Default: the variable FINGERPOST_KEY of the environment. */
+  /** A key with the permission resolve. Default, also for "": the variable FINGERPOST_KEY of the environment. */
   key?: string;
   /** Keeps the last good answers for a restart while the server is away. Default: nothing. */
   file?: Store;
@@ -79,7 +79,7 @@ export interface Complete {
 export function complete(o: Options): Complete {
   const problems: string[] = [];
   const url = address(o.url, problems);
-  const key = o.key ?? environment("FINGERPOST_KEY");
+  const key = o.key || environment("FINGERPOST_KEY");
   if (!key) problems.push("key is missing: give it here or in FINGERPOST_KEY");
   else if (!/^[\x21-\x7e]+$/.test(key)) problems.push("key holds a blank or another character that no key has");
   const number = (name: "fresh" | "maxStale" | "maxEntries" | "maxNegative", least: number, otherwise: number): number => {

@@ -569,3 +569,15 @@ test("host names are made canonical as the server does", { timeout: 60_000 }, as
     await server.close();
   }
 });
+
+story("a key that is empty is that of the environment", async ({ open: opened }) => {
+  const before = process.env.FINGERPOST_KEY;
+  try {
+    process.env.FINGERPOST_KEY = key;
+    for (const none of [undefined, ""]) assert.equal((await opened({ key: none }).lookup("a.example")).slug, "a");
+    delete process.env.FINGERPOST_KEY;
+    assert.throws(() => opened({ key: "" }), /key is missing/);
+  } finally {
+    if (before !== undefined) process.env.FINGERPOST_KEY = before;
+  }
+});
