@@ -162,3 +162,23 @@ func TestIgnoredFields(t *testing.T) {
 		t.Errorf("a long name: %s", got)
 	}
 }
+
+// A body without any field that the call takes is not answered "updated", by no PUT.
+func TestOnlyUnknownFields(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  domain \"shop.acme.example\" {}\n" +
+		"  smtp_config {\n    host = \"mail.acme.example\"\n    from_email = \"a@acme.example\"\n  }\n}\n"})
+	ids := map[string]string{"id": "@acme", "projectId": "@acme", "domainId": "@shop.acme.example"}
+	for _, c := range describedCalls(t, ids) {
+		if c.method != "PUT" || strings.HasSuffix(c.path, "/templates") { // a template's body has its code
+			continue
+		}
+		c.path = d.path(t, c.path)
+		key, headers := c.keyHeaders(d.key)
+		a := d.askBody(c.method, c.path, key, `{"statuss":"ACTIVE","id":1}`, headers...)
+		a.check(t, 200, "")
+		if a.json["message"] != "nothing changed; ignored: statuss, id" {
+			t.Errorf("%s: %s", c, a.body)
+		}
+	}
+}

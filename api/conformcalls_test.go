@@ -70,11 +70,16 @@ func (c call) body() string {
 
 // askDescribed makes a call with the smallest body that it takes, and further headers.
 func (h *house) askDescribed(c call, key string, headers ...string) *answer {
+	key, more := c.keyHeaders(key)
+	return h.askBody(c.method, c.path, key, c.body(), append(headers, more...)...)
+}
+
+// keyHeaders returns the platform key, or the header fields of the mail service.
+func (c call) keyHeaders(key string) (platform string, mail []string) {
 	if c.needsKey("serviceToken") {
-		headers = append(headers, "X-Internal-Service-Token: "+key, "X-Internal-Service-Name: test")
-		key = ""
+		return "", []string{"X-Internal-Service-Token: " + key, "X-Internal-Service-Name: test"}
 	}
-	return h.askBody(c.method, c.path, key, c.body(), headers...)
+	return key, nil
 }
 
 // The code of an unknown epoch is in the enum of every call that takes X-Min-Position, and so is that of a proposal where

@@ -39,7 +39,11 @@ func (r *Request) ReadBody(fields, readOnly []string) (body *Object, problems ca
 		}
 	}
 	if len(ignored) > 0 {
-		r.Ctx.Response.Header.Set(headerIgnored, IgnoredText(ignored))
+		all := IgnoredText(ignored)
+		r.Ctx.Response.Header.Set(headerIgnored, all)
+		if len(ignored) == len(body.Names) {
+			r.ignored = all
+		}
 	}
 	return body, problems, nil
 }

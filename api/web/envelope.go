@@ -173,8 +173,12 @@ func (r *Request) SucceedCreated(message string, data []byte, location string) {
 	r.Ctx.Response.Header.SetCanonical(HeaderLocation, []byte(location))
 }
 
-// SucceedWritten answers a PUT with the resource and its ETag.
+// SucceedWritten answers a PUT with the resource and its ETag. A body of unknown fields only has a typing error in it,
+// which "updated" would hide.
 func (r *Request) SucceedWritten(message string, data []byte, etag string) {
+	if r.ignored != "" {
+		message = "nothing changed; ignored: " + r.ignored
+	}
 	r.Ctx.Response.Header.SetCanonical(HeaderETag, []byte(etag))
 	r.Succeed(message, data)
 }

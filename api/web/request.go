@@ -28,6 +28,7 @@ type Request struct {
 	Dry     bool               // of a write: it only shows what it would change
 	Span    *trace.Span        // nil: the request is not traced
 	body    *[]byte            // see BodyText; nil: not read yet
+	ignored string             // the fields of the body, if the call takes none of them
 }
 
 // Context returns a context with the request's span. It does not end with the request.
