@@ -54,6 +54,7 @@ var smallestBodies = map[string]string{
 	"saveTemplate":   `{"code":"HELLO","name":"Hello","subjectTemplate":"Hello","bodyText":"Hello"}`,
 	"putTemplate":    `{"code":"HELLO","name":"Hello","subjectTemplate":"Hello","bodyText":"Hello"}`,
 	"createProject":  `{"name":"Initech"}`,
+	"setProjects":    `{"projects":["acme"],"set":{"labels":{"plan":"gold"}}}`,
 	"createDomain":   `{"domain":"new.acme.example"}`,
 	"createKey":      `{"name":"app","allow":["read"]}`,
 	"saveSmtpConfig": `{"host":"smtp.acme.example","fromEmail":"shop@acme.example"}`,

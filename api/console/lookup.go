@@ -109,7 +109,8 @@ func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) err
 	} else {
 		v.Answer, v.JSON = &a, indented(a.Data)
 	}
-	if v.Failed != nil && v.Box == nil && (v.Failed.Code == catalog.CodeNotFound || v.Failed.Code == catalog.CodeValidation) {
+	nowhere := v.Failed != nil && (v.Failed.Code == catalog.CodeNotFound || v.Failed.Code == catalog.CodeValidation)
+	if nowhere && v.Box == nil {
 		if v.Box = c.named(r.Context(), s, asked); v.Box.leads(w, r) {
 			return nil
 		}
@@ -119,7 +120,7 @@ func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) err
 	case v.Answer != nil:
 		v.candidates(r.Context(), api)
 		c.explain(r.Context(), s, &v)
-	case v.Failed.Code == catalog.CodeNotFound, v.Failed.Code == catalog.CodeValidation:
+	case nowhere:
 		v.candidates(r.Context(), api)
 		v.missed(r.Context(), api, c.may(s).Edit && v.Failed.Code == catalog.CodeNotFound, r.FormValue("to"))
 		if v.Box == nil {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -108,7 +109,7 @@ func (c *Console) messageOf(ctx context.Context, s *session, id string) *boxAnsw
 	for i := range page.Rows {
 		if strings.Trim(page.Rows[i].MessageID, "<>") == id {
 			row := c.mailRows(ctx, s, page.Rows[i:i+1])[0]
-			return &boxAnswer{Mail: &row, Page: Prefix + "mail/" + strconv.FormatInt(row.ProjectID, 10) + "/" + strconv.FormatInt(row.ID, 10)}
+			return &boxAnswer{Mail: &row, Page: fmt.Sprintf("%smail/%d/%d", Prefix, row.ProjectID, row.ID)}
 		}
 	}
 	return nil

@@ -152,8 +152,8 @@ func (a *API) bulkProjects(r *web.Request, names []any) (projects []*catalog.Pro
 	for i, name := range names {
 		p, err := a.bulkProject(name)
 		switch {
-		case catalog.IsNotFound(err) && r.HideMissing(err) != err, err == nil && !r.Key.Covers(p.ID):
-			return nil, web.RefuseProject
+		case err == nil && !r.Key.Covers(p.ID), catalog.IsNotFound(err) && r.Key.Owner != "":
+			return nil, web.RefuseProject // as Request.HideMissing does
 		case catalog.IsNotFound(err):
 			missing.Problems.Addf(bulkField(i), "no project has this id or slug")
 			continue
@@ -187,7 +187,10 @@ func (s *bulkSet) apply(p *catalog.Project, i int) error {
 	if s.status != nil {
 		p.Status = *s.status
 	}
-	labels := slices.DeleteFunc(slices.Clone(p.Labels), func(l catalog.Label) bool { _, set := s.labels[l.Name]; return set })
+	labels := slices.DeleteFunc(slices.Clone(p.Labels), func(l catalog.Label) bool {
+		_, set := s.labels[l.Name]
+		return set
+	})
 	for name, value := range s.labels {
 		if value != nil {
 			labels = append(labels, catalog.Label{Name: name, Value: *value})
