@@ -199,3 +199,35 @@ func TestOwnerOfKeys(t *testing.T) {
 		t.Errorf("%+v", k)
 	}
 }
+
+// TestOwnerClaims: the domains of a new project of such a key follow the rules of keys with projects: none below or above
+// another's names, no public suffix, no name that somebody has; and nothing of a refused project stays.
+func TestOwnerClaims(t *testing.T) {
+	t.Parallel()
+	d := newOwnersDesk(t)
+	d.save(t, map[string]string{"wide.hcl": "project \"wide\" {\n  name = \"Wide\"\n\n  domain \"*.wide.example\" {}\n}\n"})
+	d.reload(t)
+	d.signUp(t, d.other, "theirs") // theirs.example is pending, and keeps nobody out of what lies below it
+	before := d.files(t)
+	for name, want := range map[string]string{"shop.wide.example": "DOMAIN_NOT_ALLOWED", "x.acme.example": "DOMAIN_NOT_ALLOWED",
+		"*.acme.example": "DOMAIN_NOT_ALLOWED", "co.uk": "DOMAIN_NOT_ALLOWED", "localhost": "DOMAIN_NOT_ALLOWED",
+		"acme.example": "CONFLICT", "theirs.example": "CONFLICT"} {
+		for _, query := range []string{"?dryRun=1", ""} {
+			a := d.askBody("POST", projectsURL+query, d.app, `{"name":"New","domains":["fine.example","`+name+`"]}`)
+			if a.code() != want || !slices.Equal(a.fields(), []string{"domains[1]"}) {
+				t.Errorf("%s%s: %d %s, want %s", name, query, a.StatusCode, a.body, want)
+			}
+			if text := string(a.body); strings.Contains(text, "wide\"") || strings.Contains(text, "theirs\"") {
+				t.Errorf("%s tells whose it is: %s", name, text)
+			}
+		}
+	}
+	d.compare(t, before)
+	a := d.askBody("POST", projectsURL, d.app, `{"name":"New","domains":["shop.theirs.example","own.example"]}`)
+	if a.check(t, 201, ""); strings.Count(d.files(t)["new.hcl"], `"pending"`) != 2 {
+		t.Errorf("%s", d.files(t)["new.hcl"])
+	}
+	id := int64(a.data()["id"].(float64))
+	d.askBody("PUT", fmt.Sprintf("%s/%d", projectsURL, id), d.app, `{"labels":{"plan":"gold"}}`).check(t, 200, "")
+	d.ask("GET", "/api/platform/projects/resolve?domain=own.example", d.app).check(t, 403, "DOMAIN_NOT_VERIFIED")
+}

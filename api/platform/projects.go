@@ -1,12 +1,14 @@
 package platform
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"fingerpost/api/web"
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -150,6 +152,9 @@ func (a *API) createProject(r *web.Request) error {
 	if err := a.namesFree(p.Slug, made.Domains); err != nil {
 		return err
 	}
+	if err := a.mayClaim(r, made.Domains); err != nil {
+		return err
+	}
 	p.ID = catalog.DeriveID(catalog.KindProject, p.UUID)
 	if err := a.Writer.Write(r, &catalog.Edit{NewProject: &made}); err != nil {
 		return err
@@ -204,6 +209,30 @@ func settleOwner(r *web.Request, was *string, p *catalog.Project) error {
 	e := &catalog.Error{Code: catalog.CodeForbidden, Message: "only a key for every project gives a project another owner"}
 	e.Problems.Addf(ownerField, "is changed by a key for every project")
 	return e
+}
+
+// mayClaim tells every domain of a new project that the request's key may not declare. The commit checks them again.
+func (a *API) mayClaim(r *web.Request, domains []catalog.Domain) error {
+	var refused *catalog.Error
+	for i := range domains {
+		var e *catalog.Error
+		switch err := names.MayClaim(a.State, web.CoverageOf(r.Key), 0, domains[i].Name); {
+		case err == nil:
+			continue
+		case !errors.As(err, &e) || e.Code != catalog.CodeDomainNotAllowed:
+			return err
+		}
+		if refused == nil {
+			refused = &catalog.Error{Code: e.Code, Message: e.Message}
+		}
+		for _, p := range e.Problems {
+			refused.Problems.Addf(newDomainField(i), "%s", p.Message)
+		}
+	}
+	if refused == nil {
+		return nil
+	}
+	return refused
 }
 
 // newDomainField is how answers name a domain of a new project.
