@@ -39,7 +39,7 @@ var (
 )
 
 // recognize says what a text is that a person has put into the box, nil if it is none of the kinds that come before a
-// domain (console.md, One box): a Message-ID, an address, an id, a uuid or the id of a request, or a slug. All is asked
+// domain (api/console/README.md): a Message-ID, an address, an id, a uuid or the id of a request, or a slug. All is asked
 // of the API with the person's key, so what the key does not reach does not exist.
 func (c *Console) recognize(ctx context.Context, s *session, asked string) *boxAnswer {
 	api, text := c.api(s), strings.Trim(strings.TrimSpace(asked), "<>")
