@@ -111,12 +111,14 @@ func TestAuditOfAPIAndFiles(t *testing.T) {
 	count(d.key, "?from=2100-01-01T00:00:00", 0)
 	count(d.key, "?projectId=4711", 0)
 	count(d.key, "?limit=2&page=2", 2)
+	count(d.key, "?newest=2&limit=100", 2)
+	count(d.key, "?newest=2&requestId=r-1", 0)
 	count(other, "?limit=100", 0)
 	count(other, fmt.Sprint("?projectId=", d.projectID(t, "other")), 0)
 	d.in(t).ask(http.MethodGet, fmt.Sprint(auditPath, "?projectId=", id), other).check(t, 403, "FORBIDDEN")
-	a := d.in(t).ask(http.MethodGet, auditPath+"?projectId=x&actor=&from=now&to=1&requestId=&action=&page=0&sort=door&order=up", d.key)
+	a := d.in(t).ask(http.MethodGet, auditPath+"?projectId=x&actor=&from=now&to=1&requestId=&action=&newest=0&page=0&sort=door&order=up", d.key)
 	a.check(t, 400, "VALIDATION_ERROR")
-	if got := a.fields(); !sameFields(got, "projectId", "actor", "action", "requestId", "from", "to", "page", "sort", "order") {
+	if got := a.fields(); !sameFields(got, "projectId", "actor", "action", "requestId", "newest", "from", "to", "page", "sort", "order") {
 		t.Errorf("fields %v", got)
 	}
 }

@@ -63,6 +63,9 @@ func TestMailAcross(t *testing.T) {
 		return some
 	}(), 10)
 	f(two, "?q="+url.QueryEscape("<29@post"), []int64{post[29]}, 1)
+	f(two, "?messageId="+url.QueryEscape("<29@post.example>"), []int64{post[29]}, 1)
+	f(two, "?messageId=29@post.example", []int64{post[29]}, 1)
+	f(two, "?messageId=29@post", nil, 0)
 	f(two, "?q="+url.QueryEscape("no. 11"), []int64{post[11]}, 1)
 	f(three, "?q="+url.QueryEscape("no. 11"), []int64{mute[11], post[11]}, 2)
 	f(two, "?status=FAILED&q=user0&limit=100", []int64{post[15], post[0]}, 2)

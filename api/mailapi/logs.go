@@ -110,7 +110,7 @@ func (a *API) loggedProject(r *web.Request, others ...catalog.Problem) (int64, e
 
 // parseMailFilter reads the filters of a list of log entries and reports every problem.
 func parseMailFilter(raw []byte) (f catalog.MailQuery, _ catalog.Problems) {
-	q := web.ParseQuery(raw, "status", "templateCode", "toEmail", "from", "to", "q")
+	q := web.ParseQuery(raw, "status", "templateCode", "toEmail", "from", "to", "q", "messageId")
 	if status, given := q.Values["status"]; given {
 		if f.Status = catalog.MailStatus(status); !slices.Contains(catalog.MailStatuses, status) {
 			q.Problems.Addf("status", "must be one of %s", strings.Join(catalog.MailStatuses, ", "))
@@ -118,6 +118,9 @@ func parseMailFilter(raw []byte) (f catalog.MailQuery, _ catalog.Problems) {
 	}
 	q.Text("templateCode", &f.TemplateCode)
 	q.Text("toEmail", &f.ToEmail)
+	if q.Text("messageId", &f.MessageID); f.MessageID != "" {
+		f.MessageID = "<" + strings.Trim(f.MessageID, "<>") + ">"
+	}
 	q.SearchText(&f.Text)
 	q.Moment("from", &f.From)
 	q.Moment("to", &f.To)

@@ -45,7 +45,7 @@ func (a *API) listAudit(r *web.Request) error {
 
 // parseAuditQuery reads the filters of the audit trail and reports every problem.
 func parseAuditQuery(raw []byte) (f catalog.AuditQuery, _ catalog.Problems) {
-	q := web.ParseQuery(raw, "projectId", "actor", "action", "from", "to", "requestId")
+	q := web.ParseQuery(raw, "projectId", "actor", "action", "from", "to", "requestId", "newest")
 	if text, given := q.Values["projectId"]; given {
 		n, err := strconv.ParseUint(text, 10, web.IDBits)
 		if f.ProjectID = int64(n); err != nil || n == 0 {
@@ -59,6 +59,12 @@ func parseAuditQuery(raw []byte) (f catalog.AuditQuery, _ catalog.Problems) {
 			strings.Join(catalog.AuditObjects, ", "), strings.Join(catalog.AuditOthers, ", "))
 	}
 	q.Text("requestId", &f.RequestID)
+	if text, given := q.Values["newest"]; given {
+		n, err := strconv.ParseUint(text, 10, 63)
+		if f.Newest = int64(n); err != nil || n == 0 {
+			q.Problems.Addf("newest", "must be a positive decimal integer")
+		}
+	}
 	q.Moment("from", &f.From)
 	q.Moment("to", &f.To)
 	return f, q.Problems

@@ -109,6 +109,7 @@ type AuditQuery struct {
 	Actor     string    // "": all; else those that are By it
 	Action    string    // "": all
 	RequestID string    // "": all
+	Newest    int64     // 0: all; else those among the newest so many entries of the trail, other projects' counted
 	From, To  time.Time // From <= Time < To; zero: open
 	// nil: all; else entries of the projects for which it is true, and none without a project
 	Covers    func(project int64) bool

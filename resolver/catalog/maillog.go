@@ -104,6 +104,7 @@ type MailQuery struct {
 	Status       MailStatus
 	TemplateCode string
 	ToEmail      string
+	MessageID    string    // with its angle brackets; exact
 	Text         string    // part of the address, the subject or the Message-ID, in any case
 	From, To     time.Time // range of createdAt; From is included, To is not
 }

@@ -149,6 +149,7 @@ func (l *Ledger) MailAcross(projects []int64, q catalog.MailQuery) (found catalo
 			return found, err
 		}
 	}
+	q = l.aroundMessage(q)
 	heads := l.mail.newest.heads(projects, q.To) // before the iterator: see lower
 	err = l.read(func() error {
 		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixMailLog}, UpperBound: []byte{prefixMailLog + 1}})

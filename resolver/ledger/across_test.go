@@ -80,6 +80,44 @@ func TestMailAcrossGoesOn(t *testing.T) {
 	check([]int64{9999}, catalog.MailQuery{}, 1, func(int64) bool { return false })
 }
 
+// A mail is found by its Message-ID in one call, however much newer mail there is.
+func TestMailByMessageID(t *testing.T) {
+	t.Parallel()
+	const projects, entries = 300, 25_000
+	l := mailStore(t, "", Options{})
+	var ids []int64
+	for i := range entries {
+		at := mailEpoch.Add(time.Duration(i) * 100 * time.Millisecond)
+		log, _ := newMail(int64(1+i%projects), at.Sub(MailIDEpoch).Microseconds(), at)
+		log.Status, log.NextAttemptAt, log.MessageID = catalog.MailSent, time.Time{}, fmt.Sprintf("<%d.0a@acme.example>", log.ID)
+		if _, err := l.copyMail(log, nil); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, log.ID)
+	}
+	f := func(of []int64, messageID string, want ...int64) {
+		t.Helper()
+		found, err := l.MailAcross(of, catalog.MailQuery{MessageID: messageID, Page: 1, Limit: 10})
+		var got []int64
+		for _, log := range found.Entries {
+			got = append(got, log.ID)
+		}
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) || !found.SearchedTo.IsZero() {
+			t.Errorf("%s of %v: %v, %v, to %v", messageID, of, got, err, found.SearchedTo)
+		}
+	}
+	oldest := fmt.Sprintf("<%d.0a@acme.example>", ids[1])
+	f(nil, oldest, ids[1])
+	f([]int64{2}, oldest, ids[1])
+	f([]int64{3}, oldest)
+	f(nil, fmt.Sprintf("<%d.0b@acme.example>", ids[1]))
+	f(nil, "<9999999999999999.0a@acme.example>")
+	page, total, err := l.MailLogs(2, catalog.MailQuery{MessageID: oldest, Page: 1, Limit: 10})
+	if err != nil || total != 1 || page[0].ID != ids[1] {
+		t.Errorf("of one project: %d, %+v, %v", total, page, err)
+	}
+}
+
 // The positions in memory follow what is written, forgotten and pruned, also while others read.
 func TestMailAcrossNewest(t *testing.T) {
 	t.Parallel()

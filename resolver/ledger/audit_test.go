@@ -96,7 +96,8 @@ func TestAuditQueries(t *testing.T) {
 	}
 	for name, q := range map[string]catalog.AuditQuery{
 		"all": {}, "project": {ProjectID: 2}, "no such project": {ProjectID: 7}, "actor": {Actor: "Ann <a3@b.example>"}, "key": {Actor: "ci"},
-		"action": {Action: "domain.create"}, "request": {RequestID: "r7"}, "nobody": {Actor: "x"},
+		"action": {Action: "domain.create"}, "request": {RequestID: "r7"}, "newest": {Newest: 20}, "request among the newest": {RequestID: "r28", Newest: 3},
+		"older request": {RequestID: "r7", Newest: 20}, "newest of a project": {ProjectID: 2, Newest: 20, Ascending: true}, "nobody": {Actor: "x"},
 		"time":             {From: mailEpoch.Add(5 * time.Hour), To: mailEpoch.Add(20 * time.Hour)},
 		"project and time": {ProjectID: 1, From: mailEpoch.Add(5 * time.Hour)},
 		"covered":          {Covers: func(p int64) bool { return p == 1 }},
@@ -110,6 +111,7 @@ func TestAuditQueries(t *testing.T) {
 			if (q.ProjectID == 0 || e.ProjectID == q.ProjectID) && (q.Actor == "" || e.Actor == q.Actor || e.Key == q.Actor) &&
 				(q.Action == "" || e.Action == q.Action) && (q.RequestID == "" || e.RequestID == q.RequestID) &&
 				(q.From.IsZero() || !e.Time.Before(q.From)) && (q.To.IsZero() || e.Time.Before(q.To)) &&
+				(q.Newest == 0 || e.ID > n-q.Newest) &&
 				(q.Covers == nil || e.ProjectID != 0 && q.Covers(e.ProjectID)) {
 				want = append(want, e.ID)
 			}

@@ -88,7 +88,7 @@ func (r *mailReader) find(id int64, log *catalog.MailLog) (found bool, err error
 // an internationalised domain in either form. q.Sort is one of MailSorts, or "".
 func (l *Ledger) MailLogs(project int64, q catalog.MailQuery) (page []catalog.MailLog, total int, err error) {
 	err = l.readMail(project, func(r *mailReader) (err error) {
-		list := newMailList(r, q)
+		list := newMailList(r, l.aroundMessage(q))
 		page, total, err = list.list()
 		return err
 	})
@@ -150,7 +150,7 @@ func (l *mailList) window(total int) (skip, n int) {
 
 // filtered reports whether a filter needs the whole entry.
 func (l *mailList) filtered() bool {
-	return l.q.TemplateCode != "" || l.q.ToEmail != "" || l.text != ""
+	return l.q.TemplateCode != "" || l.q.ToEmail != "" || l.q.MessageID != "" || l.text != ""
 }
 
 // counted takes the total from the counts and walks to the end of the page.
@@ -232,6 +232,7 @@ func (l *mailList) walk(whole bool, f func(p mailPos, rec []byte, log *catalog.M
 
 func (l *mailList) matches(log *catalog.MailLog) bool {
 	return (l.q.TemplateCode == "" || log.TemplateCode == l.q.TemplateCode) &&
+		(l.q.MessageID == "" || log.MessageID == l.q.MessageID) &&
 		(l.q.ToEmail == "" || l.isTo(log.ToEmail)) && (l.text == "" || l.has(log))
 }
 

@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"encoding/binary"
+	"strconv"
+	"strings"
 	"time"
 
 	"fingerpost/resolver/catalog"
@@ -35,4 +37,22 @@ func (l *Ledger) loadSpread() error {
 		l.mail.spread.Store(int64(binary.BigEndian.Uint64(value)))
 	}
 	return err
+}
+
+// aroundMessage narrows a query for a Message-ID, which begins with the id of its mail, to the time at which such a mail
+// can have been created: it is found whatever its age.
+func (l *Ledger) aroundMessage(q catalog.MailQuery) catalog.MailQuery {
+	text, _, _ := strings.Cut(strings.TrimPrefix(q.MessageID, "<"), ".")
+	id, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return q
+	}
+	at, far := idTime(int64(id)), time.Duration(l.mail.spread.Load())
+	if from := at.Add(-far); q.From.Before(from) {
+		q.From = from
+	}
+	if to := at.Add(far + time.Microsecond); q.To.IsZero() || q.To.After(to) {
+		q.To = to
+	}
+	return q
 }
