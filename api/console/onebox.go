@@ -30,6 +30,9 @@ type addressView struct {
 	Link          string // to the log
 }
 
+// boxEntries is how many of the latest entries of the audit trail are searched for a request.
+const boxEntries = 200_000
+
 // boxRows is how many mails to an address are shown.
 const boxRows = 6
 
@@ -62,7 +65,7 @@ func (c *Console) recognize(ctx context.Context, s *session, asked string) *boxA
 		}
 	}
 	if requestIDForm.MatchString(text) || noUUID == nil {
-		if page, err := api.AuditPage(ctx, query("requestId", text, "limit", "1")); err == nil && len(page.Rows) > 0 {
+		if page, err := api.AuditPage(ctx, query("requestId", text, "newest", itoa(boxEntries), "limit", "1")); err == nil && len(page.Rows) > 0 {
 			return &boxAnswer{Request: text, Page: link(Prefix+"changes", "request", text)}
 		}
 	}
@@ -102,17 +105,12 @@ func (c *Console) named(ctx context.Context, s *session, text string) *boxAnswer
 
 // messageOf returns the mail with a Message-ID.
 func (c *Console) messageOf(ctx context.Context, s *session, id string) *boxAnswer {
-	page, err := c.api(s).Mail(ctx, query("q", id, "limit", "5"))
-	if err != nil {
+	page, err := c.api(s).Mail(ctx, query("messageId", id, "limit", "1"))
+	if err != nil || len(page.Rows) == 0 {
 		return nil
 	}
-	for i := range page.Rows {
-		if strings.Trim(page.Rows[i].MessageID, "<>") == id {
-			row := c.mailRows(ctx, s, page.Rows[i:i+1])[0]
-			return &boxAnswer{Mail: &row, Page: fmt.Sprintf("%smail/%d/%d", Prefix, row.ProjectID, row.ID)}
-		}
-	}
-	return nil
+	row := c.mailRows(ctx, s, page.Rows)[0]
+	return &boxAnswer{Mail: &row, Page: fmt.Sprintf("%smail/%d/%d", Prefix, row.ProjectID, row.ID)}
 }
 
 // addressOf counts the mail to an address, and lists the newest. What the domain of the address is, the look-up says.
