@@ -65,7 +65,8 @@ func (c *Console) recognize(ctx context.Context, s *session, asked string) *boxA
 		}
 	}
 	if requestIDForm.MatchString(text) || noUUID == nil {
-		if page, err := api.AuditPage(ctx, query("requestId", text, "newest", itoa(boxEntries), "limit", "1")); err == nil && len(page.Rows) > 0 {
+		filters := query("requestId", text, "newest", itoa(boxEntries), "limit", "1")
+		if page, err := api.AuditPage(ctx, filters); err == nil && len(page.Rows) > 0 {
 			return &boxAnswer{Request: text, Page: link(Prefix+"changes", "request", text)}
 		}
 	}

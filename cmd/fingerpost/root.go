@@ -69,8 +69,8 @@ func newRoot(t cli.Terminal) *cobra.Command {
 	root.SetHelpCommand(cli.NewHelp())
 	root.PersistentFlags().String("config", "projects.d", "folder of the HCL files")
 	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newProjects(t), newRename(t),
-		newSecrets(t), newInit(t), newReload(t), newConsoleLink(t), logs.NewMail(t), logs.NewAudit(t), newPlan(t), newPropose(t),
-		newImport(t), newExport(t), newBackup(t), newRestore(t), domains.New(t), newEdges(t), newDoctor(t),
+		newSecrets(t), newInit(t), newReload(t), newConsoleLink(t), logs.NewMail(t), logs.NewAudit(t), newPlan(t),
+		newPropose(t), newImport(t), newExport(t), newBackup(t), newRestore(t), domains.New(t), newEdges(t), newDoctor(t),
 		newClusterServer(t), newDocs(t), newVersion(t))
 	return root
 }
