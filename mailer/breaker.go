@@ -92,12 +92,14 @@ func (b *outbox) resumeIf(over func() bool) {
 	}
 }
 
-// wait puts a hold on the outbox. A hold for the same reason keeps its start time. It reports whether the mail has
+// wait puts a hold on the outbox. A hold for the same reason keeps its start time; one without a start begins now. It reports whether the mail has
 // waited too long and fails.
 func (b *outbox) wait(h hold) (over bool) {
 	b.mu.Lock()
 	now := b.m.clock.Now()
-	h.since = now
+	if h.since.IsZero() || h.since.After(now) {
+		h.since = now
+	}
 	if b.hold != nil && b.hold.code == h.code && b.hold.config == h.config {
 		h.since = b.hold.since
 	}
@@ -149,15 +151,46 @@ func (b *outbox) reason() *hold {
 	return b.hold
 }
 
-// refused opens the breaker. It returns false if a concurrent attempt has opened it already.
-func (m *Mailer) refused(b *outbox, config destination, o *smtp.Outcome) bool {
+// refused opens the breaker. It returns false if a concurrent attempt has opened it already. log is the entry of the mail
+// that was tried.
+func (m *Mailer) refused(b *outbox, config destination, o *smtp.Outcome, log *catalog.MailLog) bool {
 	if b.outlook(config) != nil {
 		return false
 	}
-	b.wait(hold{code: o.Code, message: o.Message, config: config, outcome: *o})
+	b.wait(hold{code: o.Code, message: o.Message, since: m.failsSince(log, o.Code), config: config, outcome: *o})
 	m.options.Logger.Warn("an SMTP config does not work, and is not tried again until it changes", "project", b.project,
 		"code", string(o.Code))
 	return true
+}
+
+// maxSinceEntries bounds the entries that failsSince reads.
+const maxSinceEntries = 100
+
+// failsSince returns since when a project's mail fails with a code, as the log has it: an earlier process may have stopped
+// for it. log is the entry of a mail that fails with it now. Zero: it failed with nothing or with something else before.
+func (m *Mailer) failsSince(log *catalog.MailLog, code catalog.Code) (since time.Time) {
+	if log.ErrorCode != code {
+		return since
+	}
+	newest, _, err := m.options.Ledger.MailLogs(log.ProjectID, catalog.MailQuery{Page: 1, Limit: maxSinceEntries})
+	if err != nil {
+		return log.CreatedAt
+	}
+	for i := range newest {
+		e := &newest[i]
+		switch {
+		case e.ErrorCode == code:
+			since = e.CreatedAt
+			for _, a := range e.History {
+				if a.Code != code {
+					since = a.At // it was tried before, and failed otherwise or not at all
+				}
+			}
+		case e.ErrorCode != "" || e.Status.Ended():
+			return since
+		}
+	}
+	return since
 }
 
 // lookAgain follows the attempt that opened the breaker. If the config changed during the attempt, the breaker was

@@ -98,10 +98,14 @@ func TestBreakerOutlivesMail(t *testing.T) {
 	if !got.Queued {
 		t.Fatalf("receipt %+v", got)
 	}
-	before := k.Counts().Logins
+	before, since := k.Counts().Logins, r.Stopped()[0].Since
+	r.clock.forward(time.Hour)
 	r.kill()
 	r.settle()
 	testrig.Eventually(t, "it is tried", func() bool { return r.entry("acme", got.LogID).Attempts == 1 })
+	if stopped := r.Stopped(); len(stopped) != 1 || stopped[0].Since.Sub(since).Abs() > time.Second {
+		t.Errorf("stopped since %v in the next process, %v before", stopped, since)
+	}
 	r.pass(25 * time.Hour)
 	if e := r.becomes("acme", got.LogID, catalog.MailExpired); e.Attempts != 1 || e.ErrorCode != smtp.CodeAuthFailed {
 		t.Errorf("entry %+v", e)

@@ -26,7 +26,8 @@ func (m *Mailer) destination(project int64) (d destination, wait *hold, err erro
 	case err != nil:
 		return d, nil, err
 	case p.Project.Status == catalog.StatusSuspended:
-		return d, &hold{code: catalog.CodeProjectSuspended, message: "the project is suspended"}, nil
+		return d, &hold{code: catalog.CodeProjectSuspended, message: "the project is suspended",
+			since: p.Project.UpdatedAt}, nil
 	case p.SMTP == nil || !p.SMTP.Active:
 		return d, &hold{code: catalog.CodeSMTPNotConfigured, message: "the project has no active SMTP config"}, nil
 	}

@@ -259,6 +259,14 @@ type sending struct {
 	done chan struct{}
 }
 
+// entry returns a copy of the entry.
+func (s *sending) entry() *catalog.MailLog {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	log := s.log
+	return &log
+}
+
 // item is the mail in the queue.
 func (s *sending) item() item {
 	it := newItem(s.log.ID, s.log.NextAttemptAt, s.expires, s.box.m.clock.Now())
@@ -298,7 +306,7 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 		return
 	}
 	// Before the send is answered, so that the next send finds the breaker open.
-	opened := bad && m.refused(s.box, d, &o)
+	opened := bad && m.refused(s.box, d, &o, s.entry())
 	m.conclude(s, &o, cut)
 	if opened {
 		m.lookAgain(s.box)
