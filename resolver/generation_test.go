@@ -17,7 +17,11 @@ func TestGenerationsAreTold(t *testing.T) {
 		for _, a := range g.By {
 			by = append(by, string(a.Door)+" "+a.Actor)
 		}
-		told = append(told, fmt.Sprintf("%d %v %v %q %q", g.Number, g.Loaded, g.Changed, g.Only, by))
+		counts := map[string]int{}
+		for noun, objects := range g.Changed {
+			counts[noun] = len(objects)
+		}
+		told = append(told, fmt.Sprintf("%d %v %v %q %q", g.Number, g.Loaded, counts, g.Only, by))
 	}})
 	want := func(texts ...string) {
 		t.Helper()
@@ -47,6 +51,15 @@ func TestGenerationsAreTold(t *testing.T) {
 	ada.By, bob.By = &catalog.Author{Door: catalog.DoorAPI, Actor: "Ada"}, &catalog.Author{Door: catalog.DoorGit, Actor: "Bob"}
 	apply(t, r, ada, bob)
 	want(`4 false map[domain:2 project:1] "" ["api Ada" "git Bob"]`)
+
+	// A file that was touched with the pull, or before, is no change that somebody has saved.
+	pulled := block("b", "c.example", "d.example")
+	pulled.Project.Name = "Pulled"
+	bob = file("b.hcl", pulled)
+	bob.By = &catalog.Author{Door: catalog.DoorGit, Actor: "Bob"}
+	touched := catalog.FileChange{Path: "a.hcl", Row: &catalog.FileRow{Stamp: catalog.Stamp{Size: 1, ModTime: noon.Add(1)}}}
+	apply(t, r, touched, bob)
+	want(`5 false map[project:1] "project.update b" ["git Bob"]`)
 
 	a.Project.Name = "B" // as an edge gets it
 	if _, err := r.Apply(&catalog.Change{Files: []catalog.FileChange{file("a.hcl", a)},

@@ -52,7 +52,7 @@ func TestConsoleCharts(t *testing.T) {
 	v.waitGeneration(generation + 1)
 	v.get(resolvePath + "shop.acme.example")
 	b.hears("writes", "1 change went live")
-	b.sees("domain old.acme.example deleted", "a saved file")
+	b.sees("domain old.acme.example deleted", "a change in the folder")
 	b.hears("took", "Half of the resolves took at most ")
 	b.hears("cache", " of the answers came from the cache in the last ")
 	var same bool

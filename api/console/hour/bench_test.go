@@ -22,7 +22,7 @@ func BenchmarkHour(b *testing.B) {
 		s.Hits += uint64(i * 7919 % 1000)
 		s.Durations = []history.Bucket{{Most: time.Microsecond, Count: s.Resolves / 2}, {Most: time.Millisecond, Count: s.Resolves}}
 		now = now.Add(history.Step)
-		r.Note(history.Generation{Number: uint64(i), Time: now, Changed: map[string]int{"domain": i % 3}, By: []string{"Ada"}})
+		r.Note(history.Generation{Number: uint64(i), Time: now, Changed: map[string][]uint64{"domain": make([]uint64, i%3)}, By: []string{"Ada"}})
 		r.Record(now, s)
 	}
 	for i := range history.Points {

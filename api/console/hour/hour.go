@@ -123,14 +123,17 @@ func marksOf(v *history.View) (marks []chart.Mark) {
 		if m.By != "" {
 			text += ", by " + m.By
 		}
-		marks = append(marks, chart.Mark{Time: m.Time, Text: text + ", " + m.How})
+		if m.How != "" {
+			text += ", " + m.How
+		}
+		marks = append(marks, chart.Mark{Time: m.Time, Text: text})
 	}
 	return marks
 }
 
 // doors are the ways by which changes come, in words.
-var doors = map[string]string{"api": "over the API", "file": "a saved file", "git": "a pull from git",
-	"cli": "a command", "cluster": "from the authority"}
+var doors = map[string]string{"api": "over the API", "file": "a change in the folder", "git": "a pull from git",
+	"cli": "a command", "cluster": "from the authority", "dns": "what name servers say"}
 
 func tell(m *history.Mark) Mark {
 	t := Mark{Time: m.Time, Changed: m.Changed, By: strings.Join(m.By, ", "),

@@ -19,7 +19,7 @@ func recorded(steps int, s history.Sample) *history.View {
 	for i := range steps {
 		now := start.Add(time.Duration(i+1) * history.Step)
 		r.Note(history.Generation{Number: uint64(i + 1), Time: now, Only: "domain.create <b>.example",
-			Changed: map[string]int{"domain": 1}, Door: "api", By: []string{"Ada"}})
+			Changed: map[string][]uint64{"domain": {1}}, Doors: []string{"api"}, By: []string{"Ada"}})
 		s.Resolves += 100
 		r.Record(now, s)
 	}

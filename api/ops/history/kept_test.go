@@ -77,32 +77,39 @@ func TestMarksSayWhatChanged(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	count := func(pairs ...any) map[string]int {
-		m := map[string]int{}
+	next := uint64(0)
+	count := func(pairs ...any) map[string][]uint64 {
+		m := map[string][]uint64{}
 		for i := 0; i < len(pairs); i += 2 {
-			m[pairs[i].(string)] = pairs[i+1].(int)
+			for range pairs[i+1].(int) {
+				next++
+				m[pairs[i].(string)] = append(m[pairs[i].(string)], next)
+			}
 		}
 		return m
 	}
 	f("1/7 domain shop.acme.example created; api [Ada] false",
-		history.Generation{Only: "domain.create shop.acme.example", Changed: count("domain", 1), Door: "api", By: []string{"Ada"}})
+		history.Generation{Only: "domain.create shop.acme.example", Changed: count("domain", 1), Doors: []string{"api"}, By: []string{"Ada"}})
 	f("1/7 service settings of project acme changed; file [] false",
-		history.Generation{Only: "service-settings.update acme", Changed: count("service-settings", 1), Door: "file"})
+		history.Generation{Only: "service-settings.update acme", Changed: count("service-settings", 1), Doors: []string{"file"}})
 	f("1/7 block of defaults changed; file [] false",
-		history.Generation{Only: "defaults.update ", Changed: count("defaults", 1), Door: "file"})
+		history.Generation{Only: "defaults.update ", Changed: count("defaults", 1), Doors: []string{"file"}})
 	f("2/8 2 projects, 1 domain; api, git [Ada Bob] false",
-		history.Generation{Only: "project.create a", Changed: count("project", 1), Door: "api", By: []string{"Ada"}},
-		history.Generation{Changed: count("project", 1, "domain", 1), Door: "git", By: []string{"Bob", "Ada", ""}})
+		history.Generation{Only: "project.create a", Changed: count("project", 1), Doors: []string{"api"}, By: []string{"Ada"}},
+		history.Generation{Changed: count("project", 1, "domain", 1), Doors: []string{"git"}, By: []string{"Bob", "Ada", ""}})
 	f("5/11 5 API keys; api [a b c] true",
-		history.Generation{Changed: count("key", 1), Door: "api", By: []string{"a"}}, history.Generation{Changed: count("key", 1), By: []string{"b"}},
+		history.Generation{Changed: count("key", 1), Doors: []string{"api"}, By: []string{"a"}}, history.Generation{Changed: count("key", 1), By: []string{"b"}},
 		history.Generation{Changed: count("key", 1), By: []string{"c"}}, history.Generation{Changed: count("key", 1), By: []string{"d"}},
 		history.Generation{Changed: count("key", 1), By: []string{"a"}})
-	f("1/7 all files were loaded; file [] false", history.Generation{Loaded: true, Door: "file"})
-	f("2/8 all files were loaded; 1 domain; file [] false", history.Generation{Loaded: true, Door: "file"},
+	acme := history.Generation{Only: "project.update acme", Changed: count("project", 1), Doors: []string{"api"}}
+	f("3/9 project acme changed; api [] false", acme, acme, acme)
+	f("3/9 1 project, 1 domain; api, git [] false", acme, acme, history.Generation{Changed: count("domain", 1), Doors: []string{"git", "api"}})
+	f("1/7 all files were loaded; file [] false", history.Generation{Loaded: true, Doors: []string{"file"}})
+	f("2/8 all files were loaded; 1 domain; file [] false", history.Generation{Loaded: true, Doors: []string{"file"}},
 		history.Generation{Only: "domain.delete x", Changed: count("domain", 1)})
-	f("1/7 many projects and domains; cluster [] false", history.Generation{Many: true, Door: "cluster"})
-	f("1/7 no values, only the text of files; file [] false", history.Generation{Door: "file"})
-	f("1/7 proposal.apply; api [] false", history.Generation{Only: "proposal.apply x", Door: "api"})
+	f("1/7 many projects and domains; cluster [] false", history.Generation{Many: true, Doors: []string{"cluster"}})
+	f("1/7 no values, only the text of files; file [] false", history.Generation{Doors: []string{"file"}})
+	f("1/7 proposal.apply; api [] false", history.Generation{Only: "proposal.apply x", Doors: []string{"api"}})
 }
 
 // Writes are counted, and the first load is none.
@@ -119,10 +126,10 @@ func TestWritesAreCounted(t *testing.T) {
 // A flood of generations is one mark a step, and the marks of before stay.
 func TestFloodOfGenerations(t *testing.T) {
 	c := newClock()
-	c.Note(history.Generation{Number: 1, Only: "project.create quiet", Changed: map[string]int{"project": 1}})
+	c.Note(history.Generation{Number: 1, Only: "project.create quiet", Changed: map[string][]uint64{"project": {1}}})
 	c.pass(history.Step)
 	for i := range 200_000 {
-		c.Note(history.Generation{Number: uint64(i + 2), Changed: map[string]int{"domain": 1}, By: []string{fmt.Sprint(i)}})
+		c.Note(history.Generation{Number: uint64(i + 2), Changed: map[string][]uint64{"domain": {uint64(i)}}, By: []string{fmt.Sprint(i)}})
 	}
 	c.pass(history.Step)
 	v := c.View()
@@ -144,8 +151,8 @@ func TestMemory(t *testing.T) {
 	}
 	for step := range history.Points {
 		for i := range 10 {
-			c.Note(history.Generation{Number: uint64(step*10 + i), Time: c.now, Only: "project.update " + long, Door: fmt.Sprint(i, long),
-				By: []string{fmt.Sprint(i, long), long}, Changed: map[string]int{"project": 1}})
+			c.Note(history.Generation{Number: uint64(step*10 + i), Time: c.now, Only: "project.update " + long, Doors: []string{fmt.Sprint(i, long)},
+				By: []string{fmt.Sprint(i, long), long}, Changed: map[string][]uint64{"project": {1}}})
 		}
 		c.pass(history.Step)
 	}

@@ -13,11 +13,12 @@ type Generation struct {
 	Number uint64
 	Time   time.Time
 	Loaded bool // it ended the first load of all files
-	// Changed counts the objects that were changed by their noun in the audit trail; with Many there are more of them.
-	Changed map[string]int
+	// Changed has the objects that were changed by their noun in the audit trail, each as a number of its own; with Many
+	// there are more of them.
+	Changed map[string][]uint64
 	Many    bool
-	Only    string // what was done, where one object was changed: "domain.create shop.acme.example"
-	Door    string
+	Only    string   // what was done, where one object was changed: "domain.create shop.acme.example"
+	Doors   []string // by which it came
 	By      []string // the people or keys that made it, where they are known
 }
 
@@ -41,13 +42,21 @@ type mark struct {
 	time        time.Time
 	loaded      bool
 	counts      [len(nouns)]int
-	many        bool // more than counts has
+	seen        map[object]bool // of counts: what is saved ten times counts once; at most maxSeen
+	many        bool            // more than counts has
 	only        string
 	doors, by   []string
 	more        bool // people
 }
 
+// An object is one that was changed.
+type object struct {
+	noun int // an index of nouns
+	id   uint64
+}
+
 const (
+	maxSeen   = 256 // beyond it, an object counts each time
 	maxPeople = 3
 	maxText   = 120 // bytes of a name
 )
@@ -80,19 +89,19 @@ func (r *Recorder) Note(g Generation) {
 	if n := len(r.marks); n > 0 && r.marks[n-1].step == r.steps {
 		m = r.marks[n-1]
 	} else {
-		m = &mark{step: r.steps, only: cut(g.Only)}
+		m = &mark{step: r.steps, only: cut(g.Only), seen: map[object]bool{}}
 		r.marks = append(r.marks, m)
 		r.forget() // a process that records nothing keeps one mark
 	}
-	if m.generations++; m.generations > 1 {
+	if m.generations++; m.only != cut(g.Only) {
 		m.only = ""
 	}
 	m.last, m.time, m.loaded, m.many = g.Number, g.Time, m.loaded || g.Loaded, m.many || g.Many
-	for i := range nouns {
-		m.counts[i] += g.Changed[nouns[i].noun]
-	}
-	if g.Door != "" && !slices.Contains(m.doors, g.Door) && len(m.doors) < maxPeople {
-		m.doors = append(m.doors, cut(g.Door))
+	m.count(g.Changed)
+	for _, door := range g.Doors {
+		if !slices.Contains(m.doors, door) && len(m.doors) < maxPeople {
+			m.doors = append(m.doors, cut(door))
+		}
 	}
 	for _, who := range g.By {
 		switch who = cut(who); {
@@ -101,6 +110,21 @@ func (r *Recorder) Note(g Generation) {
 			m.more = true
 		default:
 			m.by = append(m.by, who)
+		}
+	}
+}
+
+func (m *mark) count(changed map[string][]uint64) {
+	for i := range nouns {
+		for _, id := range changed[nouns[i].noun] {
+			o := object{i, id}
+			if m.seen[o] {
+				continue
+			}
+			m.counts[i]++
+			if len(m.seen) < maxSeen {
+				m.seen[o] = true
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"fingerpost/api/ops/history"
@@ -46,7 +47,9 @@ func (n *service) noteGeneration(g resolver.Generation) {
 		Only: g.Only}
 	for _, by := range g.By {
 		noted.By = append(noted.By, cmp.Or(by.Actor, by.Key))
-		noted.Door = cmp.Or(noted.Door, string(by.Door))
+		if !slices.Contains(noted.Doors, string(by.Door)) {
+			noted.Doors = append(noted.Doors, string(by.Door))
+		}
 	}
 	n.history.Note(noted)
 }
