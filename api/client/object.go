@@ -133,6 +133,7 @@ type Problem struct{ Summary, Detail string }
 type Made struct {
 	Project int64  `json:"-"` // that was made; 0: none
 	Commit  string `json:"-"` // "": not known yet, or the server keeps no history
+	Request string `json:"-"` // its id, by which the audit trail knows the change
 	Branch  string // of the proposal
 	Key     string // the text of a new key
 }
@@ -153,6 +154,7 @@ func (c *Client) Make(ctx context.Context, e *Edit) (m Made, err error) {
 	if err != nil {
 		return m, err
 	}
+	m.Request = r.header.Get("X-Request-Id")
 	if m.Commit = r.header.Get("X-Commit"); e.Kind != catalog.KindKey {
 		m.Key = "" // a proposal names its key
 	}

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/form"
@@ -124,7 +126,7 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	if err != nil {
 		return c.notSaved(w, r, s, d, save.Proposal, failureOf(err))
 	}
-	c.saved(s, d, &made, save.Proposal)
+	c.saved(r.Context(), s, d, &made, save.Proposal)
 	to := d.Back
 	switch {
 	case made.Project != 0 && d.kind == "project" && save.Proposal == d.Proposal:
@@ -168,15 +170,48 @@ func (c *Console) notSaved(w http.ResponseWriter, r *http.Request, s *session, d
 	return c.showRefused(w, r, s, d, fail)
 }
 
+// maxCommitWait is how long a save waits for the name of its commit. Git gathers the writes of 100 ms.
+const maxCommitWait = 2 * time.Second
+
+// commitOf returns the commit of a write, as soon as the audit trail knows it; "" if that takes too long. made has it where
+// the server waits for commits.
+func (c *Console) commitOf(ctx context.Context, s *session, made *client.Made) string {
+	if made.Commit != "" || !c.o.Git || made.Request == "" {
+		return made.Commit
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxCommitWait)
+	defer cancel()
+	pause := time.NewTicker(50 * time.Millisecond)
+	defer pause.Stop()
+	for {
+		page, err := c.api(s).AuditPage(ctx, query("requestId", made.Request, "limit", "1"))
+		if err != nil || len(page.Rows) == 0 { // it has changed nothing
+			return ""
+		}
+		if commit := words.Text(page.Rows[0].Commit); commit != "" {
+			return commit
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return ""
+		}
+	}
+}
+
 // saved tells the person what has become of the change.
-func (c *Console) saved(s *session, d *draft, made *client.Made, proposal string) {
-	switch commit := made.Commit; {
+func (c *Console) saved(ctx context.Context, s *session, d *draft, made *client.Made, proposal string) {
+	commit := ""
+	if proposal == "" {
+		commit = c.commitOf(ctx, s, made)
+	}
+	switch {
 	case proposal != "":
 		s.say("Proposed on the branch " + made.Branch + ". Nothing is live before somebody applies it.")
 	case commit != "":
 		s.say("Saved as commit " + commit[:min(len(commit), 10)] + ", and live.")
 	case c.o.Git:
-		s.say("Saved, and live. The commit follows within a second.")
+		s.say("Saved, and live. Git has not made the commit yet; the page Changes names it once it is there.")
 	default:
 		s.say("Saved into the file, and live.")
 	}

@@ -24,7 +24,7 @@ type mailView struct {
 	Pages     int
 	Link      string
 	Older     string // a link to the mail before the time to which the search has looked
-	Templates []catalog.Template
+	Templates []templateRow
 	Problem   string
 	Queue     *mailer.Counts
 	Stopped   []stoppedRow
@@ -77,7 +77,8 @@ func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) error
 			return err
 		}
 		v.Project, title = &p, "Mail of "+p.Name
-		v.Templates, _ = api.Templates(ctx, p.ID)
+		templates, _ := api.Templates(ctx, p.ID)
+		v.Templates = templateRows(templates)
 	}
 	before := minutes(f.Until)
 	if older := said("before"); older != "" {
@@ -122,12 +123,13 @@ func (c *Console) mailRows(ctx context.Context, s *session, entries []client.Mai
 	return rows
 }
 
-// queue adds the state of the queue: all of it for a key that covers every project, else the projects that it covers.
+// queue adds the state of the queue: on the page of all mail for a key that covers every project. What has stopped is told
+// of the projects that the page is about and the key covers.
 func (c *Console) queue(r *http.Request, s *session, v *mailView) {
 	if c.o.Mail == nil || c.o.Edge { // the authority sends
 		return
 	}
-	if s.Key().Everything {
+	if s.Key().Everything && v.Project == nil {
 		counts := c.o.Mail.Counts()
 		v.Queue = &counts
 	}

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/delivery"
+	"fingerpost/api/console/form"
 	"fingerpost/api/console/now"
+	"fingerpost/api/console/words"
 	"fingerpost/resolver/catalog"
 )
 
@@ -17,12 +20,13 @@ func itoa(n int) string { return strconv.Itoa(n) }
 type projectView struct {
 	Project   catalog.Project
 	Groups    []valueGroup
-	Domains   []catalog.Domain
+	Domains   []domainRow
 	Templates []templateRow
 	SMTP      bool          // there is a config in force
 	Block     *client.Block // nil: cannot be read
 	Changes   []told
 	Mail      client.Page[client.MailEntry] // of the last 24 hours
+	MailRows  []mailRow                     // of Mail
 	MailNote  string                        // why there is none
 	Bars      []bar                         // what is wrong with it, above everything else
 	Keys      []client.Key
@@ -34,6 +38,30 @@ type templateRow struct {
 	catalog.Template
 	Overridden bool // the project has one of the same code
 }
+
+// A domainRow is a domain of the project.
+type domainRow struct{ catalog.Domain }
+
+// Unproven says what the proof of a domain lacks; nil: nothing, as far as the files tell.
+func (d domainRow) Unproven() *delivery.State {
+	switch words.Text(d.Verified) {
+	case catalog.VerifiedPending:
+		return &delivery.State{Kind: "warn", Text: "pending: not proven yet"}
+	case catalog.VerifiedLost:
+		return &delivery.State{Kind: "bad", Text: "lost: its proof is gone"}
+	}
+	return nil
+}
+
+// Shown is the value as a table has it. A secret that no line gives does not exist: nothing built in is one.
+func (v valueRow) Shown() string {
+	if v.Value == secretShown && v.Origin == form.Place(catalog.Origin{}) {
+		return ""
+	}
+	return v.Value
+}
+
+const secretShown = "(secret)" // in place of a secret
 
 // A bar says what is wrong, with a way to mend it.
 type bar struct{ Kind, Text, To, Do string }
@@ -69,8 +97,11 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 	if slug := x.Config.Project.Slug; !bySlug && idOf(slug) == 0 { // the address that people share says whose page it is
 		return seeOther(w, r, Prefix+"projects/"+slug)
 	}
-	v := projectView{Project: x.Config.Project, Domains: x.Config.Domains, SMTP: x.Config.SMTP != nil,
+	v := projectView{Project: x.Config.Project, SMTP: x.Config.SMTP != nil,
 		Groups: groupsOf(x)}
+	for _, d := range x.Config.Domains {
+		v.Domains = append(v.Domains, domainRow{d})
+	}
 	templates, _ := api.Templates(ctx, id)
 	v.Templates = templateRows(templates)
 	if block, err := api.Block(ctx, id); err == nil {
@@ -84,6 +115,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 		time.Now().UTC().Add(-24*time.Hour).Format("2006-01-02T15:04:05"))); err != nil {
 		v.MailNote = failureOf(err).Message
 	}
+	v.MailRows = c.mailRows(ctx, s, v.Mail.Rows)
 	v.Bars = c.bars(s, x)
 	if k := s.Key(); k.Everything && k.May(catalog.MayWrite) {
 		if keys, err := api.Keys(ctx); err == nil {

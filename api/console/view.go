@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/api/console/form"
 	"fingerpost/api/console/sentence"
 	"fingerpost/api/console/worddiff"
 	"fingerpost/api/console/words"
@@ -50,7 +51,18 @@ func (v visitor) Name() string {
 
 // navOf is the menu's entry of pages that have another name.
 var navOf = map[string]string{"project": "projects", "domain": "projects", "edit": "projects", "draft": "projects", "conflict": "projects",
-	"template": "mail", "entry": "mail", "smtptest": "mail", "proposals": "changes", "proposal": "changes"}
+	"template": "mail", "entry": "mail", "kept": "mail", "smtptest": "mail", "proposals": "changes", "proposal": "changes"}
+
+// kindOf returns the kind of what a page edits.
+func kindOf(data any) (kind string, edits bool) {
+	switch d := data.(type) {
+	case *form.Form:
+		return d.Kind, true
+	case *draft:
+		return d.kind, true
+	}
+	return "", false
+}
 
 // parsePages parses each page together with the layout and the parts that several pages share.
 func (c *Console) parsePages() map[string]*template.Template {
@@ -91,6 +103,9 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, sta
 	}
 	if nav := navOf[page]; nav != "" {
 		v.Nav = nav
+	}
+	if kind, _ := kindOf(data); kind == "key" {
+		v.Nav = "keys"
 	}
 	if s != nil {
 		s.mu.Lock()

@@ -183,7 +183,7 @@ func TestConsoleMail(t *testing.T) {
 	b := v.signedIn(v.admin)
 	template := v.rowID(v.admin, "/api/mail/projects/"+v.acme+"/templates?limit=100", "code", "WELCOME")
 	b.open("/console/template?project=" + v.acme + "&id=" + template)
-	b.sees("Missing variables: userName", "Samples stand in for userName (Ada Lovelace)", "Welcome, Ada Lovelace", "360 px, dark")
+	b.sees("Samples stand in for userName (Ada Lovelace) – a send without it is refused.", "Welcome, Ada Lovelace", "360 px, dark")
 	var dark string
 	b.do(chromedp.Evaluate(`fetch(document.querySelector("iframe[title*=dark]").src).then(r => r.text())`, &dark, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	if !strings.Contains(dark, "color-scheme: dark") {

@@ -14,7 +14,7 @@ import (
 
 // A Reason is why a mail does not arrive.
 type Reason struct {
-	Why   string // a clause: "the password is refused"
+	Why   string // a clause: "the connection broke"
 	Do    string // a sentence; "" if waiting is all
 	Field string // of the SMTP config to change; "" for none
 }
@@ -47,8 +47,9 @@ var Reasons = map[string]Reason{
 	"SMTP_TLS_REQUIRED": {"a password is not sent without TLS", "Switch tlsEnabled on.", "tlsEnabled"},
 	"SMTP_AUTH_UNSUPPORTED": {"the mail server offers no way to sign in",
 		"Use its port for submission, or leave out the username.", "username"},
-	"SMTP_AUTH_FAILED":    {"the password is refused", "Enter username and password again.", "password"},
-	"SMTP_AUTH_TEMPORARY": {"the mail server cannot check the password now", "", ""},
+	"SMTP_AUTH_FAILED": {"the username or the password is refused", "Enter username and password again.",
+		"username"},
+	"SMTP_AUTH_TEMPORARY": {"the mail server cannot check username and password now", "", ""},
 	"SMTP_AUTH_REQUIRED":  {"the mail server wants a username", "Enter username and password.", "username"},
 	"SMTP_SENDER_REJECTED": {"the sender's address is refused",
 		"Use an address that the account may send from.", "fromEmail"},

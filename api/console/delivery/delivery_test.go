@@ -42,7 +42,7 @@ func TestStates(t *testing.T) {
 	f(client.MailEntry{Status: "SENDING"}, "warn", "Being sent")
 	f(client.MailEntry{Status: "FAILED", ErrorCode: p("SMTP_RECIPIENT_REJECTED")}, "bad", "Not sent: the recipient's address is refused")
 	f(client.MailEntry{Status: "EXPIRED"}, "bad", "Given up")
-	f(client.MailEntry{Status: "RETRYING", WaitingFor: p("x"), ErrorCode: p("SMTP_AUTH_FAILED")}, "bad", "Stopped: the password is refused")
+	f(client.MailEntry{Status: "RETRYING", WaitingFor: p("x"), ErrorCode: p("SMTP_AUTH_FAILED")}, "bad", "Stopped: the username or the password is refused")
 	f(client.MailEntry{Status: "RETRYING", WaitingFor: p("the project's status: it is suspended")}, "bad",
 		"Stopped: waits for the project's status: it is suspended")
 	f(client.MailEntry{Status: "RETRYING", NextAttemptAt: p("2026-01-31T09:34:00.000000")}, "warn", "Waiting: next try in 4 minutes")

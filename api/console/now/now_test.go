@@ -64,7 +64,7 @@ func TestItems(t *testing.T) {
 		now.Item{Kind: now.Warn, Text: "The domain b.example is not proven yet, and not answered.",
 			To: "/console/projects/7/domains/8", Do: "See its records"})
 	stopped := []now.Stopped{{Project: 7, Name: "Acme", Code: "SMTP_AUTH_FAILED", Waiting: 1, Since: at}}
-	item = now.Item{Kind: now.Bad, Text: "No mail of Acme is sent: the password is refused.",
+	item = now.Item{Kind: now.Bad, Text: "No mail of Acme is sent: the username or the password is refused.",
 		Detail: "SMTP_AUTH_FAILED, 1 mail waits", Since: at, To: "/console/edit?kind=smtp-config&project=7", Do: "Mend the SMTP config"}
 	f("mail", now.Facts{May: proposer, Stopped: stopped}, item)
 	item.To, item.Do = "/console/mail?project=7", "See its mail"
