@@ -42,7 +42,7 @@ func TestConsoleSaysWhatIsTrue(t *testing.T) {
 		t.Errorf("a new key is not below Keys: %s", g.page)
 	}
 	g = r.signIn(t, scoped)
-	if text := page("/console/lookup?domain=other.example"); !strings.Contains(text, "your key does not cover") || !strings.Contains(text, "no record that your key covers") {
+	if text := page("/console/lookup?domain=other.example"); !strings.Contains(text, "No project that your key covers has this domain") || !strings.Contains(text, "no record that your key covers") {
 		t.Errorf("a look-up of another's domain: %s", text)
 	}
 }

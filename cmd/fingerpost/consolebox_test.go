@@ -65,7 +65,7 @@ func TestConsoleOneBox(t *testing.T) {
 		f("acme shop", acmePage)
 		f(message, "mail", "Your order 17")
 		f(strings.Trim(message, "<>"), "mail", "Your order 17")
-		f("ada@example.com", "", "6 mails to ada@example.com", "No project has this domain")
+		f("ada@example.com", "", "6 mails to ada@example.com", "has this domain")
 		f("<ada@shop.acme.example>", "", "No mail to ada@shop.acme.example", decision)
 		f(request, "/console/changes?request="+request)
 		f("acm shop.acme.exmple", "", "shop.acme.example")

@@ -278,7 +278,7 @@ func TestConsolePermissions(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/console/projects/" + v.projectID("other"):        "Not allowed",
-		"/console/lookup?domain=other.example":             "No project has this domain",
+		"/console/lookup?domain=other.example":             "No project that your key covers has this domain",
 		"/console/keys":                                    "Your key may not list keys",
 		"/console/problems":                                "shown to keys that cover every project",
 		"/console/live":                                    "shown to keys that cover every project",
