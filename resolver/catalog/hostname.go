@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
@@ -134,7 +135,7 @@ func FinishIDN(host []byte) (string, error) {
 		}
 		// A label that does not decode to what it encodes would give one name two spellings.
 		u, err := lookup.ToUnicode(ascii)
-		if err != nil {
+		if err != nil || !joinersStand(u) {
 			return "", errHostIDNA
 		}
 		if back, err := lookup.ToASCII(u); err != nil || back != ascii {
@@ -152,6 +153,22 @@ func FinishIDN(host []byte) (string, error) {
 		return "", err
 	}
 	return name, nil
+}
+
+// joinersStand reports whether a letter follows each zero width non-joiner that does not stand behind a virama (RFC 5892,
+// A.1). x/net/idna takes one before a digit or a hyphen, with which no browser and no TypeScript client can ask.
+func joinersStand(label string) bool {
+	for before, after, found := strings.Cut(label, "\u200c"); found; before, after, found = strings.Cut(after, "\u200c") {
+		last, _ := utf8.DecodeLastRuneInString(before)
+		if unicode.IsMark(last) && !unicode.In(last, unicode.Inherited, unicode.Arabic, unicode.Syriac) {
+			continue // a virama: any other mark there has been refused
+		}
+		next, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(after, unicode.IsMark))
+		if !unicode.IsLetter(next) {
+			return false
+		}
+	}
+	return true
 }
 
 // CheckHost returns what is wrong with a host as a client sends it; nil if it can be resolved.

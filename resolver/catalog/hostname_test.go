@@ -178,7 +178,11 @@ func TestHostnameIDN(t *testing.T) {
 	f("☃.net", "xn--n3h.net")
 	f("💩.la", "xn--ls8h.la")
 	f("क्\u200dष.example", "xn--11b2ezcw70k.example") // a joiner in an allowed place
-	f("a\u200db.example", noIDNA)                     // and in a forbidden one
+	f("نامه\u200cای.example", "xn--mgba3gch31f060k.example")
+	f("م\u200c1.example", noIDNA) // browsers refuse it, too
+	f("xn--1-ooc119q.example", noIDNA)
+	f("م\u064e\u200c1.example", noIDNA)
+	f("a\u200db.example", noIDNA) // and in a forbidden one
 	// What UTS 46 maps to ASCII.
 	f("ＡＣＭＥ.example", "acme.example")
 	f("acme．example", "acme.example")
