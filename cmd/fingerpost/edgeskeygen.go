@@ -38,7 +38,7 @@ func makeEdge(t cli.Terminal, dir, name, out string, asJSON bool) error {
 	if msg := catalog.CheckEdgeName(name); msg != "" {
 		return cli.Usage("%s", msg)
 	}
-	checked, err := checkSound(dir, "edges")
+	checked, err := checkFor(dir, "edge", name, configsrc.EdgesFile)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 // importFlags are the flags of import.
 type importFlags struct {
 	cli.RemoteFlags
-	csv           string
+	csv, slugFrom string
 	force, asJSON bool
 }
 
@@ -42,8 +42,8 @@ No API tells passwords. Where there must be one, the file says env("<SLUG>_SMTP_
 stderr lists what has to be set, or replaced by what "fingerpost secrets seal" prints.
 
 With --csv the projects come from a table whose first row has the headings: slug (required), name (empty: the slug),
-domain, primary (true, false, yes, no, 1 or 0), description and status (empty: DRAFT). Every other heading is the name of
-a label. Rows with the same slug are one project, and each may add a domain; an empty cell says nothing. Commas, semicolons
+domain, primary (true, false, yes, no, 1 or 0), description and status (empty: DRAFT), in any case. Every other heading is
+the name of a label. With --slug-from name, a row without a slug has that of its name, as a new project over the API. Rows with the same slug are one project, and each may add a domain; an empty cell says nothing. Commas, semicolons
 or tabs separate the columns, as in the first row. A problem has the line and the column.
 
 The key needs the permission read (and mail's calls read, too). Exit codes: 0 done; 1 nothing was written, because of
@@ -56,6 +56,7 @@ result is written, replaced or unchanged. Where there are problems, nothing was 
 		Example: `  FINGERPOST_KEY=… fingerpost import --url https://platform.example --config projects.d
   FINGERPOST_KEY=… FINGERPOST_MAIL_KEY=… fingerpost import --url https://platform.example --mail-url https://mail.example
   fingerpost import --csv customers.csv           # slug,name,domain,primary,plan: plan becomes a label
+  customers-of-crm | fingerpost import --csv - --slug-from name
   fingerpost validate && fingerpost fmt --check   # both hold afterwards`,
 		Args: cobra.NoArgs,
 		RunE: cli.Interruptible(func(cmd *cobra.Command, _ []string) error {
@@ -66,7 +67,11 @@ result is written, replaced or unchanged. Where there are problems, nothing was 
 		}),
 	}
 	f.Add(cmd, "read")
-	cmd.Flags().StringVar(&f.csv, "csv", "", "table (CSV) of slugs, names, domains and labels to read instead of a server")
+	cmd.Flags().StringVar(&f.csv, "csv", "",
+		"table (CSV) of slugs, names, domains and labels to read instead of a server; - for stdin")
+	cmd.Flags().StringVar(&f.slugFrom, "slug-from", "",
+		"with --csv, what gives a slug to a row without one: name (default nothing)")
+	cli.CompleteFlag(cmd, "slug-from", cli.Fixed("name"))
 	_ = cmd.MarkFlagFilename("csv", "csv", "tsv", "txt") // fails for unknown flags only
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace files that exist with other content")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document on stdout")
@@ -75,6 +80,9 @@ result is written, replaced or unchanged. Where there are problems, nothing was 
 
 // choose checks whether a server or a table is read. A flag wins over the variable of the other one.
 func (f *importFlags) choose(cmd *cobra.Command) error {
+	if f.slugFrom != "" && f.slugFrom != "name" {
+		return cli.Usage("--slug-from takes name")
+	}
 	if cli.Given(cmd, "csv") {
 		for _, name := range []string{"url", "key", "ca-cert", "timeout", "mail-url", "mail-key", "no-mail", "parallel"} {
 			if cli.Given(cmd, name) {
@@ -85,6 +93,9 @@ func (f *importFlags) choose(cmd *cobra.Command) error {
 	}
 	if cli.Given(cmd, "url") {
 		f.csv = ""
+	}
+	if f.slugFrom != "" && f.csv == "" {
+		return cli.Usage("--slug-from is for a table, which --csv names")
 	}
 	if f.csv == "" && f.URL == "" {
 		return cli.Usage("import needs --url (or FINGERPOST_URL), or --csv")

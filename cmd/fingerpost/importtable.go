@@ -15,14 +15,18 @@ import (
 // readTable makes the files of a table's projects. Names that other files of the folder have are problems of the table,
 // with its lines.
 func readTable(t cli.Terminal, dir string, f *importFlags) (*transfer.Import, error) {
-	in, err := os.Open(f.csv)
-	if err != nil {
-		return nil, err
+	in, from := t.In, "stdin"
+	if f.csv != "-" {
+		file, err := os.Open(f.csv)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in, from = file, f.csv
 	}
-	defer in.Close()
-	rows, err := table.Read(in)
+	rows, err := table.Read(in, table.Options{SlugFromName: f.slugFrom == "name"})
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", f.csv, err)
+		return nil, fmt.Errorf("read %s: %w", from, err)
 	}
 	checked, err := checkTarget(t, dir)
 	if err != nil {
@@ -52,13 +56,13 @@ func readTable(t cli.Terminal, dir string, f *importFlags) (*transfer.Import, er
 			if !there {
 				uuid = catalog.NewUUID()
 			}
-			im.Add(fmt.Sprintf("%s: line %d", f.csv, p.Line), uuid, p.Project, p.Domains)
+			im.Add(fmt.Sprintf("%s: line %d", from, p.Line), uuid, p.Project, p.Domains)
 		}
 		made.Set(i+1, len(rows.Projects))
 	}
 	var problems []string
 	for _, p := range rows.Problems {
-		problems = append(problems, f.csv+": "+p.String())
+		problems = append(problems, from+": "+p.String())
 	}
 	im.Problems = append(problems, im.Problems...)
 	if len(rows.Labels) > 0 { // people see a misspelt column here

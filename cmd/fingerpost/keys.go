@@ -149,14 +149,9 @@ func unseen(checked *offline.Checked, name string) string {
 }
 
 func createKey(t cli.Terminal, dir string, k catalog.Key, asJSON bool) error {
-	checked, err := offline.Check(dir)
+	checked, err := checkFor(dir, "key", k.Name, configsrc.KeysFile)
 	if err != nil {
 		return err
-	}
-	for _, f := range checked.Broken {
-		if f.Mentions("key", k.Name) || f.Display == filepath.Join(dir, configsrc.KeysFile) {
-			return cli.No("%s has errors, and a key %q may be in it: mend it first (fingerpost validate)", f.Display, k.Name)
-		}
 	}
 	keys := keysOf(checked)
 	if at := slices.Index(keyNames(checked), k.Name); at >= 0 {
@@ -176,6 +171,22 @@ func createKey(t cli.Terminal, dir string, k catalog.Key, asJSON bool) error {
 	}
 	warnUnknown(t, checked, k.Projects)
 	return printKey(t, k, text, filepath.Join(dir, path), asJSON)
+}
+
+// checkFor checks the folder that is to declare something new of a kind, in file if nothing else has one. Files with errors
+// are in the way only if they may declare it already.
+func checkFor(dir, kind, name, file string) (*offline.Checked, error) {
+	checked, err := offline.Check(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range checked.Broken {
+		if f.Mentions(kind, name) || f.Display == filepath.Join(dir, file) {
+			return nil, cli.No("%s has errors, and %s %s %q may be in it: mend it first (fingerpost validate)", f.Display,
+				map[bool]string{true: "an", false: "a"}[kind == "edge"], kind, name)
+		}
+	}
+	return checked, nil
 }
 
 // warnUnknown warns of slugs that no project has. A key may be made before its project.

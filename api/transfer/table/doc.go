@@ -9,7 +9,7 @@
 //
 // The first row has the headings: slug, and if needed name, domain, primary, description and status. Every other heading
 // is the name of a label. Rows with the same slug are one project, and each may add a domain. An empty cell says nothing.
-// Headings are read without regard to case. A line such as sep=; before them, line ends of CR alone, and rows that lack
+// Headings are read without regard to case. If asked for, a row without a slug has that of its name. A line such as sep=; before them, line ends of CR alone, and rows that lack
 // their last empty cells are what Excel writes. Values are trimmed and in Unicode's normal form C; domains are canonical.
 //
 // It needs a reader, and the declarations of the folder that is to receive the projects (Against). encoding/csv knows the

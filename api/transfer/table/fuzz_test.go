@@ -22,7 +22,7 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := table.Read(bytes.NewReader(text))
+		got, err := table.Read(bytes.NewReader(text), table.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func FuzzRead(f *testing.F) {
 		for _, p := range good {
 			declare(t, p)
 		}
-		again, err := table.Read(strings.NewReader(write(t, got.Labels, good)))
+		again, err := table.Read(strings.NewReader(write(t, got.Labels, good)), table.Options{})
 		if err != nil || len(again.Problems) > 0 || describe(again.Projects) != describe(good) {
 			t.Errorf("written and read again: %v %v\n%s, was\n%s", err, again.Problems, describe(again.Projects), describe(good))
 		}

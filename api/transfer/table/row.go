@@ -53,9 +53,15 @@ func (t *Table) headings(r *csv.Reader, record []string) []column {
 		}
 		at[heading] = i
 	}
-	if _, there := at[slugColumn]; !there {
+	_, there := at[slugColumn]
+	_, named := at[nameColumn]
+	if !there && !(named && t.o.SlugFromName) {
 		line, _ := r.FieldPos(0)
-		t.problem(line, slugColumn, "the table has no column with this heading")
+		hint := ""
+		if named {
+			hint = "; --slug-from name makes slugs of the names"
+		}
+		t.problem(line, slugColumn, "the table has no column with this heading%s", hint)
 		return nil
 	}
 	return columns
@@ -131,7 +137,15 @@ type row struct {
 // project returns the row's project, which may be new. A row without a slug has one of its own, which is not kept.
 func (r *row) project() *Project {
 	slug, said := r.cells[slugColumn]
-	if !said {
+	name, isNamed := r.cells[nameColumn]
+	switch {
+	case said:
+	case r.o.SlugFromName && isNamed:
+		if slug = (value{catalog.SlugOf(name.text), name.line}); slug.text == "" {
+			r.problem(name.line, nameColumn, "%s gives no slug: write one", hclfile.Quoted(name.text))
+			return newProject("", r.line)
+		}
+	default:
 		r.problem(r.line, slugColumn, "is missing: it says to which project the row belongs")
 		return newProject("", r.line)
 	}

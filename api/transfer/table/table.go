@@ -22,6 +22,7 @@ type Table struct {
 	Labels   []string   // the headings that are names of labels
 	Problems []Problem  // by line
 
+	o       Options
 	bySlug  map[string]*Project
 	domains map[string]claim // by canonical name
 }
@@ -64,9 +65,14 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d, %s: %s", p.Line, p.Column, p.Message)
 }
 
+// Options say how a table is read.
+type Options struct {
+	SlugFromName bool // a row without a slug has that of its name, as catalog.SlugOf makes it
+}
+
 // Read reads a table. The error is the reader's; what is wrong with the table is in Problems.
-func Read(from io.Reader) (*Table, error) {
-	t := &Table{bySlug: map[string]*Project{}, domains: map[string]claim{}}
+func Read(from io.Reader, o Options) (*Table, error) {
+	t := &Table{o: o, bySlug: map[string]*Project{}, domains: map[string]claim{}}
 	in := bufio.NewReader(lineEnds{bufio.NewReader(from)})
 	bom, _ := in.Peek(3)
 	switch {

@@ -16,7 +16,7 @@ import (
 
 func read(t *testing.T, text string) *table.Table {
 	t.Helper()
-	got, err := table.Read(strings.NewReader(text))
+	got, err := table.Read(strings.NewReader(text), table.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestAgainst(t *testing.T) {
 func TestReadFails(t *testing.T) {
 	broken := errors.New("disk on fire")
 	for _, head := range []string{"", "slug,na", "slug,name\na,b\nc"} {
-		if _, err := table.Read(io.MultiReader(strings.NewReader(head), iotest.ErrReader(broken))); !errors.Is(err, broken) {
+		if _, err := table.Read(io.MultiReader(strings.NewReader(head), iotest.ErrReader(broken)), table.Options{}); !errors.Is(err, broken) {
 			t.Errorf("after %q: %v", head, err)
 		}
 	}
