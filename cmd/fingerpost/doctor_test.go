@@ -19,6 +19,7 @@ import (
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/doctor"
 	"fingerpost/cmd/testrig"
+	"fingerpost/configsrc/verify/authdns/faultdns"
 )
 
 // doctorSays runs the doctor of a rig, and returns its results and exit code.
@@ -335,5 +336,27 @@ func TestUnwritableFolder(t *testing.T) {
 	must(t, os.Chown(r.path("."), 0, 0))
 	if got := says("--read-only"); strings.Contains(got, "writes over") || strings.Contains(got, "cannot be written") {
 		t.Errorf("with --read-only it says %s", got)
+	}
+}
+
+// TestDoctorLooksAtVerification: the resolver that checks of domains ask, and the names to which domains should point.
+func TestDoctorLooksAtVerification(t *testing.T) {
+	t.Parallel()
+	n := faultdns.New(t)
+	n.Zone("acme.example", "edge 60 A 192.0.2.1\n", "127.0.0.3")
+	r := idleRig(t, t.TempDir(), map[string]string{"defaults.hcl": "defaults {\n  verification {\n    require = \"project-keys\"\n" +
+		"    targets = [\"edge.acme.example\", \"gone.acme.example\", \"192.0.2.0/24\"]\n  }\n}\n"})
+	rs, _ := doctorSays(t, r.doctor("--dns-resolver", n.Resolver()))
+	wantLine(t, rs, "verification", doctor.Warning, "gone.acme.example", "no address", "defaults.hcl")
+	if line := fmt.Sprint(rs); strings.Contains(line, "target edge.acme.example") {
+		t.Errorf("a target that has an address: %s", line)
+	}
+	r.put("defaults.hcl", "defaults {\n  verification {\n    targets = [\"edge.acme.example\"]\n  }\n}\n")
+	rs, _ = doctorSays(t, r.doctor("--dns-resolver", n.Resolver()))
+	wantLine(t, rs, "verification", doctor.OK, "answers", "1 target")
+	rs, code := doctorSays(t, r.doctor("--dns-resolver", closed(t)))
+	wantLine(t, rs, "verification", doctor.Failure, "does not answer", "--dns-resolver")
+	if code == 0 {
+		t.Error("it ended with 0")
 	}
 }

@@ -99,6 +99,7 @@ var checks = []struct {
 	{"clock", (*patient).clock},
 	{"git", (*patient).git},
 	{"dns", (*patient).dns},
+	{"verification", (*patient).verification},
 	{"smtp", (*patient).smtp},
 	{"nats", (*patient).nats},
 	{"listeners", (*patient).listeners},
