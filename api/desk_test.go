@@ -21,6 +21,7 @@ import (
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/trace"
 )
 
 const storyKeyFile = "zz-key.hcl"
@@ -36,6 +37,7 @@ type desk struct {
 	// verifier knows the verification of domains. Nil: nobody does.
 	verifier platform.Verifier
 	console  *console.Options // nil: the server has no console
+	trace    *trace.Exporter  // nil: nothing is traced
 
 	source *configsrc.Source
 }
@@ -68,7 +70,7 @@ func (d *desk) open(t testing.TB, files map[string]string) {
 	res, _ := d.load(t, true)
 	d.source = res.source
 	h := &house{t: t, resolver: res.resolver, log: &testrig.Log{}, served: make(chan error, 1)}
-	if h.server, err = api.New(api.Options{Resolver: res.resolver, Config: api.Config{Files: res.source, Explainer: res.source, Plan: planFiles, Verifier: d.verifier}, Console: d.console, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
+	if h.server, err = api.New(api.Options{Resolver: res.resolver, Config: api.Config{Files: res.source, Explainer: res.source, Plan: planFiles, Verifier: d.verifier}, Console: d.console, Trace: d.trace, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
 		t.Fatal(err)
 	}
 	h.addr = h.listen(api.Platform | api.Mail)

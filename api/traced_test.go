@@ -19,8 +19,8 @@ const (
 	sampledBy    = "traceparent: 00-" + sampledTrace + "-b7ad6b7169203331-01"
 )
 
-// traced is a house whose spans go to a collector; sent sends the waiting ones and returns all that it has got.
-func traced(t *testing.T) (h *house, sent func() string) {
+// collected returns an exporter to a collector; sent sends the waiting spans and returns all that the collector has got.
+func collected(t *testing.T) (e *trace.Exporter, sent func() string) {
 	var mu sync.Mutex
 	var got strings.Builder
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -29,13 +29,33 @@ func traced(t *testing.T) (h *house, sent func() string) {
 		_, _ = io.Copy(&got, r.Body)
 	}))
 	t.Cleanup(collector.Close)
-	e := trace.New(trace.Options{URL: collector.URL, Service: "test", Logger: slog.New(slog.DiscardHandler)})
-	h = start(t, func(o *api.Options) { o.Trace, o.AccessLogResolve = e, true })
-	return h, func() string {
+	e = trace.New(trace.Options{URL: collector.URL, Service: "test", Logger: slog.New(slog.DiscardHandler)})
+	return e, func() string {
 		e.Flush(t.Context())
 		mu.Lock()
 		defer mu.Unlock()
 		return got.String()
+	}
+}
+
+// traced is a house whose spans go to a collector.
+func traced(t *testing.T) (h *house, sent func() string) {
+	e, sent := collected(t)
+	return start(t, func(o *api.Options) { o.Trace, o.AccessLogResolve = e, true }), sent
+}
+
+// TestPlainWriteIsTraced: a PUT without git shows how long it waited for the audit trail's disk.
+func TestPlainWriteIsTraced(t *testing.T) {
+	t.Parallel()
+	e, sent := collected(t)
+	d := &desk{dir: t.TempDir(), trace: e}
+	d.open(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n"})
+	d.askBody("PUT", d.path(t, "/api/platform/projects/@acme"), d.key, `{"name":"Renamed"}`, sampledBy).check(t, 200, "")
+	got := sent()
+	for _, name := range []string{"files.lock", "files.prove", "files.place", "files.publish", "ledger.sync"} {
+		if n := strings.Count(got, `"name":"`+name+`"`); n != 1 {
+			t.Errorf("%d spans %s in %s", n, name, got)
+		}
 	}
 }
 

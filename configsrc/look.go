@@ -27,8 +27,9 @@ type scope struct {
 
 // A finding is the result of gather.
 type finding struct {
-	candidates []*judge.Candidate // sorted by path
-	touched    []*judge.Candidate // same content with another time or inode: only the row is new
+	candidates []*judge.Candidate   // sorted by path
+	touched    []*judge.Candidate   // same content with another time or inode: only the row is new
+	recording  func() (done func()) // see catalog.Change
 }
 
 // look is one reload, from top to bottom: gather what has changed, judge it, commit what is accepted. An error means
@@ -299,7 +300,7 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 			accepted = append(accepted, c)
 		}
 	}
-	return s.commit(catalog.Change{Texts: s.texts(accepted)}, accepted, found.candidates, partial ||
+	return s.commit(catalog.Change{Texts: s.texts(accepted), Recording: found.recording}, accepted, found.candidates, partial ||
 		len(accepted) == len(found.touched))
 }
 

@@ -201,7 +201,7 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 		return later
 	}
 	endPublish := stepOf(round, "files.publish")
-	found := new(finding)
+	found := &finding{recording: func() func() { return stepOf(round, "ledger.sync") }}
 	for _, u := range round {
 		found.candidates = append(found.candidates, u.changed...)
 	}

@@ -187,6 +187,9 @@ type Change struct {
 	// Position, on an edge, is the authority's after the change, and becomes the edge's in the same batch. Nil: the next
 	// generation of this node.
 	Position *Position
+	// Recording is called before the entries of the change are written durably into the audit trail, and what it returns
+	// afterwards. Nil: nobody measures that.
+	Recording func() (done func())
 }
 
 // A TextChange is the new content of a file that is kept as bytes only.

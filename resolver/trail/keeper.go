@@ -114,6 +114,9 @@ func (k *Keeper) Record(l *ledger.Ledger, c *catalog.Change, e *store.Effect, no
 		e.AuditID = k.upTo(l, e)
 		return nil
 	}
+	if c.Recording != nil {
+		defer c.Recording()()
+	}
 	if l == nil || k.add(l, entries, days) != nil {
 		for i := range c.Files {
 			if c.Files[i].Waits {
