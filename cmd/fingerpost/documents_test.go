@@ -260,3 +260,24 @@ func TestDocumentsExplainEach(t *testing.T) {
 		t.Errorf("only %d terms", len(terms))
 	}
 }
+
+// TestDocumentsChangelogHasDates: each version of the changelog has its date, as Keep a Changelog has it.
+func TestDocumentsChangelogHasDates(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := regexp.MustCompile(`^## (\[Unreleased\]|\[\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?\] - \d{4}-\d{2}-\d{2})\n$`)
+	sections := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "## ") {
+			if sections++; !form.MatchString(line) {
+				t.Errorf("no date: %s", line)
+			}
+		}
+	}
+	if sections == 0 {
+		t.Error("the changelog has no version")
+	}
+}
