@@ -300,7 +300,8 @@ func (s *Source) commitPart(found *finding, partial bool) error {
 			accepted = append(accepted, c)
 		}
 	}
-	return s.commit(catalog.Change{Texts: s.texts(accepted), Recording: found.recording}, accepted, found.candidates, partial ||
+	c := catalog.Change{Texts: s.texts(accepted), Recording: found.recording}
+	return s.commit(c, accepted, found.candidates, partial ||
 		len(accepted) == len(found.touched))
 }
 

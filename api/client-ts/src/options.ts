@@ -23,7 +23,7 @@ export interface LookupEvent {
 export interface Options {
   /** The address of fingerpost, such as https://fingerpost.internal:8080. The key is sent there only. */
   url: string;
-  /** A key with the permission resolve. Default, also for "": the variable FINGERPOST_KEY of the environment. */
+  /** A key with the permission resolve. Default: FINGERPOST_KEY of the environment. */
   key?: string;
   /** Keeps the last good answers for a restart while the server is away. Default: nothing. */
   file?: Store;
