@@ -99,7 +99,7 @@ func TestConsoleLookUpMiss(t *testing.T) {
 	b.sees(`+ domain "storefornt.apart.example"`)
 	b = v.signedIn(v.shopOnly)
 	b.open("/console/lookup?domain=storefornt.apart.example")
-	b.sees("No project has this domain.")
+	b.sees("No project that your key covers has this domain.")
 	if text := b.text("main"); strings.Contains(text, "storefront.apart.example") || strings.Contains(text, "to a project") {
 		t.Errorf("a key of acme that may only read sees\n%s", text)
 	}

@@ -70,7 +70,7 @@ result is written, replaced or unchanged. Where there are problems, nothing was 
 	cmd.Flags().StringVar(&f.csv, "csv", "",
 		"table (CSV) of slugs, names, domains and labels to read instead of a server; - for stdin")
 	cmd.Flags().StringVar(&f.slugFrom, "slug-from", "",
-		"with --csv, what gives a slug to a row without one: name (default nothing)")
+		"source of the slug of a row that has none, with --csv: name (default none)")
 	cli.CompleteFlag(cmd, "slug-from", cli.Fixed("name"))
 	_ = cmd.MarkFlagFilename("csv", "csv", "tsv", "txt") // fails for unknown flags only
 	cmd.Flags().BoolVar(&f.force, "force", false, "replace files that exist with other content")
