@@ -38,7 +38,7 @@ func TestConsoleBulk(t *testing.T) {
 	post(url.Values{"do": {"change"}, "slug": {"p0"}}, 400, "Nothing was changed")
 	post(url.Values{"do": {"change"}, "slug": {"p0"}, "status": {"DRAFT"}}, 400, "Nothing was changed")
 	post(url.Values{"do": {"change"}, "slug": {"p0"}, "labels": {"gold"}}, 400, "neither name=value")
-	post(url.Values{"do": {"change"}, "slug": {"p0", "nobody"}, "status": {"ACTIVE"}}, 404, "no such projects")
+	post(url.Values{"do": {"change"}, "slug": {"p0", "nobody"}, "status": {"ACTIVE"}}, 404, "do not exist")
 	r.compare(t, files)
 
 	post(url.Values{"do": {"change"}, "slug": {"p0", "two"}, "status": {"ACTIVE"}, "labels": {"plan=gold\n-shard"}}, 200, "2 projects: what it changes", "p0.hcl", "two.hcl")
@@ -53,6 +53,8 @@ func TestConsoleBulk(t *testing.T) {
 
 	post(url.Values{"do": {"export"}, "all": {"1"}}, 200, "slug,name,status,domain,plan\n", "formula,'=HYPERLINK(1),DRAFT,,'+1\n", "p0,P0,ACTIVE,p0.example,gold\n")
 	post(url.Values{"do": {"export"}, "slug": {"p1"}}, 200, "slug,name,status,domain\np1,P1,DRAFT,p1.example\n")
+
+	post(url.Values{"do": {"export"}, "slug": {"p1", "nobody"}}, 400, "nobody was not found")
 
 	g = r.signIn(t, text)
 	if g.send("/console/projects", nil); strings.Contains(g.page, `value="change"`) || !strings.Contains(g.page, `value="export"`) {

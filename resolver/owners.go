@@ -69,6 +69,9 @@ func (o *owners) note(st *store.Store, e *store.Effect) error {
 		o.forget()
 		return o.build(st)
 	}
+	if !slices.ContainsFunc(e.Projects, func(p store.ProjectEffect) bool { return p.Owner != "" || p.Owned != "" }) {
+		return nil
+	}
 	t := maps.Clone(*was)
 	for i := range e.Projects {
 		p := &e.Projects[i]

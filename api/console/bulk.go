@@ -70,31 +70,54 @@ func bulkRefused(message string) *failure {
 	return &failure{Status: http.StatusBadRequest, Message: message}
 }
 
-// found returns the projects that the form's search finds: all of them, or those that are ticked.
+// found returns the projects that the form's search finds, or those that are ticked.
 func (c *Console) found(r *http.Request, s *session) (rows []client.ProjectSummary, err error) {
-	api, all, slugs := c.api(s), r.PostFormValue("all") != "", r.PostForm["slug"]
+	if r.PostFormValue("all") == "" {
+		return c.ticked(r, s)
+	}
 	q := query("q", strings.TrimSpace(r.PostFormValue("q")), "status", r.PostFormValue("found"), "limit", itoa(bulkPage))
 	if name, value, named := strings.Cut(r.PostFormValue("label"), "="); named {
 		q.Set("label."+strings.TrimSpace(name), strings.TrimSpace(value))
 	}
 	for page := 1; ; page++ {
 		q.Set("page", itoa(page))
-		found, err := api.ProjectSummaries(r.Context(), q)
+		found, err := c.api(s).ProjectSummaries(r.Context(), q)
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range found.Rows {
-			if all || slices.Contains(slugs, p.Slug) {
-				rows = append(rows, p)
-			}
-		}
+		rows = append(rows, found.Rows...)
 		switch {
-		case len(rows) > maxBulk:
+		case found.Total > maxBulk:
 			return nil, bulkRefused(fmt.Sprintf("At most %d projects at once. Search for fewer.", maxBulk))
 		case page >= found.Pages:
 			return rows, nil
 		}
 	}
+}
+
+// maxTicked is the most ticked projects that are exported: those of a page. Each costs a search.
+const maxTicked = pageRows
+
+// ticked finds the projects that are ticked, with what the list shows of them.
+func (c *Console) ticked(r *http.Request, s *session) (rows []client.ProjectSummary, err error) {
+	slugs := r.PostForm["slug"]
+	if len(slugs) > maxTicked {
+		return nil, bulkRefused(fmt.Sprintf("At most %d ticked projects are exported. Search, and take all that were found.",
+			maxTicked))
+	}
+	for _, slug := range slugs {
+		found, err := c.api(s).ProjectSummaries(r.Context(), query("q", slug, "page", "1", "limit", itoa(bulkPage)))
+		if err != nil {
+			return nil, err
+		}
+		is := func(p client.ProjectSummary) bool { return p.Slug == slug }
+		at := slices.IndexFunc(found.Rows, is)
+		if at < 0 { // a table that lacks a row would be taken for the whole
+			return nil, bulkRefused("The project " + slug + " was not found. Search again.")
+		}
+		rows = append(rows, found.Rows[at])
+	}
+	return rows, nil
 }
 
 // bulkPage is how many projects are read at a time.

@@ -12,7 +12,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A boxAnswer is what a text in the look-up box is, if it is no domain.
+// A boxAnswer is what a text in the look-up box is, where that is something other than a domain.
 type boxAnswer struct {
 	Page    string           // that shows it; "": the look-up itself does
 	Project *catalog.Project // the text is its slug, name, id or uuid

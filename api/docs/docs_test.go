@@ -126,6 +126,7 @@ func TestSearch(t *testing.T) {
 	first("back-up", "/docs/queue#other")
 	first("waits mail", "/docs/mail#its-queue")
 	first("savething", "/docs/openapi/things#saveThing")
+	first("its queue "+strings.Repeat("e ", 100_000), "/docs/mail#its-queue") // the first words are looked for
 	see(t, h, "/docs/?q=smtp_busy", 200, "<mark>SMTP_BUSY</mark> the server is busy; see the log")
 	see(t, h, "/docs/?q=%3Cb%3Ex", 200, "Nothing has “&lt;b&gt;x”", `value="&lt;b&gt;x"`)
 	see(t, h, "/docs/?q=+", 200, "<h1 id=\"start\">Start</h1>")

@@ -169,8 +169,15 @@ type searched struct {
 	squashed string   // without blanks and hyphens
 }
 
+// The bounds of a query. Anybody may search, and each word costs a look at every text.
+const (
+	maxQuery = 200 // bytes
+	maxWords = 8
+)
+
 func newQuery(text string) searched {
-	words := strings.Fields(strings.ToLower(text))
+	words := strings.Fields(strings.ToLower(valid(text[:min(len(text), maxQuery)])))
+	words = words[:min(len(words), maxWords)]
 	return searched{strings.Join(words, " "), words, squash(strings.Join(words, ""))}
 }
 

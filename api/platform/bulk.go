@@ -147,7 +147,7 @@ func (s *bulkSet) readLabels(f *web.Form, labels *web.Object) {
 
 // bulkProjects finds the projects, all of which the key has to reach. Each problem is told.
 func (a *API) bulkProjects(r *web.Request, names []any) (projects []*catalog.Project, err error) {
-	missing := &catalog.Error{Code: catalog.CodeNotFound, Message: "there are no such projects"}
+	missing := &catalog.Error{Code: catalog.CodeNotFound, Message: "some of these projects do not exist"}
 	twice := &catalog.Error{Code: catalog.CodeValidation, Message: "the request is invalid"}
 	for i, name := range names {
 		p, err := a.bulkProject(name)

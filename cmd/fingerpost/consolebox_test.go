@@ -36,6 +36,9 @@ func TestConsoleOneBox(t *testing.T) {
 	for n := range 5 {
 		send("shop.acme.example", "ada@example.com", fmt.Sprint("Reminder ", n))
 	}
+	// The sink refuses "nobody" for good.
+	r.ask(http.MethodPost, "/api/mail/send/raw", admin, `{"domain":"shop.acme.example","toEmail":"nobody@example.com","subject":"No","bodyText":"x"}`,
+		"X-Internal-Service-Token: "+admin, "X-Internal-Service-Name: shop", "Content-Type: application/json")
 	changed := r.ask(http.MethodPut, "/api/platform/projects/"+r.projectID("acme"), admin, `{"description":"new"}`, "Content-Type: application/json")
 	request := changed.header.Get("X-Request-Id")
 	acme, other := r.projectID("acme"), r.projectID("other")
@@ -66,6 +69,7 @@ func TestConsoleOneBox(t *testing.T) {
 		f(message, "mail", "Your order 17")
 		f(strings.Trim(message, "<>"), "mail", "Your order 17")
 		f("ada@example.com", "", "6 mails to ada@example.com", "has this domain")
+		f("nobody@example.com", "", "1 mail to nobody@example.com, 1 not sent")
 		f("<ada@shop.acme.example>", "", "No mail to ada@shop.acme.example", decision)
 		f(request, "/console/changes?request="+request)
 		f("acm shop.acme.exmple", "", "shop.acme.example")
