@@ -18,6 +18,7 @@ func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"slug,name,domain,primary,description,status,plan\nacme,Acme,shop.acme.example,yes,\"two\nlines\",ACTIVE,gold\nacme,,*.acme.example,,,,\n",
 		"\ufeffslug;domain\r\na;bücher.example\r\n\r\nb;X.EXAMPLE.\r\n", "slug\tname\na\t\"x\"\"y\"\n", "slug,name\na,\"open\n", ",\n,", "slug,description\na,\x00${x}%{\n",
+		"slug,\"o\n s\"\na,\xff\n",
 	} {
 		f.Add([]byte(seed))
 	}

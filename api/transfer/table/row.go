@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"encoding/csv"
 	"slices"
 	"strings"
@@ -21,6 +22,8 @@ const (
 	descriptionColumn = "description"
 	statusColumn      = "status"
 )
+
+const noHeading = "column without a heading"
 
 var known = []string{slugColumn, nameColumn, domainColumn, primaryColumn, descriptionColumn, statusColumn}
 
@@ -43,10 +46,10 @@ func (t *Table) headings(r *csv.Reader, record []string) []column {
 		case heading == "":
 			continue
 		case twice:
-			t.problem(line, hclfile.Quoted(heading), "columns %d and %d both have this heading", first+1, i+1)
+			t.problem(line, heading, "columns %d and %d both have this heading", first+1, i+1)
 		case !columns[i].label:
 		case catalog.CheckLabelName(heading) != "":
-			t.problem(line, hclfile.Quoted(heading), "is neither one of %s nor the name of a label: %s%s",
+			t.problem(line, heading, "is neither one of %s nor the name of a label: %s%s",
 				strings.Join(known, ", "), catalog.CheckLabelName(heading), meant(heading))
 		default:
 			t.Labels = append(t.Labels, heading)
@@ -121,10 +124,7 @@ func (t *Table) row(r *csv.Reader, columns []column, record []string) {
 }
 
 func (c column) name() string {
-	if c.heading == "" {
-		return "column without a heading"
-	}
-	return c.heading
+	return cmp.Or(c.heading, noHeading)
 }
 
 // A row is a row below the headings, with the cells that have a value by their headings.

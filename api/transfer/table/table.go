@@ -110,7 +110,11 @@ func Read(from io.Reader, o Options) (*Table, error) {
 	return t, nil
 }
 
+// problem adds a problem of a row. A heading that cannot be the name of a column is quoted: it may hold anything.
 func (t *Table) problem(line int, column, format string, args ...any) {
+	if column != "" && column != noHeading && !slices.Contains(known, column) && catalog.CheckLabelName(column) != "" {
+		column = hclfile.Quoted(column)
+	}
 	t.Problems = append(t.Problems, Problem{line, column, fmt.Sprintf(format, args...)})
 }
 

@@ -121,7 +121,7 @@ func TestProblems(t *testing.T) {
 		{"UTF-16", "\xff\xfes\x00", []string{"1, : UTF-16"}},
 		{"no slug", "name,domain\na,b\n", []string{"1, slug: no column"}},
 		{"headings", "slug,2plan,,plan,PLAN,Do-main\n",
-			[]string{`1, "2plan": nor the name of a label`, `1, "plan": columns 4 and 5`, `1, "do-main": did you mean "domain"?`}},
+			[]string{`1, "2plan": nor the name of a label`, `1, plan: columns 4 and 5`, `1, "do-main": did you mean "domain"?`}},
 		{"a value without a heading", "slug,\na,x\n", []string{`2, : "x" stands in column 2`}},
 		{"another number of values", "slug,name\na\na,b,c\n", []string{"3, : 3 values, the headings are 2"}},
 		{"quotes", "slug,name\na,\"x\"y\nb,x\"y\nc,\"open\n\n", []string{"2, : quotes", "3, : quotes", "4, : quotes"}},
