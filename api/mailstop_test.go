@@ -59,3 +59,30 @@ func TestMailSecretThatCannotBeOpened(t *testing.T) {
 		t.Errorf("a key without read: %s", a.body)
 	}
 }
+
+// A mail that is sent again names the entry of the earlier one, which must be of the same project.
+func TestSentAgain(t *testing.T) {
+	t.Parallel()
+	p := startPost(t, newSink(t), nil)
+	body := `{"domain":"post.example","toEmail":"ada@example.com","subject":"s","bodyText":"t"}`
+	first := p.ask("POST", "/send/raw", p.all, body)
+	first.check(t, 200, "")
+	if got := p.entry(first)["againOf"]; got != nil {
+		t.Errorf("the first one repeats %v", got)
+	}
+	id := first.Header.Get("Location")[strings.LastIndexByte(first.Header.Get("Location"), '/')+1:]
+	again := strings.Replace(body, "{", `{"againOf":`+id+`,`, 1)
+	second := p.ask("POST", "/send/raw", p.all, again)
+	second.check(t, 200, "")
+	if got, _ := p.entry(second)["againOf"].(float64); itoa(int(got)) != id {
+		t.Errorf("the second one repeats %v, want %s", got, id)
+	}
+	for _, bad := range []string{"1", "0", `"x"`, "-1"} {
+		a := p.ask("POST", "/send/raw", p.all, strings.Replace(body, "{", `{"againOf":`+bad+`,`, 1))
+		if a.check(t, 400, "VALIDATION_ERROR"); len(a.fields()) != 1 || a.fields()[0] != "againOf" {
+			t.Errorf("%s: %s", bad, a.body)
+		}
+	}
+	p.ask("POST", "/send/raw", p.all, strings.Replace(again, "post.example", "odd.example", 1)).check(t, 400, "VALIDATION_ERROR")
+	p.ask("POST", "/send/raw", p.all, strings.Replace(body, "{", `{"againOf":null,`, 1)).check(t, 200, "")
+}

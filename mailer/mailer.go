@@ -16,6 +16,7 @@ type Send struct {
 
 	Subject, BodyHTML, BodyText string // of raw mail
 
+	AgainOf        int64    // the log entry of the project that this mail repeats; 0: none
 	Rehearsal      bool     // is allowed while the project's mailEnabled is false (send/test-template)
 	IdempotencyKey string   // "" for none
 	Request        [32]byte // SHA-256 of the request; used with an IdempotencyKey only

@@ -115,6 +115,7 @@ func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 			ID: logID, ProjectID: p.Project.ID, ProviderType: catalog.ProviderSMTP, ToEmail: s.ToEmail,
 			Subject:      rendered.Subject,
 			TemplateCode: s.TemplateCode, MessageID: draft.MessageID, ServiceName: s.ServiceName, CreatedAt: now,
+			AgainOf: s.AgainOf,
 		},
 		mail: catalog.QueuedMail{
 			LogID: logID, ProjectID: p.Project.ID, From: sender, To: recipient,

@@ -212,7 +212,8 @@ func AppendMailLog(dst []byte, l *catalog.MailLog) []byte {
 		"messageId", l.MessageID,
 		"uncertain", l.Uncertain,
 		"serviceName", l.ServiceName,
-		"waitingFor", nullIf(l.WaitingFor == "", l.WaitingFor))
+		"waitingFor", nullIf(l.WaitingFor == "", l.WaitingFor),
+		"againOf", nullIf(l.AgainOf == 0, l.AgainOf))
 }
 
 // MailLogETag returns the ETag of a log entry. It changes with every step of the mail. It depends on the times, which

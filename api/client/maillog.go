@@ -34,6 +34,7 @@ type MailEntry struct {
 	Uncertain     bool    `json:"uncertain"`
 	ServiceName   string  `json:"serviceName"`
 	WaitingFor    *string `json:"waitingFor"`
+	AgainOf       *int64  `json:"againOf"` // the entry that it repeats
 
 	History []MailAttempt `json:"history,omitempty"` // of MailLogEntry alone
 }

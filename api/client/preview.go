@@ -41,6 +41,31 @@ func (c *Client) SendTest(ctx context.Context, project int64, code, to string, v
 	return answer, err
 }
 
+// A Mail is one that is sent: from a template, or with texts of its own. Empty fields are not there.
+type Mail struct {
+	Domain       string            `json:"domain"` // of the project that sends
+	ToEmail      string            `json:"toEmail"`
+	TemplateCode string            `json:"templateCode,omitempty"`
+	Variables    map[string]string `json:"variables,omitempty"`
+	Subject      string            `json:"subject,omitempty"`
+	BodyHTML     string            `json:"bodyHtml,omitempty"`
+	BodyText     string            `json:"bodyText,omitempty"`
+	AgainOf      int64             `json:"againOf,omitempty"` // the log entry that it repeats
+}
+
+// Send sends a mail, once for each value of once, and returns the id of its log entry. A mail that the server has refused
+// for good is an *Error, and has an entry, too.
+func (c *Client) Send(ctx context.Context, m *Mail, once string) (logID int64, err error) {
+	path := "/api/mail/send/raw"
+	if m.TemplateCode != "" {
+		path = "/api/mail/send/template"
+	}
+	var answer struct{ LogID int64 }
+	_, err = c.mail.do(ctx, request{method: http.MethodPost, path: path, body: m,
+		header: http.Header{"Idempotency-Key": {once}}}, &answer)
+	return answer.LogID, err
+}
+
 // An SMTPStep is a step of a test of SMTP settings that has ended.
 type SMTPStep struct {
 	Name         string

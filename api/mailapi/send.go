@@ -39,8 +39,9 @@ var (
 
 // sendTemplate answers POST /send/template.
 func (a *API) sendTemplate(r *web.Request) error {
-	return a.send(r, []string{"domain", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
+	return a.send(r, []string{"domain", "toEmail", "templateCode", "variables", againField}, func(f *form, m *mailer.Send) {
 		f.domain(m)
+		f.repeats(m)
 		f.templated(m)
 	})
 }
@@ -56,8 +57,9 @@ func (a *API) sendTestTemplate(r *web.Request) error {
 
 // sendRaw answers POST /send/raw.
 func (a *API) sendRaw(r *web.Request) error {
-	return a.send(r, []string{"domain", "toEmail", "subject", "bodyHtml", "bodyText"}, func(f *form, m *mailer.Send) {
+	return a.send(r, []string{"domain", "toEmail", "subject", "bodyHtml", "bodyText", againField}, func(f *form, m *mailer.Send) {
 		f.domain(m)
+		f.repeats(m)
 		f.rawParts(m)
 	})
 }
@@ -89,6 +91,14 @@ func (a *API) send(r *web.Request, names []string, read func(*form, *mailer.Send
 	}
 	if a.Mail == nil {
 		return refuseMail
+	}
+	if m.AgainOf != 0 {
+		switch _, found, err := a.Log.MailLog(m.ProjectID, m.AgainOf); {
+		case err != nil:
+			return err
+		case !found:
+			return web.InvalidField(againField, "is no entry of this project's mail log")
+		}
 	}
 	f.Body = nil
 	r.Charge.Release() // a send may wait for a long time

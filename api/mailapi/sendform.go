@@ -55,6 +55,22 @@ func (f *form) project(m *mailer.Send) {
 	m.ProjectID = int64(id)
 }
 
+// repeats reads the log entry that the mail repeats.
+func (f *form) repeats(m *mailer.Send) {
+	value, given := f.Body.Values[againField]
+	if !given || value == nil {
+		return
+	}
+	number, _ := value.(json.Number)
+	id, err := strconv.ParseUint(string(number), 10, web.IDBits)
+	if err != nil || id == 0 {
+		f.Fail(againField, "must be the id of an entry of the mail log, or null")
+	}
+	m.AgainOf = int64(id)
+}
+
+const againField = "againOf"
+
 // recipient checks the recipient's address.
 func (f *form) recipient(address string) {
 	f.Require("toEmail", "is required: the recipient's address")

@@ -53,6 +53,7 @@ type MailLog struct {
 	SentAt        time.Time // zero unless SENT
 	NextAttemptAt time.Time // zero unless PENDING or RETRYING; RETRYING without it is SENDING that outlived its request
 	History       []MailAttempt
+	AgainOf       int64  // the entry of the mail that was sent again as this one; 0: none
 	WaitingFor    string // why there is no next attempt yet, in words; the Mailer knows it, it is not stored
 }
 

@@ -40,7 +40,7 @@
 //	D      project id or 0,          a place at which damage has cut the trail        Salvage.Audit
 //	       entry id
 //
-// Every value except plain ids begins with a version byte: 2 for an entry of the mail log with its attempts, else 1. A record of a later release is an ErrNewer for its reader,
+// Every value except plain ids begins with a version byte: 2 for an entry of the mail log with its attempts, 3 for one that names an earlier entry, too, else 1. A record of a later release is an ErrNewer for its reader,
 // not damage.
 //
 // A changed layout gets a new format version (Format). A ledger of another version is refused, never touched: no release

@@ -31,6 +31,9 @@ func randomMail(r *rand.Rand) (catalog.MailLog, queued, catalog.Idempotency) {
 		MessageID: text(), ServiceName: text(), Attempts: r.IntN(100), Uncertain: r.IntN(2) == 0,
 		CreatedAt: time.UnixMicro(r.Int64N(1 << 52)).UTC(), SentAt: when(), NextAttemptAt: when(),
 	}
+	if r.IntN(3) == 0 {
+		log.AgainOf = 1 + r.Int64N(1<<52)
+	}
 	for n := range r.IntN(catalog.MaxMailHistory + 1) {
 		log.History = append(log.History, catalog.MailAttempt{Number: 1 + n, At: time.UnixMicro(r.Int64N(1 << 52)).UTC(), Stage: text(),
 			Code: catalog.Code(text()), SMTPCode: r.IntN(600), Message: text()})
@@ -292,7 +295,7 @@ func TestNewerMailRecord(t *testing.T) {
 	}
 	key := appendMailKey(nil, 1, posOf(log.CreatedAt, log.ID))
 	rec := appendMailLog(nil, log)
-	rec[0] = logVersion + 1
+	rec[0] = againVersion + 1
 	if err := s.db.Set(key, rec, pebble.NoSync); err != nil {
 		t.Fatal(err)
 	}

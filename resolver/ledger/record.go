@@ -10,8 +10,12 @@ import (
 // mailVersion is the first byte of every mail record. A record of a later release is an ErrNewer.
 const mailVersion = 1
 
-// logVersion is the version of an entry with a history. One without has mailVersion.
-const logVersion = 2
+// logVersion is the version of an entry with a history, and againVersion of one that also names an earlier entry. Others
+// have mailVersion.
+const (
+	logVersion   = 2
+	againVersion = 3
+)
 
 // statusCodes maps the statuses of a mail to bytes, from 1 on.
 var statusCodes = [...]catalog.MailStatus{
@@ -69,9 +73,12 @@ func (d *decoder) maybe() time.Time {
 // appendMailLog omits the fields in the key: project, createdAt and id.
 func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	e := encoder{dst}
-	if len(l.History) > 0 {
+	switch {
+	case l.AgainOf != 0:
+		e.byte(againVersion)
+	case len(l.History) > 0:
 		e.byte(logVersion)
-	} else {
+	default:
 		e.byte(mailVersion)
 	}
 	e.byte(statusCode(l.Status))
@@ -88,7 +95,10 @@ func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	e.int(int64(l.Attempts))
 	e.maybe(l.SentAt)
 	e.maybe(l.NextAttemptAt)
-	if len(l.History) > 0 {
+	if l.AgainOf != 0 {
+		e.int(l.AgainOf)
+	}
+	if len(l.History) > 0 || l.AgainOf != 0 {
 		e.uint(uint64(len(l.History)))
 	}
 	for _, a := range l.History {
@@ -102,10 +112,10 @@ func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	return e.b
 }
 
-// history reads the attempts of an entry.
-func (d *decoder) history() (all []catalog.MailAttempt) {
+// history reads the attempts of an entry, at least some.
+func (d *decoder) history(least uint64) (all []catalog.MailAttempt) {
 	n := d.uint()
-	if n == 0 || n > catalog.MaxMailHistory {
+	if n < least || n > catalog.MaxMailHistory {
 		d.fail()
 		return nil
 	}
@@ -117,7 +127,7 @@ func (d *decoder) history() (all []catalog.MailAttempt) {
 }
 
 func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) error {
-	if err := checkVersion(rec, logVersion); err != nil {
+	if err := checkVersion(rec, againVersion); err != nil {
 		return err
 	}
 	d := decoder{s: string(rec[1:])}
@@ -131,15 +141,18 @@ func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) 
 		ErrorCode: catalog.Code(d.string()), ErrorMessage: d.string(), SMTPCode: int(d.int()), MessageID: d.string(),
 		ServiceName: d.string(), Attempts: int(d.int()), SentAt: d.maybe(), NextAttemptAt: d.maybe(),
 	}
-	if rec[0] == logVersion {
-		dst.History = d.history()
+	switch rec[0] {
+	case againVersion:
+		dst.AgainOf, dst.History = d.int(), d.history(0)
+	case logVersion:
+		dst.History = d.history(1)
 	}
 	return d.err()
 }
 
 // storedStatus returns the status of an entry without decoding the rest.
 func storedStatus(rec []byte) (byte, error) {
-	if err := checkVersion(rec, logVersion); err != nil {
+	if err := checkVersion(rec, againVersion); err != nil {
 		return 0, err
 	}
 	if len(rec) <= offsetStatus || rec[offsetStatus] == 0 || int(rec[offsetStatus]) >= len(statusCodes) {
