@@ -229,3 +229,38 @@ func TestConsolePathsStayInside(t *testing.T) {
 		}
 	}
 }
+
+// All sessions of a person end at once, but for the one that asks, and whatever their keys. Devices are told in words.
+func TestConsoleEndsSessionsOfAPerson(t *testing.T) {
+	t.Parallel()
+	reader, file := keyFile("reader", `allow = ["read"]`)
+	r := newConsoleRig(t, newDesk(t, map[string]string{"reader.hcl": file}))
+	r.signIn(t, reader) // makes the key known
+	begin := func(key, name string) *guest {
+		g := &guest{consoleRig: r, t: t}
+		g.send("/console/sign-in", url.Values{"key": {key}, "name": {name}, "email": {name + "@example.com"}})
+		return g
+	}
+	admin := r.signIn(t, r.key)
+	bobs := []*guest{begin(reader, "Bob"), begin(reader, "Bob"), begin(r.key, "Bob")}
+	eve := begin(reader, "Eve")
+	admin.send("/console/sessions", nil)
+	if strings.Count(admin.page, "End all 3 of this person") != 3 || strings.Contains(admin.page, "End all 1") {
+		t.Errorf("the list: %s", admin.page)
+	}
+	ids := regexp.MustCompile(`<input type="hidden" name="session" value="([^"]+)"><button class="plain" aria-label="End the session of Bob`).
+		FindAllStringSubmatch(admin.page, -1)
+	sent, _ := admin.controls("/console/sessions/" + ids[0][1])
+	admin.send("/console/sessions/person", url.Values{"token": sent["token"], "session": {ids[0][1]}})
+	if !strings.Contains(visibleText(admin.page), "have ended: 3") {
+		t.Errorf("%d %s", admin.status, visibleText(admin.page))
+	}
+	for _, g := range bobs {
+		if g.send("/console/projects", nil); !strings.HasPrefix(g.path, "/console/sign-in") {
+			t.Errorf("Bob is still at %s", g.path)
+		}
+	}
+	if eve.send("/console/projects", nil); eve.path != "/console/projects" {
+		t.Errorf("Eve is at %s", eve.path)
+	}
+}

@@ -231,6 +231,7 @@ func (c *Console) routes() {
 		"POST /console/confirm":                        c.confirm,
 		"GET /console/mail":                            c.mail,
 		"GET /console/mail/{project}/{id}":             c.mailEntry,
+		"POST /console/mail/{project}/{id}/again":      c.sendAgain,
 		"GET /console/kept/{project}/{id}":             c.keptMail,
 		"GET /console/smtp-test":                       c.smtpTestPage,
 		"POST /console/smtp-test":                      c.smtpTest,
@@ -253,6 +254,7 @@ func (c *Console) routes() {
 		"POST /console/keys/{name}":     c.keyAction,
 		"GET /console/sessions":         c.listSessions,
 		"POST /console/sessions/others": c.endOthers,
+		"POST /console/sessions/person": c.endPerson,
 		"POST /console/sessions/{id}":   c.endSession,
 	} {
 		c.mux.Handle(pattern, c.signedIn(h))

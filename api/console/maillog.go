@@ -153,16 +153,26 @@ type entryView struct {
 	Steps    []delivery.Step
 	Field    string // of the SMTP config to change
 	Template int64  // id of its template, 0 if there is none now
+	Again    *againView
 }
 
 func (c *Console) mailEntry(w http.ResponseWriter, r *http.Request, s *session) error {
-	api, id := c.api(s), idOf(r.PathValue("project"))
-	e, err := api.MailLogEntry(r.Context(), id, idOf(r.PathValue("id")))
+	v, err := c.entryOf(r, s, nil)
 	if err != nil {
 		return err
 	}
+	return c.render(w, r, s, http.StatusOK, "entry", "Mail to "+visible(v.Mail.ToEmail), v)
+}
+
+// entryOf reads the mail of a path. values are those for sending it again.
+func (c *Console) entryOf(r *http.Request, s *session, values map[string]string) (*entryView, error) {
+	api, id := c.api(s), idOf(r.PathValue("project"))
+	e, err := api.MailLogEntry(r.Context(), id, idOf(r.PathValue("id")))
+	if err != nil {
+		return nil, err
+	}
 	now := time.Now()
-	v := entryView{Mail: e, State: delivery.Of(&e, now), Steps: delivery.Steps(&e, now)}
+	v := &entryView{Mail: e, State: delivery.Of(&e, now), Steps: delivery.Steps(&e, now)}
 	if v.State.Kind != "good" && e.ErrorCode != nil {
 		v.Field = delivery.ReasonOf(*e.ErrorCode).Field
 	}
@@ -175,5 +185,6 @@ func (c *Console) mailEntry(w http.ResponseWriter, r *http.Request, s *session) 
 			}
 		}
 	}
-	return c.render(w, r, s, http.StatusOK, "entry", "Mail to "+visible(e.ToEmail), v)
+	v.Again = c.again(r.Context(), s, v, values)
+	return v, nil
 }

@@ -145,15 +145,17 @@ func TestConsoleTimePickers(t *testing.T) {
 	v := newVisit(t)
 	b := v.signedIn(v.admin)
 	b.do(emulation.SetTimezoneOverride("America/New_York"))
-	b.open("/console/changes?from=2020-01-31T09:30&until=2020-07-31T09:30")
-	var shown string
-	b.eval(`document.querySelector("#from").value + " " + document.querySelector("#until").value + " " +
-		document.querySelector(".zone").textContent`, &shown)
-	if shown != "2020-01-31T04:30 2020-07-31T05:30 America/New_York" {
-		t.Errorf("the pickers show %s", shown)
-	}
-	b.press("Filter")
-	if at := b.at(); !strings.Contains(at, "from=2020-01-31T09%3A30") || !strings.Contains(at, "until=2020-07-31T09%3A30") {
-		t.Errorf("sent was %s", at)
+	for _, page := range []string{"changes", "mail"} {
+		b.open("/console/" + page + "?from=2020-01-31T09:30&until=2020-07-31T09:30")
+		var shown string
+		b.eval(`document.querySelector("#from").value + " " + document.querySelector("#until").value + " " +
+			Array.from(document.querySelectorAll(".zone")).map(z => z.textContent).join(" ")`, &shown)
+		if shown != "2020-01-31T04:30 2020-07-31T05:30 America/New_York America/New_York" {
+			t.Errorf("%s: the pickers show %s", page, shown)
+		}
+		b.press("Filter")
+		if at := b.at(); !strings.Contains(at, "from=2020-01-31T09%3A30") || !strings.Contains(at, "until=2020-07-31T09%3A30") {
+			t.Errorf("%s: sent was %s", page, at)
+		}
 	}
 }

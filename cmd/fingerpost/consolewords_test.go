@@ -67,3 +67,53 @@ func TestConsoleMailOfOneProject(t *testing.T) {
 	v.ask("/console/mail", nil)
 	v.expects(http.StatusOK, `id="queue"`)
 }
+
+// A mail of the log is sent again where its text is known or can be made anew, as a new mail that names the old one, and by
+// a key that may send; else the page says why not.
+func TestConsoleSendsAgain(t *testing.T) {
+	t.Parallel()
+	k := testrig.NewSink(t)
+	files, admin, shopOnly := consoleFiles(k.Port())
+	r := idleRig(t, t.TempDir(), files)
+	r.flags = []string{"--smtp-allow", "127.0.0.0/8"}
+	r.start()
+	send := func(kind, fields string) string {
+		t.Helper()
+		got := r.ask(http.MethodPost, "/api/mail/send/"+kind, admin, `{"domain":"shop.acme.example","toEmail":"ada@example.com",`+fields+"}",
+			"X-Internal-Service-Token: "+admin, "X-Internal-Service-Name: shop", "Content-Type: application/json")
+		at := strings.Split(got.header.Get("Location"), "/")
+		if got.status != http.StatusOK || len(at) < 4 {
+			t.Fatalf("%s: %d %s", kind, got.status, got.body)
+		}
+		return "/console/mail/" + at[len(at)-3] + "/" + at[len(at)-1]
+	}
+	welcome, raw := send("template", `"templateCode":"WELCOME","variables":{"userName":"Ada"}`), send("raw", `"subject":"s","bodyText":"t"`)
+	v := newVisitor(t, r.url)
+	v.signIn(admin)
+	token := v.token()
+	v.ask(raw, nil)
+	v.expects(http.StatusOK, "that program can send it again")
+	if v.ask(raw+"/again", url.Values{"token": {token}, "once": {"x"}}); v.res.StatusCode != http.StatusConflict {
+		t.Errorf("a raw mail was sent again: %d", v.res.StatusCode)
+	}
+	v.ask(welcome, nil)
+	v.expects(http.StatusOK, "Send again", `name="var.userName"`, "were not kept")
+	once := regexp.MustCompile(`name="once" value="([^"]+)"`).FindStringSubmatch(v.body)
+	v.ask(welcome+"/again", url.Values{"token": {token}, "once": {once[1]}})
+	v.expects(http.StatusBadRequest, "userName")
+	for range 2 { // a second press of the button is the same mail
+		v.ask(welcome+"/again", url.Values{"token": {token}, "once": {once[1]}, "var.userName": {"Ada"}})
+		v.expects(http.StatusOK, "Sent again: this is the new mail.", `<a href="`+welcome+`">an earlier mail</a>`, "Asked for by console")
+	}
+	if n := len(k.To("ada@example.com")); n != 3 {
+		t.Errorf("%d mails, want the two of before and one more", n)
+	}
+	v = newVisitor(t, r.url)
+	v.signIn(shopOnly)
+	v.ask(welcome, nil)
+	if strings.Contains(v.body, "Send it again") {
+		t.Error("a key that may only read is offered to send again")
+	}
+	v.ask(welcome+"/again", url.Values{"token": {v.token()}, "once": {"x"}, "var.userName": {"Ada"}})
+	v.expects(http.StatusForbidden, "requires mail")
+}
