@@ -50,8 +50,8 @@ func (c *Console) again(ctx context.Context, s *session, v *entryView, values ma
 func (a *againView) template(ctx context.Context, api *client.Client, v *entryView, code string,
 	values map[string]string) (why string) {
 	if code == "" {
-		return "Its text was given by the program that sent it, and was deleted when it reached its end: that program can send " +
-			"it again."
+		return "Its text was given by the program that sent it, and was deleted when it reached its end: that program can " +
+			"send it again."
 	}
 	t, err := api.Template(ctx, v.Project.ID, v.Template)
 	switch {

@@ -39,7 +39,8 @@ var (
 
 // sendTemplate answers POST /send/template.
 func (a *API) sendTemplate(r *web.Request) error {
-	return a.send(r, []string{"domain", "toEmail", "templateCode", "variables", againField}, func(f *form, m *mailer.Send) {
+	fields := []string{"domain", "toEmail", "templateCode", "variables", againField}
+	return a.send(r, fields, func(f *form, m *mailer.Send) {
 		f.domain(m)
 		f.repeats(m)
 		f.templated(m)
@@ -57,7 +58,8 @@ func (a *API) sendTestTemplate(r *web.Request) error {
 
 // sendRaw answers POST /send/raw.
 func (a *API) sendRaw(r *web.Request) error {
-	return a.send(r, []string{"domain", "toEmail", "subject", "bodyHtml", "bodyText", againField}, func(f *form, m *mailer.Send) {
+	fields := []string{"domain", "toEmail", "subject", "bodyHtml", "bodyText", againField}
+	return a.send(r, fields, func(f *form, m *mailer.Send) {
 		f.domain(m)
 		f.repeats(m)
 		f.rawParts(m)
