@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
@@ -61,7 +62,7 @@ func newCloneRig(t *testing.T, fanout bool) *cloneRig {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	c.resolver, err = resolver.Open(resolver.Options{CacheBytes: 1 << 20, Logger: log})
 	must(t, err)
-	c.source = configsrc.New(configsrc.Options{Dir: c.dir, Clone: clone, Sink: c.resolver, Logger: log, MaxDelete: 1, Fanout: fanout})
+	c.source = configsrc.New(configsrc.Options{Dir: c.dir, StatEvery: 50 * time.Millisecond, Clone: clone, Sink: c.resolver, Logger: log, MaxDelete: 1, Fanout: fanout})
 	c.secrets = &seal.Secrets{Dir: c.dir, Clone: clone}
 	ctx, cancel := context.WithCancel(context.Background())
 	must(t, c.source.Load(ctx))

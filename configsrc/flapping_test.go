@@ -60,6 +60,9 @@ func TestComesAndGoes(t *testing.T) {
 	for way, comeAndGo := range ways {
 		for noise, disturb := range noises {
 			t.Run(way+"/"+noise, func(t *testing.T) {
+				if noise != "quiet" {
+					testrig.Thorough(t)
+				}
 				t.Parallel()
 				dir := t.TempDir()
 				must(t, os.Mkdir(filepath.Join(dir, "teams"), 0o755))

@@ -17,7 +17,7 @@ const (
 	quietAtMost = time.Second           // longest wait from the first event
 	gitAtMost   = 10 * time.Second      // while git holds its index lock
 	gitPoll     = 10 * time.Millisecond
-	statEvery   = 5 * time.Second
+	statEvery   = 5 * time.Second // unless Options.StatEvery says otherwise
 	hashEvery   = 60 * time.Second
 )
 
@@ -89,7 +89,7 @@ type loopState struct {
 // tick does what is due now, and returns when it is to be called again.
 func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (next time.Time) {
 	now := time.Now()
-	next = now.Add(statEvery)
+	next = now.Add(s.o.StatEvery)
 	due := func(at time.Time) bool {
 		if now.Before(at) && at.Before(next) {
 			next = at
@@ -150,7 +150,7 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 		}
 		return
 	}
-	p.statOn, p.statAt = false, p.statAt.Add(max(statEvery, background.Share*found.cost))
+	p.statOn, p.statAt = false, p.statAt.Add(max(s.o.StatEvery, background.Share*found.cost))
 	if !s.redecode { // otherwise racy files must be decoded again
 		for _, f := range found.outlived {
 			f.Racy.Store(false) // f is in the table, or unused

@@ -91,6 +91,8 @@ type Options struct {
 	// OpenSecret opens a secret, to recognise a password that is saved again unchanged. Nil: no secret can be opened. See
 	// Secrets.Open.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
+	// StatEvery is the pause between two sweeps over the names and stamps of all files; 0: 5 s. For tests.
+	StatEvery time.Duration
 	// Room measures the file system of a folder; nil asks the system. For tests.
 	Room func(dir string) (atomicfile.Room, error)
 }
@@ -161,6 +163,9 @@ func New(o Options) *Source {
 	}
 	if o.Room == nil {
 		o.Room = atomicfile.RoomOf
+	}
+	if o.StatEvery == 0 {
+		o.StatEvery = statEvery
 	}
 	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.Dir(o.Dir), Disk: o.Disk, Log: o.Logger},
 		asks: make(chan ask), updates: make(chan *submission)}

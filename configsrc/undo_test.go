@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
@@ -248,7 +249,8 @@ func openDying(t *testing.T, dir string, disk atomicfile.Disk) (*resolver.Resolv
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, Disk: disk})
+	s := configsrc.New(configsrc.Options{Dir: dir, Sink: r, Logger: log, MaxDelete: 1, Disk: disk,
+		StatEvery: 50 * time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := s.Load(ctx); err != nil || s.Status().Errors > 0 {
 		t.Fatalf("load: %v %v", err, s.Status().Problems)

@@ -86,8 +86,8 @@ func TestConsoleCharts(t *testing.T) {
 
 // Edges are lanes with their state in words, and come and go while the page is open.
 func TestConsoleEdges(t *testing.T) {
+	testrig.Thorough(t) // an edge is missed after half a minute
 	t.Parallel()
-	testrig.Slow(t)
 	program := findBrowser(t)
 	c := idleCluster(t, "fra", "ams")
 	files, admin, _ := consoleFiles(1)
