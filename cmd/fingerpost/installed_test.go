@@ -30,6 +30,7 @@ func TestInstalledSignIn(t *testing.T) {
 	b.fill("key", find(`(fpk_\S+)`), "name", "Ada Lovelace", "email", "ada@example.com")
 	b.press("Sign in")
 	b.do(chromedp.WaitReady("nav.main", chromedp.ByQuery))
+	b.open("/console/projects")
 	b.sees("Acme")
 
 	b = newTab(t, program, strings.TrimSuffix(page, "/console/"))
