@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"fingerpost/cmd/testrig"
@@ -177,4 +179,37 @@ func TestRestoreKilled(t *testing.T) {
 	if printed, code := r.run("restore", "b.tgz", "--check"); code != 0 || len(left()) != 0 {
 		t.Errorf("%s left behind: %v", printed, left())
 	}
+}
+
+// TestRestoreOfOthers: the package's store lies in a folder that the service's user may not write. A restore as that user
+// says so and changes nothing; one as root gives the new store the owner of the former one.
+func TestRestoreOfOthers(t *testing.T) {
+	r, binary := rigOfOthers(t)
+	r.start()
+	if said, code := r.run("backup", "b.tgz", "--ops-url", r.ops); code != 0 {
+		t.Fatal(said)
+	}
+	must(t, os.Chmod(filepath.Join(r.dir, "b.tgz"), 0o644))
+	data := filepath.Join(r.dir, "data")
+	must(t, os.Mkdir(data, 0o700))
+	must(t, os.Chown(data, nobody, nobody))
+	cmd := r.command(t.Context(), "restore", "b.tgz", "--data", data)
+	cmd.Path = binary
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	said, err := cmd.CombinedOutput()
+	if names, _ := os.ReadDir(data); err == nil || !strings.Contains(string(said), "run it as root") || len(names) > 0 {
+		t.Errorf("as another user: %v\n%s", err, said)
+	}
+	if said, code := r.run("restore", "b.tgz", "--data", data); code != 0 {
+		t.Fatal(said)
+	}
+	must(t, filepath.WalkDir(data, func(name string, d fs.DirEntry, err error) error {
+		must(t, err)
+		info, err := d.Info()
+		must(t, err)
+		if owner := info.Sys().(*syscall.Stat_t); owner.Uid != nobody || owner.Gid != nobody {
+			t.Errorf("%s belongs to %d:%d", name, owner.Uid, owner.Gid)
+		}
+		return nil
+	}))
 }

@@ -131,7 +131,12 @@ func (r *restore) stage() error {
 		}
 	}
 	var err error
-	if r.staging, err = os.MkdirTemp(parent, filepath.Base(pattern)); err != nil {
+	r.staging, err = os.MkdirTemp(parent, filepath.Base(pattern))
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("the store is built beside the former one, and this user may not write to %s: run it as root, "+
+			"the store gets the owner of the former one: %w", parent, fs.ErrPermission)
+	}
+	if err != nil {
 		return pebblefs.WithoutPath(err)
 	}
 	if err := os.Chmod(r.staging, pebblefs.PrivateDir); err != nil { // the umask may have taken the owner's rights
@@ -279,7 +284,7 @@ func (r *restore) likeFormer() error {
 // the new one takes the name aside first, then both are exchanged.
 func (r *restore) place() error {
 	if !r.replace {
-		err := os.Rename(r.built(), r.dir) // no dir, or an empty folder
+		err := syscall.Rename(r.built(), r.dir) // no dir, or an empty folder, which os.Rename refuses
 		if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
 			return ErrInTheWay // another process was faster
 		}

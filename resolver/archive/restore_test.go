@@ -322,3 +322,18 @@ func TestRestoreInTheWay(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An empty folder, such as the package makes for its user, is no obstacle: the store takes its place.
+func TestRestoreIntoAnEmptyFolder(t *testing.T) {
+	t.Parallel()
+	packed := smallBackup(t)
+	for _, replace := range []bool{false, true} {
+		dir := t.TempDir()
+		if _, err := restore(dir, packed, archive.RestoreOptions{Replace: replace}); err != nil {
+			t.Error(err)
+		}
+		if names, err := os.ReadDir(dir); err != nil || len(names) == 0 {
+			t.Errorf("nothing was restored: %v", err)
+		}
+	}
+}
