@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -179,76 +178,6 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		}
 	default:
 		s.router.Handler(ctx)
-	}
-}
-
-// handler wraps a route in the steps that all routes have in common.
-func (s *Server) handler(rt *route) fasthttp.RequestHandler {
-	vary := web.VaryPlatform
-	if rt.service == Mail {
-		vary = web.VaryMail
-	}
-	return func(ctx *fasthttp.RequestCtx) {
-		c := connOf(ctx)
-		r := &web.Request{Ctx: ctx, Conn: c.Conn, Charge: &c.charge, Path: rt.Path, Allow: rt.Allow}
-		if c.services&rt.service == 0 {
-			s.finish(ctx, "", nil, web.RefusePath)
-			return
-		}
-		if path := string(ctx.URI().PathOriginal()); path != rt.Path && s.router.statics[path] != "" {
-			s.methodNotAllowed(ctx) // "resolve" is no id: the path has other methods
-			return
-		}
-		var err error
-		if rt.Allow != 0 {
-			// The answer is only for this key. Handlers whose answers may be cached override Cache-Control.
-			ctx.Response.Header.SetCanonical(web.HeaderVary, vary)
-			ctx.Response.Header.SetCanonical(web.HeaderCacheControl, web.CacheNever)
-			if r.Key, err = s.authorize(ctx, c, rt.service, ctx.Time()); err == nil {
-				s.beginSpan(ctx, c, rt.Path, r.Key)
-				r.Span = c.span
-			}
-		}
-		if err == nil && rt.Allow == catalog.MayWrite {
-			if err = r.ReadActor(); err == nil {
-				err = r.ReadMessage()
-			}
-		}
-		if err == nil && rt.Method != fasthttp.MethodGet {
-			err = r.ReadDryRun()
-		}
-		if err == nil && rt.Allow != 0 && rt.Method != fasthttp.MethodOptions {
-			err = platform.ReadPropose(r, &rt.Route)
-		}
-		if err == nil && rt.service == Platform && rt.Allow != 0 {
-			err = s.awaitPosition(ctx)
-		}
-		shows := rt.service == Platform && !forGateway(ctx, rt.Path)
-		if shows {
-			s.showPosition(ctx, s.resolver.Published())
-		}
-		passed := false // it is the authority's answer, with the authority's position: this node may not be there yet
-		switch {
-		case err != nil:
-		case s.o.Cluster.Edge != nil && (rt.forwarded(r) || r.Propose != ""): // an edge has no branches
-			err = s.forward(r)
-			passed = err == nil
-		case r.Propose != "":
-			err = s.rooms.platform.Proposals.Run(r, s.rooms.proposed(rt, r))
-		default:
-			if err = rt.Run(r); err == nil && rt.Path == gateway.MePath {
-				s.beginSpan(ctx, c, rt.Path, nil) // only now the token is known to be good
-			}
-		}
-		if dry, is := errors.AsType[*web.DryRun](err); is {
-			err = s.succeedDry(r, dry)
-		} else if offered, is := errors.AsType[*platform.Proposed](err); is {
-			err = s.rooms.platform.Proposals.Answer(r, offered)
-		}
-		if shows && rt.Method != fasthttp.MethodGet && !passed {
-			s.showPosition(ctx, s.resolver.Published()) // with what the request has changed
-		}
-		s.finish(ctx, rt.Path, r.Key, err)
 	}
 }
 
