@@ -49,7 +49,7 @@ func appendValue(dst []byte, value any) []byte {
 	case catalog.UUID:
 		return AppendString(dst, v.String())
 	case time.Time:
-		return v.UTC().AppendFormat(dst, `"2006-01-02T15:04:05.000000"`)
+		return v.UTC().AppendFormat(dst, `"`+catalog.MomentLayout+`"`)
 	case millis:
 		return time.Time(v).UTC().AppendFormat(dst, `"2006-01-02T15:04:05.000Z"`)
 	case raw:

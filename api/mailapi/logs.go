@@ -81,7 +81,7 @@ func (a *API) listAllMail(r *web.Request) error {
 	if found.SearchedTo.IsZero() {
 		data = append(data, "null}"...)
 	} else {
-		data = append(append(append(data, '"'), found.SearchedTo.UTC().Format("2006-01-02T15:04:05.000000")...), `"}`...)
+		data = append(append(append(data, '"'), catalog.Moment(found.SearchedTo)...), `"}`...)
 	}
 	r.Succeed("mail found", data)
 	return nil

@@ -68,10 +68,3 @@ func TallyOf(changes []Change) (t Tally) {
 func (t Tally) String() string {
 	return fmt.Sprintf("%d to add, %d to change, %d to remove", t.Add, t.Change, t.Remove)
 }
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

@@ -98,11 +98,11 @@ func shown(v any) string {
 	case !ok:
 		return fmt.Sprint(v)
 	case strings.Contains(strings.TrimSuffix(s, "\n"), "\n"):
-		return fmt.Sprintf("(%s, %s)", count(strings.Count(strings.TrimSuffix(s, "\n"), "\n")+1, "line"), count(len(s),
+		return fmt.Sprintf("(%s, %s)", catalog.Count(strings.Count(strings.TrimSuffix(s, "\n"), "\n")+1, "line"), catalog.Count(len(s),
 			"byte"))
 	}
 	if r := []rune(s); len(r) > mostShown {
-		return hcledit.Quote(string(r[:mostShown])) + fmt.Sprintf("… (%s)", count(len(s), "byte"))
+		return hcledit.Quote(string(r[:mostShown])) + fmt.Sprintf("… (%s)", catalog.Count(len(s), "byte"))
 	}
 	return hcledit.Quote(s)
 }

@@ -44,14 +44,14 @@ func (c *coverage) blind() []string {
 		out = append(out, fmt.Sprintf("jwt_*, refresh_token_*, session_timeout, password_*, sms_provider and "+
 			"audit_retention_days of %s: they show through an active domain of a project that is not suspended, where the "+
 			"server has the flat form of resolve",
-			count(c.flatless, "project")))
+			catalog.Count(c.flatless, "project")))
 	}
 	if c.mailless > 0 || c.projects == 0 {
-		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", count(c.mailless,
+		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", catalog.Count(c.mailless,
 			"project")))
 	}
 	if c.bodiless > 0 {
-		out = append(out, fmt.Sprintf("the bodies of %s: the server has no call that tells them", count(c.bodiless,
+		out = append(out, fmt.Sprintf("the bodies of %s: the server has no call that tells them", catalog.Count(c.bodiless,
 			"template")))
 	}
 	return out

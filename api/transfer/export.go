@@ -193,7 +193,7 @@ func (o owners) conflicts(j *job) (problems []string) {
 func (e *Export) unsayable() (out []string) {
 	add := func(n int, noun, format string) {
 		if n > 0 {
-			out = append(out, fmt.Sprintf(format, count(n, noun)))
+			out = append(out, fmt.Sprintf(format, catalog.Count(n, noun)))
 		}
 	}
 	d := e.want

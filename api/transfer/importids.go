@@ -156,18 +156,18 @@ func (im *Import) lost() []string {
 		"the others")
 	if c.flatless > 0 {
 		out = append(out, fmt.Sprintf("jwt_*, refresh_token_*, session_timeout, password_*, sms_provider and "+
-			"audit_retention_days of %s: the server does not tell them", count(c.flatless, "project")))
+			"audit_retention_days of %s: the server does not tell them", catalog.Count(c.flatless, "project")))
 	}
 	if c.flatless < c.projects {
 		out = append(out, "a jwt_secret shows only to a key with the permission secrets: check that each project that "+
 			"needs one has it")
 	}
 	if c.mailless > 0 {
-		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", count(c.mailless,
+		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", catalog.Count(c.mailless,
 			"project")))
 	}
 	if c.bodiless > 0 {
-		out = append(out, fmt.Sprintf("%s: the server has no call that tells their bodies", count(c.bodiless, "template")))
+		out = append(out, fmt.Sprintf("%s: the server has no call that tells their bodies", catalog.Count(c.bodiless, "template")))
 	}
 	return out
 }

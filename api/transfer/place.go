@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
 )
 
 // A Folder is the config folder that receives an Import.
@@ -116,7 +117,7 @@ func (im *Import) Write(ctx context.Context, folder Folder, progress Progress) (
 	wg.Wait()
 	if failed == nil && written < len(names) {
 		failed = fmt.Errorf("interrupted after %d of %s; each is whole, and the same command writes the others", written,
-			count(len(names), "file"))
+			catalog.Count(len(names), "file"))
 	}
 	return &Imported{Files: im.placed, Secrets: nonNil(im.secrets), NotKept: nonNil(im.notKept), Problems: []string{}},
 		failed

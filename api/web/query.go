@@ -111,6 +111,6 @@ func (q *Query) Moment(name string, into *time.Time) {
 
 // ParseMoment reads a time in the format of answers, with or without a fraction and a final "Z".
 func ParseMoment(v string) (time.Time, bool) {
-	t, err := time.ParseInLocation("2006-01-02T15:04:05", strings.TrimSuffix(v, "Z"), time.UTC)
+	t, err := catalog.ParseMoment(v)
 	return t, err == nil && t.Year() >= 1970
 }

@@ -269,7 +269,7 @@ func listKeys(t cli.Terminal, dir string, asJSON bool) error {
 		l := listedKey{Name: k.Name, ID: k.ID, Allow: k.Allow.Words(), Owner: k.Owner, Projects: k.Projects,
 			File: k.file.Display, Line: k.file.Line(catalog.Ref{Kind: catalog.KindKey, Name: k.Name, KeyID: k.ID})}
 		if !k.ExpiresAt.IsZero() {
-			at := k.ExpiresAt.UTC().Format(catalog.KeyTime)
+			at := catalog.FileMoment(k.ExpiresAt)
 			l.ExpiresAt, l.Expired = &at, k.ExpiresAt.Before(time.Now())
 		}
 		list = append(list, l)
@@ -338,8 +338,8 @@ func revokeKey(t cli.Terminal, dir, name string, all bool) error {
 
 func printStillGood(t cli.Terminal, keys []placedKey, more string) {
 	for _, k := range keys {
-		fmt.Fprintf(t.Err, "an old key of it, %q, is good until %s UTC%s\n", k.Name,
-			k.ExpiresAt.UTC().Format("2006-01-02 15:04:05"), more)
+		fmt.Fprintf(t.Err, "an old key of it, %q, is good until %s%s\n", k.Name, catalog.SayMoment(k.ExpiresAt),
+			more)
 	}
 }
 
@@ -379,8 +379,8 @@ func rotateKey(t cli.Terminal, dir, name string, overlap time.Duration, asJSON b
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.Err, "the old key is %q now and good until %s UTC\n", r.Old.Name,
-		r.Old.ExpiresAt.UTC().Format("2006-01-02 15:04:05"))
+	fmt.Fprintf(t.Err, "the old key is %q now and good until %s\n", r.Old.Name,
+		catalog.SayMoment(r.Old.ExpiresAt))
 	printStillGood(t, good, "")
 	return printKey(t, r.New, r.Text, old.file.Display, asJSON)
 }

@@ -29,7 +29,7 @@ func KeyBlock(k *catalog.Key) string {
 	return string(out)
 }
 
-func quoteTime(t time.Time) string { return Quote(t.UTC().Format(catalog.KeyTime)) }
+func quoteTime(t time.Time) string { return Quote(catalog.FileMoment(t)) }
 
 // QuoteList returns a list of quoted strings.
 func QuoteList(words []string) string {

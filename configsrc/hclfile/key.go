@@ -2,7 +2,6 @@ package hclfile
 
 import (
 	"strings"
-	"time"
 
 	"fingerpost/resolver/catalog"
 
@@ -96,7 +95,7 @@ func (d *decoder) keyExpiry(c *content, k *catalog.Key, text string) {
 	if !c.says("expires_at") {
 		return
 	}
-	t, err := time.Parse("2006-01-02T15:04:05", strings.TrimSuffix(text, "Z"))
+	t, err := catalog.ParseMoment(text)
 	if err != nil || t.IsZero() {
 		d.errorf(c.block.Body.Attributes["expires_at"].Expr.Range(), "expires_at: must be a time in UTC",
 			`write it as "2027-06-30T00:00:00"`)

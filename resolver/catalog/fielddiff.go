@@ -178,7 +178,7 @@ func auditValue(f *Field) any {
 		}
 	case time.Time:
 		if !v.IsZero() {
-			return v.UTC().Format("2006-01-02T15:04:05.000000")
+			return Moment(v)
 		}
 	default:
 		return f.Plain()

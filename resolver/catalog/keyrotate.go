@@ -8,9 +8,6 @@ import (
 	"time"
 )
 
-// KeyTime is the layout of a key's times in files, in UTC. A fraction of a second is written only if there is one.
-const KeyTime = "2006-01-02T15:04:05.999999999"
-
 // Renew gives k a new id and hash, and returns the new text, which exists nowhere else.
 func (k *Key) Renew() (text string) {
 	text, k.ID = NewKeyText()

@@ -76,7 +76,7 @@ func beyond(giver *resolver.Key, k *catalog.Key, expiry string) error {
 		}
 	}
 	if end := giver.ExpiresAt; !end.IsZero() && (k.ExpiresAt.IsZero() || k.ExpiresAt.After(end)) {
-		problems.Addf(expiry, "this key ends at %s UTC itself", end.UTC().Format("2006-01-02T15:04:05"))
+		problems.Addf(expiry, "this key ends at %s itself", catalog.SayMoment(end))
 	}
 	if len(problems) == 0 {
 		return nil

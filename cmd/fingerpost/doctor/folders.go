@@ -18,6 +18,7 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/pebblefs"
 )
 
@@ -51,16 +52,16 @@ func (p *patient) files(context.Context) []Result {
 		}
 	}
 	validate := fmt.Sprintf(`run "fingerpost validate --config %s"`, p.Files.Config)
-	good := count(len(p.checked.Files), "file") + " good"
+	good := catalog.Count(len(p.checked.Files), "file") + " good"
 	switch {
 	case errors > 0:
-		return []Result{failure(validate, "%s, %s; the first: %s: %s", good, count(errors, "error"), place(first),
+		return []Result{failure(validate, "%s, %s; the first: %s: %s", good, catalog.Count(errors, "error"), place(first),
 			first.Summary)}
 	case len(p.checked.Files) == 0:
 		return []Result{warning(fmt.Sprintf(`"fingerpost init %s" writes an example; or give --config`, p.Files.Config),
 			"%s has no files: nothing is served", p.Files.Config)}
 	case warnings > 0:
-		return []Result{warning(validate, "%s, %s", good, count(warnings, "warning"))}
+		return []Result{warning(validate, "%s, %s", good, catalog.Count(warnings, "warning"))}
 	}
 	return []Result{ok("%s in %s", good, p.Files.Config)}
 }

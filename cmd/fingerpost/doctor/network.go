@@ -132,13 +132,13 @@ func (p *patient) dns(ctx context.Context) (rs []Result) {
 		}
 	})
 	if rs == nil && len(needed) > 0 {
-		rs = []Result{ok("%s can be looked up", count(len(needed), "name"))}
+		rs = []Result{ok("%s can be looked up", catalog.Count(len(needed), "name"))}
 	}
 	slices.SortFunc(rs, func(a, b Result) int {
 		return cmp.Or(cmp.Compare(a.State, b.State), cmp.Compare(a.Message, b.Message)) // failures first
 	})
 	if more := len(rs) - maxLines; more > 0 {
-		rs = append(rs[:maxLines], warning("correct those first", "and %s more", count(more, "name")))
+		rs = append(rs[:maxLines], warning("correct those first", "and %s more", catalog.Count(more, "name")))
 	}
 	return rs
 }

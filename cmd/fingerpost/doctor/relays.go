@@ -72,7 +72,7 @@ func (p *patient) smtp(ctx context.Context) []Result {
 	case len(all) == 0:
 		return nil
 	case !p.SMTP:
-		return []Result{ok("%s of the files, not asked: --smtp connects to each", count(len(all), "relay"))}
+		return []Result{ok("%s of the files, not asked: --smtp connects to each", catalog.Count(len(all), "relay"))}
 	}
 	transport := smtp.NewTransport(smtp.TransportOptions{Allow: p.Mail.Allow, HelloName: p.Mail.EHLOName,
 		Limits: smtp.Limits{Connect: patience, Greeting: patience, TLS: patience, Command: patience}})

@@ -56,12 +56,12 @@ func (p *patient) secrets(ctx context.Context) (rs []Result) {
 			"run this with the same variables"},
 	} {
 		if list := bad[kind.of]; len(list) > 0 {
-			rs = append(rs, kind.say(kind.todo, "%s of the files cannot be opened; the first: %s", count(len(list), "secret"),
+			rs = append(rs, kind.say(kind.todo, "%s of the files cannot be opened; the first: %s", catalog.Count(len(list), "secret"),
 				list[0]))
 		}
 	}
 	if rs == nil {
-		rs = []Result{ok("%s of the files can be opened", count(all, "secret"))}
+		rs = []Result{ok("%s of the files can be opened", catalog.Count(all, "secret"))}
 	}
 	return rs
 }

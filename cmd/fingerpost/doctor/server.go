@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/gitrepo"
+	"fingerpost/resolver/catalog"
 )
 
 // A server is a running server, as it describes itself at /status of its ops listener.
@@ -120,7 +120,7 @@ func (p *patient) server(context.Context) []Result {
 		return []Result{ok("none runs on %s", p.Files.Data)}
 	}
 	state := ok("running: version %s, process %d, generation %d, %s", s.Version, s.pid, s.Config.Generation,
-		count(s.Config.Errors+s.Config.Warnings, "problem"))
+		catalog.Count(s.Config.Errors+s.Config.Warnings, "problem"))
 	if !s.Ready {
 		state = warning("wait for it, and look into its log", "%s; it is not ready yet", state.Message)
 	}
@@ -141,7 +141,7 @@ func (s *server) told() (rs []Result) {
 	for i, d := range st.Problems {
 		if i == maxLines {
 			rs = append(rs, warning(`run "fingerpost validate", or read /status`, "and %s more",
-				count(st.Errors+st.Warnings-maxLines, "problem")))
+				catalog.Count(st.Errors+st.Warnings-maxLines, "problem")))
 			break
 		}
 		r := warning(orValidate(d.Detail), "%s: %s", place(d), d.Summary)
@@ -151,8 +151,8 @@ func (s *server) told() (rs []Result) {
 		rs = append(rs, r)
 	}
 	if rs == nil {
-		rs = []Result{ok("the server has %s, %s and %s", count(st.Files, "file"), count(st.Projects, "project"),
-			count(st.Domains, "domain"))}
+		rs = []Result{ok("the server has %s, %s and %s", catalog.Count(st.Files, "file"), catalog.Count(st.Projects, "project"),
+			catalog.Count(st.Domains, "domain"))}
 	}
 	return rs
 }
@@ -167,7 +167,7 @@ func (s *server) gitTold() (rs []Result) {
 	}
 	if rs == nil {
 		rs = []Result{ok("branch %s at %.12s, %s waiting for a commit", s.Git.Branch, s.Git.Head,
-			count(s.Git.Pending, "write"))}
+			catalog.Count(s.Git.Pending, "write"))}
 	}
 	return rs
 }
@@ -184,11 +184,4 @@ func (s *server) clusterTold() []Result {
 			"not connected to NATS")}
 	}
 	return []Result{ok("%s of cluster %s, connected to %s", c.Role, c.Cluster, c.Server)}
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -34,7 +34,7 @@ func (p *patient) verification(ctx context.Context) (rs []Result) {
 			"verification has no targets: whether a domain points here cannot be told"))
 	}
 	if rs == nil {
-		rs = []Result{ok("%s answers; %s of verification", at, count(len(v.Targets), "target"))}
+		rs = []Result{ok("%s answers; %s of verification", at, catalog.Count(len(v.Targets), "target"))}
 	}
 	return rs
 }

@@ -195,7 +195,7 @@ func moment(t *time.Time, never string) string {
 	if t == nil {
 		return never
 	}
-	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
+	return catalog.SayMoment(*t)
 }
 
 func listed(addresses []string) string {

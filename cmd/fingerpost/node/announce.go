@@ -89,18 +89,18 @@ func (n *service) announce() {
 	st := n.source.Status()
 	if n.cluster.isEdge() {
 		fmt.Fprintf(out, "edge %s of cluster %s: %s and %s so far\n", n.o.Cluster.EdgeName, n.o.Cluster.Name,
-			count(st.Projects, "project"), count(st.Domains, "domain"))
+			catalog.Count(st.Projects, "project"), catalog.Count(st.Domains, "domain"))
 	} else {
-		fmt.Fprintf(out, "config loaded: %s, %s in %s of %s\n", count(st.Projects, "project"), count(st.Domains, "domain"),
-			count(st.Files, "file"), filepath.Clean(n.o.Files.Config))
+		fmt.Fprintf(out, "config loaded: %s, %s in %s of %s\n", catalog.Count(st.Projects, "project"), catalog.Count(st.Domains, "domain"),
+			catalog.Count(st.Files, "file"), filepath.Clean(n.o.Files.Config))
 		n.unwritable(out)
 	}
 	if st.Held != nil {
 		fmt.Fprintf(out, "held back: %s\n", st.Held.Reason)
 	}
 	if st.Errors > 0 {
-		fmt.Fprintf(out, "%s in %s: run \"fingerpost validate\", or see /status\n", count(st.Errors, "error"),
-			count(st.Quarantined, "quarantined file"))
+		fmt.Fprintf(out, "%s in %s: run \"fingerpost validate\", or see /status\n", catalog.Count(st.Errors, "error"),
+			catalog.Count(st.Quarantined, "quarantined file"))
 	}
 	for _, l := range n.listeners {
 		switch l.services {
@@ -181,11 +181,4 @@ func (n *service) tryLine(out io.Writer, demo bool) {
 	if !demo {
 		fmt.Fprintf(out, "a key: fingerpost keys create NAME --allow resolve --config %s\n", n.o.Files.Config)
 	}
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -91,7 +91,7 @@ func brokenHere(st configsrc.Status) string {
 	if st.Quarantined == 0 {
 		return ""
 	}
-	return "refuses " + count(st.Quarantined, "file") +
+	return "refuses " + catalog.Count(st.Quarantined, "file") +
 		" and serves the last good content: is it older than the authority? Its /status has them"
 }
 

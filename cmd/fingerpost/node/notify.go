@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"fingerpost/resolver/catalog"
 )
 
 // tellEvery is how often systemd is told how the node is, or half of the unit's WatchdogSec if that is shorter.
@@ -37,8 +39,8 @@ func (n *service) setReady(ready bool) {
 // statusLine is what "systemctl status" shows of the node.
 func (n *service) statusLine() string {
 	st := n.source.Status()
-	line := fmt.Sprintf("STATUS=generation %d: %s, %s", st.Generation, count(st.Projects, "project"),
-		count(st.Domains, "domain"))
+	line := fmt.Sprintf("STATUS=generation %d: %s, %s", st.Generation, catalog.Count(st.Projects, "project"),
+		catalog.Count(st.Domains, "domain"))
 	switch {
 	case !n.manager.ready.Load() && n.cluster.isEdge():
 		line = "STATUS=waits for a whole tree from the authority"
@@ -47,7 +49,7 @@ func (n *service) statusLine() string {
 	case st.Held != nil:
 		line += "; a reload is held back"
 	case st.Errors > 0:
-		line += "; " + count(st.Errors, "error")
+		line += "; " + catalog.Count(st.Errors, "error")
 	}
 	return line
 }

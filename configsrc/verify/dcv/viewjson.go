@@ -3,21 +3,20 @@ package dcv
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 // A moment is a time as the API writes it: UTC, microseconds, no zone suffix (api/README.md, Answers).
 type moment time.Time
 
-const momentLayout = "2006-01-02T15:04:05.000000"
-
 func (m *moment) MarshalText() ([]byte, error) {
-	return time.Time(*m).UTC().AppendFormat(nil, momentLayout), nil
+	return []byte(catalog.Moment(time.Time(*m))), nil
 }
 
 func (m *moment) UnmarshalText(text []byte) error {
-	t, err := time.ParseInLocation("2006-01-02T15:04:05", strings.TrimSuffix(string(text), "Z"), time.UTC)
+	t, err := catalog.ParseMoment(string(text))
 	if err != nil {
 		return fmt.Errorf("%q is no time in UTC such as 2026-01-31T09:30:00.123456", text)
 	}
