@@ -3,6 +3,7 @@ package hcledit
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,17 +15,21 @@ import (
 // A Conflict says why an edit cannot be made on other content: that content has changed the same.
 type Conflict struct {
 	Path string
-	What []string // such as "acme: name"
+	What []string        // such as "acme: name"
+	All  []catalog.Clash // the same field by field: the edit's before is Was, its after Proposed, and the content's Live
 }
 
 func (e *Conflict) Error() string {
 	return e.Path + ": changed there, too: " + strings.Join(e.What, ", ")
 }
 
+// Clashes returns All, for callers that know the interface alone.
+func (e *Conflict) Clashes() []catalog.Clash { return e.All }
+
 // Merge makes the edit that leads from before to after on the content theirs, field by field, and returns the
 // result. Nil stands for a file that does not exist. Where theirs has changed the same field, or lacks the object, the
-// error is a *Conflict. With force, after wins over a field that theirs has otherwise: for theirs that is older
-// than before. It works on bytes alone, and may be called from any goroutine.
+// error is a *Conflict. With force, after wins over a field that theirs has otherwise, and an object that theirs lacks
+// alone is a conflict. It works on bytes alone, and may be called from any goroutine.
 func Merge(path string, before, after, theirs []byte, force bool) ([]byte, error) {
 	same := func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 	switch {
@@ -38,7 +43,9 @@ func Merge(path string, before, after, theirs []byte, force bool) ([]byte, error
 		if force && theirs != nil {
 			return after, nil
 		}
-		return nil, m.conflict("the file")
+		m.clash([]catalog.Clash{{Kind: catalog.KindFile, Object: path, Secret: true, Field: contentOf(theirs),
+			Removes: after == nil}}, "the file")
+		return nil, m.conflict()
 	}
 	var b, o, t *hclfile.Result
 	for _, f := range []struct {
@@ -54,12 +61,17 @@ func Merge(path string, before, after, theirs []byte, force bool) ([]byte, error
 		}
 		*f.to = r
 	}
+	if !sameRest(b.Declared, o.Declared) {
+		return nil, fmt.Errorf("%s: more than projects and keys differs, which is not merged field by field", path)
+	}
 	out, err := m.file(b.Declared, o, t)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(m.what) > 0:
-		return nil, &Conflict{Path: path, What: m.what}
+		return nil, m.conflict()
+	case m.plain != "":
+		return nil, fmt.Errorf("%s: %s: a secret in clear text is not written", path, m.plain)
 	}
 	if r, diags := hclfile.Decode(path, out, hclfile.Options{}); diags.HasErrors() {
 		return nil, fmt.Errorf("%s: the result of a merge has errors: %s", path, diags[0].Summary)
@@ -69,19 +81,47 @@ func Merge(path string, before, after, theirs []byte, force bool) ([]byte, error
 	return out, nil
 }
 
-// A merge is one call of Merge. what lists its conflicts.
+// sameRest reports whether two states of a file declare the same but for projects and keys.
+func sameRest(a, b *catalog.Declared) bool {
+	return reflect.DeepEqual(a.Templates, b.Templates) && reflect.DeepEqual(a.Edges, b.Edges) &&
+		reflect.DeepEqual(a.Defaults, b.Defaults) && reflect.DeepEqual(a.Sealing, b.Sealing)
+}
+
+// A merge is one call of Merge. what and clashes list its conflicts.
 type merge struct {
-	path  string
-	force bool
-	what  []string
+	path    string
+	force   bool
+	what    []string
+	clashes []catalog.Clash
+	plain   string // what would get a secret in clear text, which a person has written; "": nothing
 }
 
-func (m *merge) conflict(what string) error {
-	return &Conflict{Path: m.path, What: []string{what}}
+// stuck reports whether nothing will be written.
+func (m *merge) stuck() bool { return len(m.what) > 0 || m.plain != "" }
+
+// writes notes that values are to be written.
+func (m *merge) writes(of string, fields ...catalog.Field) {
+	for _, f := range fields {
+		if s, is := f.Value.(*catalog.Secret); is && s.Source == catalog.SecretPlain {
+			m.plain = of + ": " + catalog.Snake(f.Name)
+		}
+	}
 }
 
-func (m *merge) clash(format string, args ...any) {
+func (m *merge) conflict() error { return &Conflict{Path: m.path, What: m.what, All: m.clashes} }
+
+// clash adds a conflict in words and field by field.
+func (m *merge) clash(fields []catalog.Clash, format string, args ...any) {
 	m.what = append(m.what, fmt.Sprintf(format, args...))
+	m.clashes = append(m.clashes, fields...)
+}
+
+// contentOf names the field of a file that is no config file; "": the file is gone.
+func contentOf(theirs []byte) string {
+	if theirs == nil {
+		return ""
+	}
+	return "content"
 }
 
 // textOf stands for the text of a file that file() names.
@@ -111,6 +151,13 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 		switch {
 		case b != nil && o != nil && len(projectWords(b, o)) == 0: // not the edit's
 		case b == nil && t == nil:
+			m.writes("project "+o.Project.Slug, o.Auth.Fields()...)
+			if o.SMTP != nil {
+				m.writes("project "+o.Project.Slug, o.SMTP.Fields()...)
+			}
+			if m.stuck() {
+				continue
+			}
 			text, err := WriteProject(o, nil)
 			if err != nil {
 				return nil, err
@@ -118,19 +165,21 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 			added = append(added, string(text))
 		case b == nil:
 			if len(projectWords(o, t)) > 0 {
-				m.clash("project %s", o.Project.Slug)
+				m.clash(catalog.ClashesOf(ofProject(o, catalog.KindProject), nil, t.Project.AuditFields(),
+					o.Project.AuditFields()), "project %s", o.Project.Slug)
 			}
 		case o == nil && t == nil:
 		case o == nil && !m.force && len(projectWords(b, t)) > 0:
-			m.clash("project %s, which is removed here", b.Project.Slug)
+			m.clash(removedHere(ofProject(b, catalog.KindProject), b.Project.AuditFields(), t.Project.AuditFields()),
+				"project %s, which is removed here", b.Project.Slug)
 		case o == nil:
 			if err := draft.RemoveProject(t.Project.Slug); err != nil {
 				return nil, err
 			}
 		case t == nil:
-			m.clash("project %s, which is gone there", b.Project.Slug)
+			m.clash([]catalog.Clash{ofProject(b, catalog.KindProject)}, "project %s, which is gone there", b.Project.Slug)
 		default:
-			if want := m.project(b, o, t); len(m.what) == 0 {
+			if want := m.project(b, o, t); !m.stuck() {
 				draft.BodyFile = func(code, attr, text string) (string, error) { // the file is an edit of its own
 					if path := ours.BodyPath(o.Project.Slug, code, attr); text == textOf(path) {
 						return path, nil
@@ -144,7 +193,7 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 		}
 	}
 	keys := m.keys(before.Keys, after.Keys, theirs.Declared.Keys)
-	if len(m.what) > 0 {
+	if m.stuck() {
 		return nil, nil
 	}
 	out, err := draft.Bytes()
@@ -159,39 +208,66 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 	return keys(out)
 }
 
+// ofProject returns a Clash without a field, of a project or of what belongs to it once.
+func ofProject(p *catalog.ProjectConfig, kind catalog.Kind) catalog.Clash {
+	return catalog.Clash{Kind: kind, ProjectID: p.Project.ID, Project: p.Project.Slug, Object: p.Project.Slug}
+}
+
+// removedHere lists the fields of an object that have changed there and that the edit removes with it; if all that has
+// changed is below the object, the object alone.
+func removedHere(of catalog.Clash, was, live []catalog.Field) []catalog.Clash {
+	of.Removes = true
+	if list := catalog.ClashesOf(of, was, live, nil); len(list) > 0 {
+		return list
+	}
+	return []catalog.Clash{of}
+}
+
 // project returns t with what changes from b to o.
 func (m *merge) project(b, o, t *catalog.ProjectConfig) *catalog.ProjectConfig {
 	all := catalog.Declared{Projects: []catalog.ProjectConfig{*t}}
 	want := &all.Clone().Projects[0]
 	slug := t.Project.Slug
-	m.value(slug+": slug", &b.Project.Slug, &o.Project.Slug, &want.Project.Slug)
-	m.fields(slug, b.Project.Fields(), o.Project.Fields(), want.Project.Fields())
-	m.fields(slug+" service_settings", b.Service.Fields(), o.Service.Fields(), want.Service.Fields())
-	m.fields(slug+" auth_settings", b.Auth.Fields(), o.Auth.Fields(), want.Auth.Fields())
-	switch {
-	case b.SMTP == nil && o.SMTP == nil:
-	case b.SMTP != nil && o.SMTP != nil && want.SMTP != nil:
-		m.fields(slug+" smtp_config", b.SMTP.Fields(), o.SMTP.Fields(), want.SMTP.Fields())
-	case b.SMTP != nil && o.SMTP != nil:
-		if *b.SMTP != *o.SMTP {
-			m.clash("%s: smtp_config, which is gone there", slug)
-		}
-	case (b.SMTP == nil) == (want.SMTP == nil) && (b.SMTP == nil || m.force || *b.SMTP == *want.SMTP):
-		want.SMTP = o.SMTP
-	case (o.SMTP == nil) != (want.SMTP == nil) || o.SMTP != nil && *o.SMTP != *want.SMTP:
-		m.clash("%s: smtp_config", slug)
-	}
-	want.Domains = mergeList(m, slug+": domain ", b.Domains, o.Domains, want.Domains,
+	of := func(kind catalog.Kind) catalog.Clash { return ofProject(t, kind) }
+	m.fields(of(catalog.KindProject), slug, b.Project.AuditFields(), o.Project.AuditFields(), want.Project.AuditFields())
+	m.fields(of(catalog.KindServiceSettings), slug+" service_settings", b.Service.Fields(), o.Service.Fields(),
+		want.Service.Fields())
+	m.fields(of(catalog.KindAuthSettings), slug+" auth_settings", b.Auth.Fields(), o.Auth.Fields(), want.Auth.Fields())
+	m.smtp(of(catalog.KindSMTPConfig), b.SMTP, o.SMTP, &want.SMTP)
+	want.Domains = mergeList(m, of(catalog.KindDomain), slug+": domain ", b.Domains, o.Domains, want.Domains,
 		func(d *catalog.Domain) string { return d.UUID.String() },
 		(*catalog.Domain).AuditFields, func(d *catalog.Domain) string { return d.Name })
-	want.Templates = mergeList(m, slug+": template ", b.Templates, o.Templates, want.Templates,
+	want.Templates = mergeList(m, of(catalog.KindTemplate), slug+": template ", b.Templates, o.Templates, want.Templates,
 		func(t *catalog.Template) string { return t.Code }, (*catalog.Template).Fields,
 		func(t *catalog.Template) string { return t.Code })
 	return want
 }
 
+// smtp makes the edit from b to o, nil for none, on the SMTP configuration of a project.
+func (m *merge) smtp(of catalog.Clash, b, o *catalog.SMTPConfig, want **catalog.SMTPConfig) {
+	t := *want
+	name := of.Project + " smtp_config"
+	switch {
+	case b == nil && o == nil, o == nil && t == nil:
+	case b != nil && o != nil && *b == *o:
+	case o == nil && !m.force && *b != *t:
+		m.clash(removedHere(of, b.Fields(), t.Fields()), "%s: smtp_config", of.Project)
+	case o == nil:
+		*want = nil
+	case b == nil && t == nil:
+		m.writes(name, o.Fields()...)
+		*want = o
+	case t == nil:
+		m.clash([]catalog.Clash{of}, "%s: smtp_config, which is gone there", of.Project)
+	case b == nil:
+		m.fields(of, name, nil, o.Fields(), t.Fields())
+	default:
+		m.fields(of, name, b.Fields(), o.Fields(), t.Fields())
+	}
+}
+
 // mergeList returns theirs with what changes from before to after. key identifies an element.
-func mergeList[T any](m *merge, of string, before, after, theirs []T, key func(*T) string,
+func mergeList[T any](m *merge, at catalog.Clash, of string, before, after, theirs []T, key func(*T) string,
 	fields func(*T) []catalog.Field, name func(*T) string) []T {
 	find := func(list []T, k string) *T {
 		for i := range list {
@@ -204,16 +280,17 @@ func mergeList[T any](m *merge, of string, before, after, theirs []T, key func(*
 	for i := range after {
 		o := &after[i]
 		b, t := find(before, key(o)), find(theirs, key(o))
-		switch {
+		switch at.Object = name(o); {
 		case b == nil && t == nil:
 			theirs = append(theirs, *o)
-		case b == nil && !catalog.SameFields(fields(o), fields(t)):
-			m.clash("%s%s", of, name(o))
-		case b == nil, t == nil && catalog.SameFields(fields(b), fields(o)):
+		case b == nil:
+			m.fields(at, of+name(o), nil, fields(o), fields(t))
+		case t == nil && catalog.SameFields(fields(b), fields(o)):
 		case t == nil:
-			m.clash("%s%s, which is gone there", of, name(o))
+			m.clash([]catalog.Clash{at}, "%s%s, which is gone there", of, name(o))
 		default:
-			m.fields(of+name(t), fields(b), fields(o), fields(t))
+			at.Object = name(t)
+			m.fields(at, of+name(t), fields(b), fields(o), fields(t))
 		}
 	}
 	for i := range before {
@@ -222,7 +299,8 @@ func mergeList[T any](m *merge, of string, before, after, theirs []T, key func(*
 		switch {
 		case find(after, key(b)) != nil || t == nil:
 		case !m.force && !catalog.SameFields(fields(b), fields(t)):
-			m.clash("%s%s, which is removed here", of, name(b))
+			at.Object = name(t)
+			m.clash(removedHere(at, fields(b), fields(t)), "%s%s, which is removed here", of, name(b))
 		default:
 			theirs = slices.DeleteFunc(theirs, func(x T) bool { return key(&x) == key(b) })
 		}
@@ -230,29 +308,41 @@ func mergeList[T any](m *merge, of string, before, after, theirs []T, key func(*
 	return theirs
 }
 
-func (m *merge) value(of string, b, o, t *string) {
-	m.fields(of, []catalog.Field{{Value: b}}, []catalog.Field{{Value: o}}, []catalog.Field{{Value: t}})
-}
-
-// fields copies the values that differ between b and o to t.
-func (m *merge) fields(of string, b, o, t []catalog.Field) {
-	for i := range b {
+// fields copies the values that differ between b and o to t. A nil b stands for an object that both have added.
+func (m *merge) fields(at catalog.Clash, of string, b, o, t []catalog.Field) {
+	for i := range o {
+		was := catalog.Field{}
+		if b != nil {
+			was = b[i]
+		}
 		switch {
-		case b[i].Same(o[i]), o[i].Same(t[i]):
-		case m.force, b[i].Same(t[i]):
+		case b != nil && was.Same(o[i]), o[i].Same(t[i]):
+		case m.force, b != nil && was.Same(t[i]):
+			m.writes(of, o[i])
 			t[i].Set(o[i])
-		case b[i].Name == "":
-			m.clash("%s", of)
+		case b == nil:
+			m.clash(catalog.ClashesOf(at, nil, t, o), "%s", of)
+			return
 		default:
-			m.clash("%s: %s", of, catalog.Snake(b[i].Name))
+			m.clash(catalog.ClashesOf(at, b[i:i+1], t[i:i+1], o[i:i+1]), "%s: %s", of, catalog.Snake(o[i].Name))
 		}
 	}
+}
+
+// keyClashes lists the fields of a key that both have changed. If they have changed different ones, it lists those that
+// differ: a key changes as a whole.
+func keyClashes(of catalog.Clash, was, live, proposed *catalog.Key) []catalog.Clash {
+	if list := catalog.ClashesOf(of, was.AuditFields(), live.AuditFields(), proposed.AuditFields()); len(list) > 0 {
+		return list
+	}
+	return catalog.ClashesOf(of, nil, live.AuditFields(), proposed.AuditFields())
 }
 
 // keys returns the step that makes the edit of keys. A key that changes is written anew.
 func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]byte, error)) {
 	var remove []string
 	var add []*catalog.Key
+	of := func(k *catalog.Key) catalog.Clash { return catalog.Clash{Kind: catalog.KindKey, Object: k.Name} }
 	same := func(a, b *catalog.Key) bool { return len(catalog.FieldChanges(a.AuditFields(), b.AuditFields())) == 0 }
 	at := func(list []catalog.Key, name string) *catalog.Key {
 		if i := slices.IndexFunc(list, func(k catalog.Key) bool { return k.Name == name }); i >= 0 {
@@ -267,10 +357,14 @@ func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]
 		case b != nil && same(b, o), t != nil && same(t, o):
 		case b == nil && t == nil:
 			add = append(add, o)
-		case b != nil && t != nil && (m.force || same(b, t)):
+		case t == nil:
+			m.clash([]catalog.Clash{of(o)}, "key %s, which is gone there", o.Name)
+		case m.force || b != nil && same(b, t):
 			remove, add = append(remove, o.Name), append(add, o)
+		case b == nil:
+			m.clash(catalog.ClashesOf(of(o), nil, t.AuditFields(), o.AuditFields()), "key %s", o.Name)
 		default:
-			m.clash("key %s", o.Name)
+			m.clash(keyClashes(of(o), b, t, o), "key %s", o.Name)
 		}
 	}
 	for i := range before {
@@ -281,7 +375,7 @@ func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]
 		case m.force || same(b, t):
 			remove = append(remove, b.Name)
 		default:
-			m.clash("key %s, which is removed here", b.Name)
+			m.clash(removedHere(of(b), b.AuditFields(), t.AuditFields()), "key %s, which is removed here", b.Name)
 		}
 	}
 	return func(src []byte) ([]byte, error) {

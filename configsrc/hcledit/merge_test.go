@@ -2,6 +2,7 @@ package hcledit_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -63,7 +64,98 @@ key "ci" {
 			t.Errorf("%s: %v\n%s\nwant\n%s", what, err, got, c.want)
 		}
 	}
-	if got, err := hcledit.Merge("w.html", []byte("a"), []byte("b"), []byte("c"), false); err == nil {
-		t.Errorf("text was merged: %s", got)
+	var clash *hcledit.Conflict
+	if got, err := hcledit.Merge("w.html", []byte("a"), []byte("b"), []byte("c"), false); !errors.As(err, &clash) ||
+		len(clash.All) != 1 || !clash.All[0].Secret || clash.All[0].Field != "content" {
+		t.Errorf("text was merged: %s %v", got, err)
+	}
+}
+
+// A conflict names each field with its three values, an object that is gone without a field, and never a secret. With
+// force, the edit's values win wherever the object is there.
+func TestMergeClashes(t *testing.T) {
+	t.Parallel()
+	const head = "project \"acme\" {\n  uuid = \"0f8fad5b-d9cb-469f-a165-70867728950e\"\n  name = "
+	project := func(name, rest string) []byte { return []byte(head + `"` + name + "\"\n" + rest + "}\n") }
+	smtp := func(host, password string) string {
+		return "  smtp_config {\n    host = \"" + host + "\"\n    username = \"u\"\n    password = \"" + password + "\"\n    from_email = \"a@acme.example\"\n  }\n"
+	}
+	template := func(subject string) string {
+		return "  template \"HI\" {\n    name = \"Hi\"\n    subject_template = \"" + subject + "\"\n    body_text = \"x\"\n  }\n"
+	}
+	domain := func(active string) string {
+		return "  domain \"a.example\" {\n    active = " + active + "\n  }\n"
+	}
+	for name, c := range map[string]struct {
+		before, after, theirs []byte
+		want                  string // the clashes, field by field
+		force                 string // why it does not fit with force; "": it does
+	}{
+		"name": {project("A", ""), project("B", ""), project("C", ""), "project acme name: A, C, B;", ""},
+		"two objects": {project("A", domain("true")), project("B", domain("false")), project("C", "  description = \"x\"\n"),
+			"project acme name: A, C, B; domain a.example : <nil>, <nil>, <nil>;", "gone there"},
+		"project gone":    {project("A", ""), project("B", ""), []byte("\n"), "project acme : <nil>, <nil>, <nil>;", "gone there"},
+		"project removed": {project("A", ""), []byte("\n"), project("C", ""), "project acme name removed: A, C, <nil>;", ""},
+		"project removed, and changed below": {project("A", domain("true")), []byte("\n"), project("A", domain("false")),
+			"project acme  removed: <nil>, <nil>, <nil>;", ""},
+		"secret": {project("A", smtp("a.example", "one")), project("A", smtp("a.example", "two")),
+			project("A", smtp("a.example", "three")), "smtp_config acme password secret: <nil>, <nil>, <nil>;", "in clear text"},
+		"both added smtp": {project("A", ""), project("A", smtp("a.example", "one")), project("A", smtp("b.example", "one")),
+			"smtp_config acme host: <nil>, b.example, a.example;", ""},
+		"both added a template": {project("A", ""), project("A", template("Ours")), project("A", template("Theirs")),
+			"template HI subjectTemplate: <nil>, Theirs, Ours;", ""},
+	} {
+		_, err := hcledit.Merge("acme.hcl", c.before, c.after, c.theirs, false)
+		var conflict *hcledit.Conflict
+		if !errors.As(err, &conflict) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got strings.Builder
+		for _, f := range conflict.Clashes() {
+			if f.Project != "acme" || f.ProjectID == 0 {
+				t.Errorf("%s: of the project %q, %d", name, f.Project, f.ProjectID)
+			}
+			marks := map[bool]string{true: " removed"}[f.Removes] + map[bool]string{true: " secret"}[f.Secret]
+			fmt.Fprintf(&got, " %s %s %s%s: %v, %v, %v;", f.Kind, f.Object, f.Field, marks, f.Was, f.Live, f.Proposed)
+		}
+		if strings.TrimSpace(got.String()) != c.want {
+			t.Errorf("%s: %s\nwant %s", name, got.String(), c.want)
+		}
+		_, err = hcledit.Merge("acme.hcl", c.before, c.after, c.theirs, true)
+		if (err != nil) != (c.force != "") || err != nil && !strings.Contains(err.Error(), c.force) {
+			t.Errorf("%s, with force: %v", name, err)
+		}
+	}
+}
+
+// A secret that a person has written in clear text is not written again, wherever it would be: the edit does not fit.
+func TestMergeClearText(t *testing.T) {
+	t.Parallel()
+	const smtp = "  smtp_config {\n    host = \"a.example\"\n    username = \"u\"\n    password = \"one\"\n    from_email = \"a@acme.example\"\n  }\n"
+	for name, files := range map[string][3]string{
+		"changed": {"project \"acme\" {\n  name = \"A\"\n" + smtp + "}\n",
+			"project \"acme\" {\n  name = \"A\"\n" + strings.Replace(smtp, "one", "two", 1) + "}\n",
+			"project \"acme\" {\n  name = \"B\"\n" + smtp + "}\n"},
+		"added": {"project \"acme\" {\n  name = \"A\"\n}\n", "project \"acme\" {\n  name = \"A\"\n" + smtp + "}\n",
+			"project \"acme\" {\n  name = \"B\"\n}\n"},
+		"a new project": {"# A\n", "# A\nproject \"acme\" {\n  name = \"A\"\n" + smtp + "}\n", "# B\n"},
+	} {
+		if out, err := hcledit.Merge("acme.hcl", []byte(files[0]), []byte(files[1]), []byte(files[2]), false); err == nil ||
+			!strings.Contains(err.Error(), "a secret in clear text is not written") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// What belongs to no project and is no key is not merged field by field, and is never left out without a word.
+func TestMergeRest(t *testing.T) {
+	t.Parallel()
+	file := func(require, name string) []byte {
+		return []byte("sealing {\n  require = " + require + "\n}\nproject \"acme\" {\n  name = \"" + name + "\"\n}\n")
+	}
+	out, err := hcledit.Merge("acme.hcl", file("false", "A"), file("true", "A"), file("false", "B"), false)
+	if err == nil || !strings.Contains(err.Error(), "more than projects and keys") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
