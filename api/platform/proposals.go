@@ -354,7 +354,7 @@ func (s *Proposals) apply(r *web.Request) error {
 	}
 	defer cancel()
 	by := r.Author()
-	commit, err := s.Set.Apply(ctx, name, by, seenAt(r, seenBy(r.Key, noProposal(name))), s.mayApply(r))
+	commit, err := s.Set.Apply(ctx, name, by, "", seenAt(r, seenBy(r.Key, noProposal(name))), s.mayApply(r))
 	if err != nil {
 		return err
 	}

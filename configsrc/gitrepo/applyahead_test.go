@@ -21,7 +21,7 @@ func proposed(t *testing.T, clone, name, at, file, old, new string) (other strin
 // apply applies a proposal as the API does.
 func (r *rig) apply(name, request string) {
 	r.t.Helper()
-	_, err := r.repo.ApplyProposal(r.t.Context(), name, key("ci", request).Author,
+	_, err := r.repo.ApplyProposal(r.t.Context(), name, key("ci", request).Author, "",
 		func(*gitrepo.Proposal) error { return nil },
 		func(_ *gitrepo.Proposal, move func() error) error {
 			return r.source.PatientGitTurn(r.t.Context(), move)

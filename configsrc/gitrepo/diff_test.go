@@ -79,7 +79,7 @@ func TestTooLargeAProposal(t *testing.T) {
 	if err != nil || mergeable {
 		t.Errorf("mergeable %t, %v", mergeable, err)
 	}
-	_, err = r.repo.ApplyProposal(t.Context(), "large", catalog.Author{}, func(*gitrepo.Proposal) error { return nil }, nil)
+	_, err = r.repo.ApplyProposal(t.Context(), "large", catalog.Author{}, "", func(*gitrepo.Proposal) error { return nil }, nil)
 	if err == nil || !strings.Contains(err.Error(), "larger than 200000 files or 64 MiB") {
 		t.Errorf("apply says %v", err)
 	}

@@ -116,7 +116,7 @@ func refusedProposal(t *testing.T, r *rig, person, path string) {
 	if err != nil || len(list) != 1 || list[0].Mergeable {
 		t.Fatalf("the list is %v, %v", list, err)
 	}
-	_, err = r.repo.ApplyProposal(t.Context(), "trap", catalog.Author{Key: "ci"}, func(*gitrepo.Proposal) error { return nil },
+	_, err = r.repo.ApplyProposal(t.Context(), "trap", catalog.Author{Key: "ci"}, "", func(*gitrepo.Proposal) error { return nil },
 		func(_ *gitrepo.Proposal, move func() error) error { return move() })
 	if e := (*catalog.Error)(nil); !errors.As(err, &e) || e.Code != catalog.CodeConflict || !strings.Contains(e.Message, path) {
 		t.Errorf("applied with %v", err)

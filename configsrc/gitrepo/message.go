@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"fingerpost/resolver/catalog"
 )
 
 // maxSubject is the length of a commit's first line, in characters.
@@ -14,12 +16,16 @@ const maxSubject = 72
 
 // authorOf returns the variables of the author of a write: whom the client acts for, else its key.
 func (r *Repo) authorOf(w *pendingWrite, at time.Time) []string {
-	key := cmp.Or(w.Author.Key, "fingerpost")
-	name, address := key, key+"@"+r.o.Domain
-	if a, err := mail.ParseAddress(w.Author.Actor); err == nil {
-		name, address = cmp.Or(a.Name, a.Address), a.Address
-	}
+	name, address := r.identityOfAuthor(w.Author)
 	return identity("AUTHOR", name, address, fmt.Sprintf("%d +0000", at.Unix()))
+}
+
+func (r *Repo) identityOfAuthor(by catalog.Author) (name, address string) {
+	if a, err := mail.ParseAddress(by.Actor); err == nil {
+		return cmp.Or(a.Name, a.Address), a.Address
+	}
+	key := cmp.Or(by.Key, "fingerpost")
+	return key, key + "@" + r.o.Domain
 }
 
 func identity(who, name, address, date string) []string {
@@ -42,7 +48,10 @@ func nameOnly(s string) string {
 }
 
 // message makes the message of a commit with the writes.
-func message(writes []*pendingWrite) string {
+func message(writes []*pendingWrite) string { return messageWith(writes, "", nil) }
+
+// messageWith is message with a text after the first line, and with those who have approved of the commit as trailers.
+func messageWith(writes []*pendingWrite, text string, approved []Approval) string {
 	var lines []string
 	seen := map[string]bool{}
 	for _, w := range writes {
@@ -66,6 +75,9 @@ func message(writes []*pendingWrite) string {
 		}
 	}
 	b.WriteString("\n")
+	if text != "" {
+		b.WriteString(text + "\n\n")
+	}
 	generation := uint64(0)
 	for _, w := range writes {
 		generation = max(generation, w.Generation)
@@ -74,6 +86,9 @@ func message(writes []*pendingWrite) string {
 		if value != "" {
 			b.WriteString(name + ": " + oneLine(value, 300) + "\n")
 		}
+	}
+	for _, a := range approved {
+		trailer("Approved-by", a.By)
 	}
 	trailer("Fingerpost-Key", writes[0].Author.Key)
 	for _, w := range writes {

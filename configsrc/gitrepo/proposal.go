@@ -41,8 +41,14 @@ type Proposal struct {
 	Keys     []ProposalKey
 	Proposed Change // what its branch has changed since it left HEAD's
 	Merged   Change // what applying it would change; without files unless it is Mergeable
+	// Clashes are the first MaxClashes of the fields that keep it from being Mergeable, and ClashCount is how many there
+	// are. None: what conflicts is not a field.
+	Clashes    []catalog.Clash
+	ClashCount int
+	Approvals  []Approval // of Commit, in the order in which they were given
 
 	base    string // the commit at which its branch left HEAD's
+	own     string // its first own commit, "" if that is not known
 	tree    string // of the merge into HEAD; "": as Merged says
 	refused error  // why it can never be merged: it has links, or is too large
 }
@@ -181,7 +187,7 @@ func (r *Repo) proposal(ctx context.Context, h head, name, tip string) (*Proposa
 		return nil, err
 	}
 	if record != nil {
-		p.Keys = record.Keys
+		p.Keys, p.Approvals = record.Keys, record.approvalsOf(tip)
 		if record.Written.After(p.Written) {
 			p.Written = record.Written
 		}
@@ -199,6 +205,7 @@ func (r *Repo) describe(ctx context.Context, h head, name, tip string, p *Propos
 		known := *p
 		p = &known
 		p.Head, p.Merged, p.Mergeable, p.tree = h.commit, Change{}, false, ""
+		p.Clashes, p.ClashCount = nil, 0
 	} else if p, err = r.describeBranch(ctx, name, base, own, tip); err != nil {
 		return nil, err
 	}
@@ -209,64 +216,10 @@ func (r *Repo) describe(ctx context.Context, h head, name, tip string, p *Propos
 	return p, err
 }
 
-// leavesSteps bounds the commits that leaves reads itself.
-const leavesSteps = 200
-
-// leaves returns the commit at which a proposal's branch has left HEAD's, "" for none, and the branch's first own
-// commit, "" for none. It walks back from both, as far as each commit has one parent, which is nearly always all the way: git costs
-// two processes for each proposal, and again for each commit of HEAD.
-func (r *Repo) leaves(ctx context.Context, name, head, tip string) (base, own string, err error) {
-	if head == "" {
-		return "", "", nil
-	}
-	former, err := r.git.Ref(formerRef(name))
-	if err != nil {
-		return "", "", err
-	}
-	var lines [2][]string // from HEAD, from the tip
-	next := [2]string{head, tip}
-	for range leavesSteps {
-		for i := range lines {
-			if next[i] == "" {
-				continue
-			}
-			lines[i] = append(lines[i], next[i])
-			c, err := r.git.Commit(next[i])
-			if next[i] = ""; err == nil && len(c.Parents) == 1 { // a shallow clone lacks the last one
-				next[i] = c.Parents[0]
-			}
-		}
-		// The newest commit of one line that the other one has, too.
-		for i, id := range lines[1] {
-			if id != former && !slices.Contains(lines[0], id) {
-				continue
-			}
-			if i > 0 {
-				own = lines[1][i-1]
-			}
-			return id, own, nil
-		}
-		if next == [2]string{} {
-			break
-		}
-	}
-	if base, err = r.git.Run(ctx, "merge-base", head, tip); err != nil {
-		if plumbing.ExitCode(err) == 1 {
-			err = nil
-		}
-		return "", "", err
-	}
-	out, err := r.git.Run(ctx, "rev-list", "--reverse", "--first-parent", base+".."+tip)
-	if ids := strings.Fields(out); len(ids) > 0 {
-		own = ids[0]
-	}
-	return base, own, err
-}
-
 // describeBranch describes what a branch has changed since base. own is its first own commit.
 func (r *Repo) describeBranch(ctx context.Context, name, base, own, tip string) (*Proposal, error) {
 	p := &Proposal{Name: name, Branch: strings.TrimPrefix(proposePrefix, "refs/heads/") + name, Commit: tip, base: base,
-		Proposed: Change{Outside: true}} // until it is known what it changes
+		own: own, Proposed: Change{Outside: true}} // until it is known what it changes
 	last, err := r.git.Commit(tip)
 	if err != nil {
 		return nil, err
@@ -309,14 +262,15 @@ func (r *Repo) merge(ctx context.Context, h head, p *Proposal) error {
 	}
 	if !p.Proposed.Outside {
 		s := newScratch(r, h.tree)
-		err := s.apply(ctx, &pendingWrite{FileWrite: catalog.FileWrite{Files: p.Proposed.Files}}, false)
-		if err == nil {
+		c, err := s.applyEach(ctx, p.Proposed.Files, false)
+		switch {
+		case err != nil:
+			return err
+		case len(c.reasons) == 0:
 			r.mergeFields(h, p, s)
 			return nil
 		}
-		if !errors.As(err, new(*waits)) {
-			return err
-		}
+		p.ClashCount, p.Clashes = len(c.fields), c.fields[:min(len(c.fields), MaxClashes)]
 	}
 	tree, err := r.git.Run(ctx, "merge-tree", "--write-tree", "--no-messages", h.commit, p.Commit)
 	if plumbing.ExitCode(err) == 1 {
@@ -328,7 +282,7 @@ func (r *Repo) merge(ctx context.Context, h head, p *Proposal) error {
 	if err != nil {
 		return err
 	}
-	p.tree = tree
+	p.tree, p.Clashes, p.ClashCount = tree, nil, 0
 	p.Merged, p.refused, err = r.changeOf(ctx, h.tree, tree)
 	p.Mergeable = err == nil && p.refused == nil
 	return err

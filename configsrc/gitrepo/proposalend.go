@@ -18,9 +18,12 @@ func (p *Proposal) Unfit() error {
 	case p.refused != nil:
 		return &catalog.Error{Code: catalog.CodeConflict, Message: p.refused.Error()}
 	case !p.Mergeable:
+		const why = "the proposal and the branch have changed the same since; "
+		if p.ClashCount > 0 {
+			return &catalog.Error{Code: catalog.CodeConflict, Message: why + "bring the proposal up to date, or drop it"}
+		}
 		return &catalog.Error{Code: catalog.CodeConflict,
-			Message: "the proposal and the branch have changed the same since; merge " + p.Branch +
-				" by hand, or drop it and propose the change again"}
+			Message: why + "merge " + p.Branch + " by hand, or drop it and propose the change again"}
 	case len(p.Merged.Files) == 0 && !p.Merged.Outside:
 		return &catalog.Error{Code: catalog.CodeNothingChanged,
 			Message: "the proposal changes nothing that is not live already; drop it"}
@@ -30,9 +33,10 @@ func (p *Proposal) Unfit() error {
 
 // ApplyProposal merges a proposal into the branch, which makes it live, and removes it. check decides whether the
 // caller may see it. turn decides with the proposal as it is merged, and runs move, which moves the branch, in the turn
-// in which it has decided. ApplyProposal returns the branch's new commit.
-func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author, check func(p *Proposal) error,
-	turn func(p *Proposal, move func() error) error) (string, error) {
+// in which it has decided. ApplyProposal returns the branch's new commit. comment, "" for none, and the proposal's
+// approvals are in the message of a merge commit.
+func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author, comment string,
+	check func(p *Proposal) error, turn func(p *Proposal, move func() error) error) (string, error) {
 	if err := r.commitPending(ctx); err != nil {
 		return "", unavailable(err)
 	}
@@ -54,7 +58,7 @@ func (r *Repo) ApplyProposal(ctx context.Context, name string, by catalog.Author
 	if err := p.Unfit(); err != nil {
 		return "", err
 	}
-	to, err := r.mergeCommit(ctx, h, p, by)
+	to, err := r.mergeCommit(ctx, h, p, by, comment)
 	if err != nil {
 		return "", err
 	}
@@ -125,12 +129,12 @@ func (r *Repo) keepFormer(ctx context.Context, from, to string) error {
 }
 
 // mergeCommit returns the commit to which applying a proposal moves the branch: its last one, if the branch has nothing
-// else and no person has merged anything into the proposal (a rebase refuses people's merges), or a merge. If the
-// branch has lost the commit at which the proposal left it, the change is made on the branch as one commit of its
-// author, since a merge would bring the lost ones back.
-func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.Author) (string, error) {
+// else, nothing was merged into the proposal (a rebase refuses people's merges), and there is nothing to say about it;
+// or a merge. If the branch has lost a commit at which the proposal left it, the change is made on the branch as one
+// commit of its author, since a merge would bring the lost ones back.
+func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.Author, comment string) (string, error) {
 	ahead, err := r.git.IsAncestor(ctx, h.commit, p.Commit)
-	if err == nil && ahead {
+	if ahead = ahead && comment == "" && len(p.Approvals) == 0; err == nil && ahead {
 		var merges string
 		merges, err = r.git.Run(ctx, "rev-list", "--min-parents=2", "--max-count=1", h.commit+".."+p.Commit)
 		ahead = merges == ""
@@ -147,12 +151,19 @@ func (r *Repo) mergeCommit(ctx context.Context, h head, p *Proposal, by catalog.
 	if err != nil {
 		return "", err
 	}
+	lost := former != "" && former == p.base
+	if former != "" && !lost { // it was brought up to date since
+		if lost, err = r.git.IsAncestor(ctx, former, p.Commit); err != nil {
+			return "", err
+		}
+	}
 	parents := []string{h.commit, p.Commit}
-	if former != "" && former == p.base {
+	if lost {
 		w.Author.Actor = p.Author
 		parents = parents[:1]
 	}
-	return r.git.CommitTree(ctx, tree, parents, r.authorOf(w, time.Now()), message([]*pendingWrite{w}))
+	return r.git.CommitTree(ctx, tree, parents, r.authorOf(w, time.Now()),
+		messageWith([]*pendingWrite{w}, comment, p.Approvals))
 }
 
 // DropProposal removes a proposal. check decides.

@@ -45,7 +45,7 @@ func (r *Repo) Look(ctx context.Context, name string, check func(p *Proposal) er
 		author, address, at := person(c.Author)
 		commits = append(commits, ProposalCommit{ID: next, Author: nameOnly(author) + " <" + nameOnly(address) + ">",
 			Created: at, Message: withoutTrailers(c.Message)})
-		if next = ""; len(c.Parents) > 0 {
+		if next = ""; len(c.Parents) > 0 && c.ID != p.own { // HEAD's commits come before its own first one
 			next = c.Parents[0]
 		}
 	}

@@ -25,14 +25,15 @@ type ProposalKey struct {
 	Limited bool   // it was limited to projects then
 }
 
-// A proposalRecord is what the ledger keeps of a proposal: who has written to it. Trailers of commits say the same, but
-// everybody can write those.
+// A proposalRecord is what the ledger keeps of a proposal: who has written to it, and who has approved of it. Trailers of
+// commits say the same, but everybody can write those.
 type proposalRecord struct {
 	Keys    []ProposalKey // the maker first
 	Written time.Time
 	// Tips are the branch's last commit before the last write, if any, and the one that the write has made. A crash may
 	// have come before the branch moved.
-	Tips []string
+	Tips      []string
+	Approvals []Approval `json:",omitempty"` // see approvalsOf
 }
 
 // recordOf returns the record of the proposal whose branch ends in tip; nil: a person has made the branch.
@@ -69,7 +70,7 @@ func (r *Repo) noteProposal(ctx context.Context, name, tip, made string, by Prop
 		} else {
 			record.Keys = []ProposalKey{{}} // a person has made it
 		}
-		record.Tips = []string{tip}
+		record.Tips, record.Approvals = []string{tip}, record.approvalsOf(tip) // the branch may not move
 	}
 	switch i := slices.IndexFunc(record.Keys, func(k ProposalKey) bool { return k.ID == by.ID }); {
 	case i < 0:

@@ -2,7 +2,6 @@ package gitrepo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,9 +82,8 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *plumbing.Commit, f
 		return err
 	}
 	s := newScratch(m.r, m.tree)
-	var reasons []string
+	var files []catalog.FileEdit
 	for path := range now {
-		w := &pendingWrite{}
 		f := catalog.FileEdit{Path: strings.TrimPrefix(path, m.r.prefix)}
 		if f.Before, err = m.r.git.Blob(old[path]); err != nil {
 			return err
@@ -93,14 +91,13 @@ func (m *rebase) repeat(ctx context.Context, parent, c, onto *plumbing.Commit, f
 		if f.After, err = m.r.git.Blob(now[path]); err != nil {
 			return err
 		}
-		w.Files = []catalog.FileEdit{f}
-		var clash *waits
-		if err := s.apply(ctx, w, false); errors.As(err, &clash) {
-			reasons = append(reasons, clash.err.Error())
-		} else if err != nil {
-			return err
-		}
+		files = append(files, f)
 	}
+	clash, err := s.applyEach(ctx, files, false)
+	if err != nil {
+		return err
+	}
+	reasons := clash.reasons
 	changes, err := s.changes(ctx)
 	if err != nil {
 		return err

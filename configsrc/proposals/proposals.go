@@ -22,6 +22,7 @@ package proposals
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"strings"
 	"sync"
@@ -47,6 +48,7 @@ type Proposal struct {
 	Keys                 []Key // that have written to it, its maker first; nil: a person has made it
 	// Proposed is what its branch changes, and Merged what applying it would change; nil unless it is Mergeable.
 	Proposed, Merged *compare.Weight
+	Approvals        []Approval // of Commit
 
 	head string // the commit of HEAD that it was compared with
 }
@@ -62,12 +64,19 @@ func (p *Proposal) Weight() *compare.Weight {
 // A Key is an API key that has written to a proposal.
 type Key = gitrepo.ProposalKey
 
+// An Approval says that a key has read a proposal as it was at a commit, and wants it applied.
+type Approval = gitrepo.Approval
+
 // A Check says whether a call may go on with a proposal.
 type Check func(*Proposal) error
 
 // A Set has the proposals of a repository. Its methods may be called from any goroutine; errors for the client are
 // *catalog.Error.
 type Set struct {
+	// Needs is how many keys other than those that have written to a proposal must approve of it before it is applied. It
+	// is set before the first call.
+	Needs int
+
 	repo   *gitrepo.Repo
 	live   *resolver.Resolver
 	source *configsrc.Source
@@ -78,6 +87,7 @@ type Set struct {
 	mu     sync.Mutex          // guards what follows
 	known  map[string]*weighed // by name, as they were looked at last
 	judged map[string]*judged  // by name and key, as they were looked at last
+	blamed map[string]*blamed  // by name, as they were looked at last
 }
 
 // places bounds the calls that are at work, because they have the decoded files of a branch in memory. Of three, share
@@ -104,7 +114,7 @@ type judged struct {
 // "" for none.
 func New(repo *gitrepo.Repo, live *resolver.Resolver, source *configsrc.Source, web string) *Set {
 	return &Set{repo: repo, live: live, source: source, web: web, places: share.New(places),
-		known: map[string]*weighed{}, judged: map[string]*judged{}}
+		known: map[string]*weighed{}, judged: map[string]*judged{}, blamed: map[string]*blamed{}}
 }
 
 var errBusy = &catalog.Error{Code: catalog.CodeUnavailable,
@@ -197,7 +207,7 @@ func (s *Set) View(ctx context.Context, key, name string, check Check,
 func (s *Set) weighed(found *gitrepo.Proposal) *Proposal {
 	p := &Proposal{Name: found.Name, Branch: found.Branch, Commit: found.Commit, Title: found.Title,
 		Author: found.Author, Created: found.Created, Written: found.Written, Mergeable: found.Mergeable, Keys: found.Keys,
-		head: found.Head}
+		Approvals: found.Approvals, head: found.Head}
 	generation := s.live.Generation()
 	s.mu.Lock()
 	w := s.known[p.Name]
@@ -244,19 +254,20 @@ func (s *Set) List(ctx context.Context, key string, sees func(*Proposal) bool) (
 	if err != nil {
 		return nil, err
 	}
+	s.forget(func(name string) bool { return !open[name] })
+	return list, nil
+}
+
+// forget drops what is known of proposals that are gone.
+func (s *Set) forget(gone func(name string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name := range s.known {
-		if !open[name] {
-			delete(s.known, name)
-		}
-	}
-	for of := range s.judged {
-		if name, _, _ := strings.Cut(of, " "); !open[name] {
-			delete(s.judged, of)
-		}
-	}
-	return list, nil
+	maps.DeleteFunc(s.known, func(name string, _ *weighed) bool { return gone(name) })
+	maps.DeleteFunc(s.blamed, func(name string, _ *blamed) bool { return gone(name) })
+	maps.DeleteFunc(s.judged, func(of string, _ *judged) bool {
+		name, _, _ := strings.Cut(of, " ")
+		return gone(name)
+	})
 }
 
 // A Look is a proposal with what a person wants to know before it is applied.
@@ -266,6 +277,9 @@ type Look struct {
 	AllCommits bool                     // else they are the latest ones
 	Refused    error                    // why Apply would refuse it now; nil: it would not
 	Brings     hclfile.Diagnostics      // the warnings that it would bring; none if it is refused
+	// Conflicts are the first fields that keep it from being Mergeable, and ConflictCount is how many there are.
+	Conflicts     []Conflict
+	ConflictCount int
 }
 
 // lookTime is how long a Look waits for its turn while the files are being reloaded.
@@ -286,7 +300,9 @@ func (s *Set) Look(ctx context.Context, key, name string, check Check,
 		if l.Refused == nil {
 			l.Brings, l.Refused = s.judge(ctx, key, l.Proposal, found, permit)
 		}
-		return nil
+		l.ConflictCount = found.ClashCount
+		l.Conflicts, err = s.blame(found)
+		return err
 	})
 	return l, err
 }
@@ -320,14 +336,50 @@ func (s *Set) judge(ctx context.Context, key string, p *Proposal, found *gitrepo
 // Apply makes a proposal live, removes it, and returns the branch's new commit. In the turn in which the branch moves,
 // it judges the change, and asks permit, which gets what is changed by then, for the coverages of the keys that must be
 // allowed to make it.
-func (s *Set) Apply(ctx context.Context, name string, by catalog.Author, check Check,
+// comment, "" for none, is in the message of the merge.
+func (s *Set) Apply(ctx context.Context, name string, by catalog.Author, comment string, check Check,
 	permit func(*Proposal, *compare.Weight) ([]catalog.Coverage, error)) (commit string, err error) {
 	turn := func(found *gitrepo.Proposal, move func() error) error {
 		p := s.weighed(found)
 		return s.source.ApplyTurn(ctx, differenceOf(&found.Merged),
 			func(w *compare.Weight) ([]catalog.Coverage, error) { return permit(p, w) }, move)
 	}
-	return s.repo.ApplyProposal(ctx, name, by, s.checked(check), turn)
+	return s.repo.ApplyProposal(ctx, name, by, comment, s.checked(check), turn)
+}
+
+// Update takes the values of a proposal that conflicts onto what is live, as a commit of a key, and returns the
+// proposal.
+func (s *Set) Update(ctx context.Context, name string, key Key, by catalog.Author, check Check) (*Proposal, error) {
+	free, err := s.names.take(ctx, name)
+	if err != nil {
+		return nil, errBusy
+	}
+	defer free()
+	end, err := s.begin(ctx, key.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	found, err := s.repo.UpdateProposal(ctx, name, key, by, s.checked(check))
+	if err != nil {
+		return nil, err
+	}
+	return s.weighed(found), nil
+}
+
+// Approve notes that a key approves of a proposal as it is, and returns the proposal. again: it has done so before.
+func (s *Set) Approve(ctx context.Context, name, key string, by catalog.Author, check Check) (p *Proposal, again bool,
+	err error) {
+	end, err := s.begin(ctx, key)
+	if err != nil {
+		return nil, false, err
+	}
+	defer end()
+	found, again, err := s.repo.ApproveProposal(ctx, name, key, by, s.checked(check))
+	if err != nil {
+		return nil, false, err
+	}
+	return s.weighed(found), again, nil
 }
 
 // Drop removes a proposal.
