@@ -75,7 +75,8 @@ func TestAuditActionIsChecked(t *testing.T) {
 // Whether there is git is not told to a key that may not write, and a bad name is told first.
 func TestApplyNeedsWriteFirst(t *testing.T) {
 	h := start(t)
-	for method, path := range map[string]string{"POST": "/api/platform/proposals/NAME/apply", "DELETE": "/api/platform/proposals/NAME"} {
+	for path, method := range map[string]string{"/apply": "POST", "": "DELETE", "/update": "POST", "/approve": "POST"} {
+		path = "/api/platform/proposals/NAME" + path
 		h.ask(method, strings.Replace(path, "NAME", "x", 1), h.onlyRead).check(t, 403, "FORBIDDEN")
 		h.ask(method, strings.Replace(path, "NAME", "X", 1), h.onlyRead).check(t, 400, "VALIDATION_ERROR")
 		h.ask(method, strings.Replace(path, "NAME", "x", 1), h.all).check(t, 409, "GIT_NOT_ENABLED")

@@ -32,6 +32,34 @@ type ProposalLook struct {
 	DiffLines  int              `json:"diffLines"`  // of all of it
 	Refusal    *Refusal         `json:"refusal"`    // why it cannot be applied now; nil: it can
 	Problems   []Problem        `json:"problems"`   // the warnings that it would bring
+	// Conflicts are the first fields that keep it from being merged, of ConflictCount.
+	Conflicts       []FieldConflict `json:"conflicts"`
+	ConflictCount   int             `json:"conflictCount"`
+	Approvals       []Approval      `json:"approvals"` // of Commit
+	ApprovalsNeeded int             `json:"approvalsNeeded"`
+}
+
+// A FieldConflict is a field that a proposal and somebody else have changed since the proposal was made.
+type FieldConflict struct {
+	Kind     string  `json:"kind"`    // the block's name in the files; "file" for a text that a template names
+	Project  *string `json:"project"` // slug
+	Object   string  `json:"object"`  // slug, domain, template code, key name, or path of a file
+	Field    *string `json:"field"`   // nil: the object is not live any more, or Removes
+	Secret   bool    `json:"secret"`  // it has no values here
+	Removes  bool    `json:"removes"` // the proposal removes the object
+	Was      any     `json:"was"`
+	Live     any     `json:"live"`
+	By       *string `json:"by"` // who has changed what is live, and when; nil: the audit trail does not know
+	At       *string `json:"at"`
+	Proposed any     `json:"proposed"`
+}
+
+// An Approval says that somebody other than its authors has read a proposal, and wants it applied.
+type Approval struct {
+	Key       string `json:"key"`
+	By        string `json:"by"` // Name <address>
+	CreatedAt string `json:"createdAt"`
+	Counts    bool   `json:"counts"` // the key may still write to all that the proposal touches
 }
 
 // A ProposalCommit is a commit of a proposal.
@@ -64,11 +92,35 @@ func (c *Client) Proposal(ctx context.Context, name string) (p ProposalLook, err
 }
 
 // ApplyProposal makes a proposal live and returns the commit of the branch. seen is the proposal's last commit that the
-// caller has decided about; if it has another one by now, nothing is applied. "": whatever it has.
-func (c *Client) ApplyProposal(ctx context.Context, name, seen string) (commit string, err error) {
+// caller has decided about; if it has another one by now, nothing is applied. "": whatever it has. comment is kept in the
+// message of the merge; "": none.
+func (c *Client) ApplyProposal(ctx context.Context, name, seen, comment string) (commit string, err error) {
 	var applied struct{ Commit string }
-	_, err = c.platform.call(ctx, http.MethodPost, proposalPath(name, "/apply", seen), nil, &applied)
+	var body any
+	if comment != "" {
+		body = map[string]string{"comment": comment}
+	}
+	_, err = c.platform.call(ctx, http.MethodPost, proposalPath(name, "/apply", seen), body, &applied)
 	return applied.Commit, err
+}
+
+// UpdateProposal takes the values of a proposal that conflicts onto what is live, and returns its new last commit. seen
+// is that of ApplyProposal.
+func (c *Client) UpdateProposal(ctx context.Context, name, seen string) (commit string, err error) {
+	var updated struct{ Commit string }
+	_, err = c.platform.call(ctx, http.MethodPost, proposalPath(name, "/update", seen), nil, &updated)
+	return updated.Commit, err
+}
+
+// ApproveProposal approves of a proposal as it is, and returns all approvals of its last commit, and how many it needs.
+// seen is that of ApplyProposal.
+func (c *Client) ApproveProposal(ctx context.Context, name, seen string) (list []Approval, needed int, err error) {
+	var answer struct {
+		Approvals       []Approval
+		ApprovalsNeeded int
+	}
+	_, err = c.platform.call(ctx, http.MethodPost, proposalPath(name, "/approve", seen), nil, &answer)
+	return answer.Approvals, answer.ApprovalsNeeded, err
 }
 
 // DropProposal removes a proposal. seen is that of ApplyProposal.

@@ -139,7 +139,7 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) e
 		err = c.api(s).DropProposal(r.Context(), name, seen)
 	case "apply":
 		done, to = "The proposal "+name+" is applied, and live.", Prefix+"changes"
-		_, err = c.api(s).ApplyProposal(r.Context(), name, seen)
+		_, err = c.api(s).ApplyProposal(r.Context(), name, seen, r.PostFormValue("comment"))
 	default:
 		err = &failure{Status: http.StatusBadRequest, Message: "The form does not say what to do."}
 	}

@@ -132,6 +132,8 @@ func (a *API) Routes() []web.Route {
 		web.Call("GET", proposalsPath, read, web.ByAuthority, a.Proposals.list),
 		web.Call("GET", proposalPath, read, web.ByAuthority, a.Proposals.get),
 		web.Call("POST", applyPath, write, web.LiveOnly, a.Proposals.apply),
+		web.Call("POST", updatePath, write, web.LiveOnly, a.Proposals.update),
+		web.Call("POST", approvePath, write, web.LiveOnly, a.Proposals.approve),
 		web.Call("DELETE", proposalPath, write, web.LiveOnly, a.Proposals.drop),
 		web.Call("POST", gitHookPath, 0, 0, a.gitHook),
 	)

@@ -10,7 +10,6 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/configsrc"
-	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
@@ -23,6 +22,8 @@ const (
 	proposalsPath = "/api/platform/proposals"
 	proposalPath  = "/api/platform/proposals/{name}"
 	applyPath     = "/api/platform/proposals/{name}/apply"
+	updatePath    = "/api/platform/proposals/{name}/update"
+	approvePath   = "/api/platform/proposals/{name}/approve"
 )
 
 // proposeTime is how long a call on a proposal may wait for the files of its branch.
@@ -259,6 +260,11 @@ type lookAnswer struct {
 	DiffLines  int            `json:"diffLines"` // of the whole diff
 	Refusal    *refusal       `json:"refusal"`   // of an attempt to apply it now; null: it would be applied
 	Problems   any            `json:"problems"`  // the warnings that it would bring
+	// Conflicts are the first fields that keep it from being merged.
+	Conflicts       []conflictAnswer `json:"conflicts"`
+	ConflictCount   int              `json:"conflictCount"` // of all
+	Approvals       []approvalAnswer `json:"approvals"`     // of its last commit
+	ApprovalsNeeded int              `json:"approvalsNeeded"`
 }
 
 // A refusal is an error as the envelope of a failed call has it.
@@ -312,6 +318,11 @@ func (s *Proposals) get(r *web.Request) error {
 	for _, c := range l.Commits {
 		a.Commits = append(a.Commits, commitAnswer{c.ID, c.Author, c.Created.UTC().Format(timeLayout), c.Message})
 	}
+	a.Conflicts, a.ConflictCount = conflictsOf(l.Conflicts), l.ConflictCount
+	a.Approvals, a.ApprovalsNeeded = s.approvalsOf(l.Proposal), s.Set.Needs
+	if l.Refused == nil {
+		l.Refused = s.approved(l.Proposal)
+	}
 	if l.Refused != nil {
 		e, is := errors.AsType[*catalog.Error](l.Refused)
 		if !is {
@@ -344,114 +355,4 @@ func (s *Proposals) onProposal(r *web.Request, may catalog.Permission) (name str
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), proposeTime)
 	return name, ctx, cancel, nil
-}
-
-// apply answers POST /api/platform/proposals/{name}/apply.
-func (s *Proposals) apply(r *web.Request) error {
-	name, ctx, cancel, err := s.onProposal(r, catalog.MayWrite)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	by := r.Author()
-	commit, err := s.Set.Apply(ctx, name, by, "", seenAt(r, seenBy(r.Key, noProposal(name))), s.mayApply(r))
-	if err != nil {
-		return err
-	}
-	by.Commit = commit
-	s.Live.Note(catalog.AuditApply, by, catalog.FieldChange{Field: "proposal", After: name})
-	r.Ctx.Response.Header.Set(web.HeaderCommit, commit)
-	data, err := json.Marshal(map[string]string{"name": name, "commit": commit})
-	if err == nil {
-		r.Succeed("proposal applied", data)
-	}
-	return err
-}
-
-// seenAt is a check that also refuses a proposal that is not at the commit which the request names, if it names one: the
-// client has decided about another state.
-func seenAt(r *web.Request, check proposals.Check) proposals.Check {
-	return func(p *proposals.Proposal) error {
-		if err := check(p); err != nil {
-			return err
-		}
-		q := web.ParseQuery(r.Ctx.URI().QueryString(), commitParam)
-		switch commit, given := q.Values[commitParam]; {
-		case len(q.Problems) > 0:
-			return web.Invalid(q.Problems...)
-		case given && commit != p.Commit:
-			return &catalog.Error{Code: catalog.CodePrecondition, Message: "the proposal has changed since you looked: its " +
-				"last commit is " + p.Commit + " now; read it again"}
-		}
-		return nil
-	}
-}
-
-const commitParam = "commit"
-
-// mayApply returns what applying a proposal checks in the turn in which it goes live: the request's key as it is by
-// then, and the keys that have made the proposal.
-func (s *Proposals) mayApply(r *web.Request) func(*proposals.Proposal, *compare.Weight) ([]catalog.Coverage, error) {
-	return func(p *proposals.Proposal, w *compare.Weight) ([]catalog.Coverage, error) {
-		key := s.Live.Keys().Lookup([]byte(r.Key.ID))
-		switch {
-		case key == nil || key.Hash != r.Key.Hash || key.Expired(time.Now()):
-			return nil, web.RefuseKey
-		case key.Allow&catalog.MayWrite == 0:
-			return nil, web.RefuseAllow(catalog.MayWrite)
-		}
-		return s.limits(key)(p, w)
-	}
-}
-
-// limits returns a function with the coverages of the keys that must be allowed to make a proposal's change now: that of
-// the caller, and those of the keys that have made the proposal.
-func (s *Proposals) limits(key *resolver.Key) func(*proposals.Proposal, *compare.Weight) ([]catalog.Coverage, error) {
-	return func(p *proposals.Proposal, w *compare.Weight) ([]catalog.Coverage, error) {
-		if !sees(key)(p) || !w.Within(web.CoverageOf(key)) {
-			return nil, noProposal(p.Name)
-		}
-		set, now := s.Live.Keys(), time.Now()
-		limits := []catalog.Coverage{web.CoverageOf(key)}
-		for _, by := range p.Keys {
-			k := set.Lookup([]byte(by.ID))
-			gone := k == nil || k.Expired(now) || s.Blocked[k.ID] ||
-				k.Allow&(catalog.MayWrite|catalog.MayPropose) == 0
-			switch {
-			case gone && by.Limited:
-				return nil, &catalog.Error{Code: catalog.CodeConflict, Message: "a key that has written to the proposal may " +
-					"not write any more; drop the proposal, or propose the change again"}
-			case !gone && !k.EveryProject():
-				limits = append(limits, k.Covers)
-			}
-		}
-		return limits, nil
-	}
-}
-
-// drop answers DELETE /api/platform/proposals/{name}: for a key with write that sees it, and for the key that
-// made it.
-func (s *Proposals) drop(r *web.Request) error {
-	name, ctx, cancel, err := s.onProposal(r, catalog.MayWrite|catalog.MayPropose)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	err = s.Set.Drop(ctx, name, seenAt(r, func(p *proposals.Proposal) error {
-		switch {
-		case len(p.Keys) > 0 && p.Keys[0].ID == r.Key.ID:
-			return nil
-		case !sees(r.Key)(p):
-			return noProposal(name)
-		case r.Key.Allow&catalog.MayWrite == 0:
-			return refuseProposal
-		}
-		return nil
-	}))
-	if err != nil {
-		return err
-	}
-	s.Live.Note(catalog.AuditDrop, r.Author(), catalog.FieldChange{Field: "proposal", After: name})
-	r.Succeed("proposal dropped", []byte("null"))
-	return nil
 }

@@ -13,11 +13,12 @@ import (
 	"fingerpost/api/client"
 	"fingerpost/api/transfer"
 	"fingerpost/cmd/fingerpost/cli"
+	"fingerpost/resolver/catalog"
 )
 
 func newPropose(t cli.Terminal) *cobra.Command {
 	var subs []*cobra.Command
-	seen := "" // the commit that the caller has decided about
+	seen, comment := "", "" // the commit that the caller has decided about, and what is said about it
 	sub := func(use, short, keyMay string, args cobra.PositionalArgs, run func(ctx context.Context, c *client.Client,
 		args []string, asJSON bool) error) {
 		var f cli.ConnectFlags
@@ -70,7 +71,7 @@ func newPropose(t cli.Terminal) *cobra.Command {
 	})
 	sub("apply NAME", "Make a proposal live", "write", cli.WantsNamed("NAME"), func(ctx context.Context, c *client.Client,
 		args []string, asJSON bool) error {
-		commit, err := c.ApplyProposal(ctx, args[0], seen)
+		commit, err := c.ApplyProposal(ctx, args[0], seen, comment)
 		switch {
 		case err != nil:
 			return err
@@ -80,6 +81,33 @@ func newPropose(t cli.Terminal) *cobra.Command {
 		fmt.Fprintln(t.Out, commit)
 		return nil
 	})
+	subs[len(subs)-1].Flags().StringVar(&comment, "comment", "", "text that is kept in the message of the merge")
+	sub("approve NAME", "Approve of a proposal of others, as it is now", "write", cli.WantsNamed("NAME"),
+		func(ctx context.Context, c *client.Client, args []string, asJSON bool) error {
+			list, needed, err := c.ApproveProposal(ctx, args[0], seen)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return cli.PrintJSON(t.Out, map[string]any{"name": args[0], "approvals": list, "approvalsNeeded": needed})
+			}
+			for _, a := range list {
+				fmt.Fprintf(t.Out, "%s  %s\n", a.CreatedAt, printable(a.By))
+			}
+			return nil
+		})
+	sub("update NAME", "Take the values of a proposal that conflicts onto what is live", "write or propose",
+		cli.WantsNamed("NAME"), func(ctx context.Context, c *client.Client, args []string, asJSON bool) error {
+			commit, err := c.UpdateProposal(ctx, args[0], seen)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return cli.PrintJSON(t.Out, map[string]string{"name": args[0], "commit": commit})
+			}
+			fmt.Fprintln(t.Out, commit)
+			return nil
+		})
 	sub("drop NAME", "Remove a proposal", "write, or has made it", cli.WantsNamed("NAME"), func(ctx context.Context,
 		c *client.Client, args []string, asJSON bool) error {
 		err := c.DropProposal(ctx, args[0], seen)
@@ -88,11 +116,11 @@ func newPropose(t cli.Terminal) *cobra.Command {
 		}
 		return err
 	})
-	for _, one := range subs[len(subs)-2:] {
+	for _, one := range subs[len(subs)-4:] {
 		one.Flags().StringVar(&seen, "commit", "",
 			"commit that must be the proposal's last one, as show prints it; else nothing is done (default any)")
 	}
-	return cli.Group("propose", "List, show, apply and drop the proposals of a running server",
+	return cli.Group("propose", "List, show, update, approve, apply and drop the proposals of a running server",
 		"A write of the API with the header X-Propose: NAME changes nothing that is live: it is committed to the "+
 			"branch propose/NAME\n"+
 			"of the server's git repository. These commands deal with what was proposed.", subs...)
@@ -114,10 +142,47 @@ func showProposal(t cli.Terminal, p *client.ProposalLook) error {
 	if p.Refusal != nil {
 		fmt.Fprintf(t.Err, "It cannot be applied: %s\n", printable(p.Refusal.Message))
 	}
+	for i := range p.Conflicts {
+		fmt.Fprintf(t.Err, "  %s\n", printable(conflictText(&p.Conflicts[i])))
+	}
+	if more := p.ConflictCount - len(p.Conflicts); more > 0 {
+		fmt.Fprintf(t.Err, "  and %d more\n", more)
+	}
+	for _, a := range p.Approvals {
+		fmt.Fprintf(t.Err, "Approved by %s, %s\n", printable(a.By), a.CreatedAt)
+	}
 	for _, problem := range p.Problems {
 		fmt.Fprintf(t.Err, "It would bring a warning: %s\n", printable(problem.Summary))
 	}
 	return transfer.WriteChanges(t.Out, plan.Changes, colour(t.Out))
+}
+
+// conflictText says in one line what conflicts.
+func conflictText(c *client.FieldConflict) string {
+	title := transfer.Change{Kind: catalog.Kind(c.Kind), Name: c.Object}
+	text := title.Title()
+	value := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return "?"
+		}
+		return string(b)
+	}
+	switch {
+	case c.Field == nil && !c.Removes:
+		text += ": is not live any more"
+	case c.Field == nil:
+		text += ": is removed in the proposal, and has changed since"
+	case c.Secret:
+		text += ": " + catalog.Snake(*c.Field) + ": a secret, which both have changed"
+	default:
+		text += fmt.Sprintf(": %s: was %s, is live %s, proposed %s", catalog.Snake(*c.Field), value(c.Was), value(c.Live),
+			value(c.Proposed))
+	}
+	if c.By != nil && c.At != nil {
+		text += " (by " + *c.By + ", " + *c.At + ")"
+	}
+	return text
 }
 
 // printable leaves out the characters that steer a terminal: people write what they like into commits.

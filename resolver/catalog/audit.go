@@ -25,6 +25,7 @@ const (
 	AuditConfirm   = "brake.confirm"  // removals that were held back
 	AuditRestore   = "backup.restore" // of the whole store
 	AuditApply     = "proposal.apply"
+	AuditApprove   = "proposal.approve"
 	AuditDrop      = "proposal.drop"
 	AuditOverruled = "write.overruled" // a write that a person's commit has set aside
 	AuditEndLinks  = "customer-links.end"
@@ -46,7 +47,7 @@ var (
 	AuditObjects = []string{"project", "service-settings", "auth-settings", "smtp-config", "domain", "template",
 		"default-template", "key", "edge"}
 	AuditOthers = []string{"key.rotate", "defaults.update", "sealing.update", AuditLoad, AuditConfirm, AuditRestore,
-		AuditApply, AuditDrop, AuditOverruled, AuditEndLinks, AuditVerify, AuditFailing, AuditLost}
+		AuditApply, AuditApprove, AuditDrop, AuditOverruled, AuditEndLinks, AuditVerify, AuditFailing, AuditLost}
 )
 
 // IsAuditAction reports whether there is such an action.

@@ -17,6 +17,7 @@ const (
 	CodeNotFound          Code = "NOT_FOUND"
 	CodeGitOff            Code = "GIT_NOT_ENABLED"
 	CodeOverruled         Code = "OVERRULED"
+	CodeApprovalNeeded    Code = "APPROVAL_NEEDED"
 	CodeNothingChanged    Code = "NOTHING_CHANGED"
 	CodeConflict          Code = "CONFLICT"
 	CodePositionUnknown   Code = "POSITION_UNKNOWN"

@@ -13,7 +13,8 @@ var kinds = map[string]string{
 
 	"key.rotate": "Key rotated", "defaults.update": "Defaults changed", "sealing.update": "Sealing of secrets changed",
 	catalog.AuditLoad: "All files loaded", catalog.AuditConfirm: "Held reload let through",
-	catalog.AuditRestore: "Backup restored", catalog.AuditApply: "Proposal applied", catalog.AuditDrop: "Proposal dropped",
+	catalog.AuditRestore: "Backup restored", catalog.AuditApply: "Proposal applied",
+	catalog.AuditApprove: "Proposal approved", catalog.AuditDrop: "Proposal dropped",
 	catalog.AuditOverruled: "Write set aside", catalog.AuditEndLinks: "Links of customers ended",
 	catalog.AuditVerify: "Domain proven", catalog.AuditLost: "Proof of a domain lost",
 	catalog.AuditFailing: "Proof of a domain missed",

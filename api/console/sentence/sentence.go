@@ -108,6 +108,7 @@ var others = map[string]func(*writer){
 	},
 	catalog.AuditRestore: func(w *writer) { w.who(); w.say(" restored the backup of "); w.strong(w.after("backup")) },
 	catalog.AuditApply:   func(w *writer) { w.who(); w.say(" applied the proposal "); w.strong(w.after("proposal")) },
+	catalog.AuditApprove: func(w *writer) { w.who(); w.say(" approved of the proposal "); w.strong(w.after("proposal")) },
 	catalog.AuditDrop: func(w *writer) {
 		w.who()
 		w.say(" dropped the proposal ")

@@ -80,6 +80,8 @@ func TestSentences(t *testing.T) {
 			"All files were loaded: 1 project and 5 domains"},
 		{"brake.confirm", "", `[{"field":"reason","after":"x"},{"field":"projects","after":3},{"field":"domains","after":1}]`,
 			"Ada Lovelace let a reload through that was held back, with 3 removed projects and 1 removed domain"},
+		{"proposal.approve", "", `[{"field":"proposal","after":"rename-shop"},{"field":"commit","after":"5657785b"}]`,
+			"Ada Lovelace approved of the proposal rename-shop"},
 		{"proposal.apply", "", `[{"field":"proposal","after":"rename-shop"}]`, "Ada Lovelace applied the proposal rename-shop"},
 		{"proposal.drop", "", `[{"field":"proposal","after":"x"},{"field":"reason","after":"no write since 720h0m0s"}]`,
 			"Ada Lovelace dropped the proposal x: no write since 720h0m0s"},
