@@ -371,8 +371,9 @@ func TestGitFlags(t *testing.T) {
 			t.Errorf("%q: exit code %d", flags, got)
 		}
 	}
-	refused(2, []string{"--git-push", "--git-pull", "10ms", "--propose-max-age", "1s"}, "--git-push needs --git", "--git-pull needs --git", "at least 1s",
-		"--propose-max-age needs --git", "--propose-max-age must be at least 1m")
+	refused(2, []string{"--git-push", "--git-pull", "10ms", "--propose-max-age", "1s", "--propose-approvals", "21"}, "--git-push needs --git", "--git-pull needs --git", "at least 1s",
+		"--propose-max-age needs --git", "--propose-max-age must be at least 1m", "--propose-approvals needs --git",
+		"--propose-approvals must be 0 to 20")
 	refused(2, []string{"--git", "--git-ack", "soon", "--git-domain", "a b"}, "file, commit or push", "must be a domain")
 	refused(2, []string{"--git", "--git-ack", "push"}, "needs --git-push")
 	refused(3, []string{"--git"}, "is not in a git repository")

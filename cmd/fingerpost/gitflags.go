@@ -26,6 +26,8 @@ func (f *serveFlags) addGit(fl *pflag.FlagSet) {
 		"address of the repository's web page, for links to commits and to comparisons of proposals")
 	fl.DurationVar(&f.Git.ProposeMaxAge, "propose-max-age", node.ProposeMaxAge,
 		"time without a write after which a proposal is dropped")
+	fl.IntVar(&f.Git.ProposeApprovals, "propose-approvals", 0,
+		"number of people, each with a key that has write, who must approve of a proposal of others before it is applied")
 	fl.BoolVar(&f.Git.Fanout, "git-fanout", false,
 		"put the file of a new project into a folder named after the slug's first two characters")
 	fl.StringVar(&f.Git.HookSecret, "git-hook-secret", "",

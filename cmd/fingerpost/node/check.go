@@ -16,6 +16,9 @@ import (
 // ProposeMaxAge is the default of Git.ProposeMaxAge.
 const ProposeMaxAge = 30 * 24 * time.Hour
 
+// maxProposeApprovals is the largest Git.ProposeApprovals.
+const maxProposeApprovals = 20
+
 // CheckGit returns everything that is wrong with Git.
 func (o *Options) CheckGit() []string {
 	var bad []string
@@ -26,7 +29,7 @@ func (o *Options) CheckGit() []string {
 			"--git-sign-key": o.Git.SignKey != "", "--git-ack": o.Git.Ack != gitrepo.AckFile,
 			"--git-hook-secret": o.Git.HookSecret != "",
 			"--git-domain":      o.Git.Domain != "", "--git-web": o.Git.Web != "",
-			"--propose-max-age": o.Git.ProposeMaxAge != ProposeMaxAge} {
+			"--propose-max-age": o.Git.ProposeMaxAge != ProposeMaxAge, "--propose-approvals": o.Git.ProposeApprovals != 0} {
 			if set {
 				add("%s needs --git", flag)
 			}
@@ -46,6 +49,9 @@ func (o *Options) CheckGit() []string {
 	}
 	if o.Git.ProposeMaxAge < time.Minute {
 		add("--propose-max-age must be at least 1m")
+	}
+	if o.Git.ProposeApprovals < 0 || o.Git.ProposeApprovals > maxProposeApprovals {
+		add("--propose-approvals must be 0 to %d", maxProposeApprovals)
 	}
 	if o.Git.AckTimeout <= 0 {
 		add("--git-ack-timeout must be positive")

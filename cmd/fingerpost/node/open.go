@@ -158,6 +158,7 @@ func (o *opening) apiOptions() (api.Options, error) {
 	if o.repo != nil {
 		git := &o.o.Git
 		o.proposals = proposals.New(o.repo, o.resolver, o.source, git.Web)
+		o.proposals.Needs = git.ProposeApprovals
 		options.Config.Git = commits{o.repo, git.AckTimeout, git.Ack == gitrepo.AckPush,
 			func() bool { return o.source.Status().Held != nil }}
 	}

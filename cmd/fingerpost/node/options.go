@@ -133,6 +133,7 @@ type Git struct {
 	Web                     string
 	Pull                    time.Duration // 0: never
 	ProposeMaxAge           time.Duration
+	ProposeApprovals        int // keys that must approve of a proposal before it is applied
 }
 
 // Cluster is the node's part in a cluster. If it is neither authority nor edge, it belongs to none.
