@@ -37,6 +37,7 @@ type ProposalLook struct {
 	ConflictCount   int             `json:"conflictCount"`
 	Approvals       []Approval      `json:"approvals"` // of Commit
 	ApprovalsNeeded int             `json:"approvalsNeeded"`
+	Own             bool            `json:"own"` // the client's key has written to it, and cannot approve of it
 }
 
 // A FieldConflict is a field that a proposal and somebody else have changed since the proposal was made.

@@ -61,7 +61,12 @@ type proposalView struct {
 	Diff               diffView
 	PlanText           string
 	PlanLines, PlanAll int
+	Rows               []conflictRow
 	Apply, Drop        bool // the key may
+	Update, Approve    bool // the key may, and there is something to it
+	Approved           bool // the key has
+	Waits              bool // for approvals alone
+	Comment            string
 	WorkedIn           bool
 	Sure               bool     // the person is asked whether it is to be dropped
 	Failed             *failure // why what the person wanted was not done
@@ -89,6 +94,14 @@ func (c *Console) showProposal(w http.ResponseWriter, r *http.Request, s *sessio
 	may := c.may(s)
 	v := proposalView{ProposalLook: p, Failed: failed, Apply: may.Save, WorkedIn: s.Proposal() == name,
 		Drop: may.Save || may.Edit && words.Text(p.Key) == s.Key().Name}
+	v.Rows = conflictRows(p.Conflicts)
+	v.Update = may.Edit && len(p.Conflicts) > 0
+	v.Approved = slices.ContainsFunc(p.Approvals, func(a client.Approval) bool { return a.Key == s.Key().Name })
+	v.Approve = may.Save && !p.Own && !v.Approved && p.Mergeable
+	v.Waits = p.Refusal != nil && p.Refusal.Code == string(catalog.CodeApprovalNeeded)
+	if failed != nil {
+		v.Comment = r.PostFormValue("comment")
+	}
 	v.Sure = v.Drop && r.FormValue("drop") != ""
 	v.Diff.Lines, _ = worddiff.Lines(p.Diff, maxShown)
 	v.Diff.All = p.DiffLines
@@ -124,7 +137,7 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) e
 		return noProposalPage
 	}
 	var err error
-	done, to := "", Prefix+"proposals"
+	done, to, here := "", Prefix+"proposals", Prefix+"proposals/"+name
 	switch r.PostFormValue("do") {
 	case "leave":
 		s.workIn("")
@@ -137,6 +150,12 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) e
 	case "drop":
 		done = "The proposal " + name + " was dropped."
 		err = c.api(s).DropProposal(r.Context(), name, seen)
+	case "update":
+		done, to = "The proposal has its values on what is live now. Read it again before it is applied.", here
+		_, err = c.api(s).UpdateProposal(r.Context(), name, seen)
+	case "approve":
+		done, to = "You have approved of the proposal as it is.", here
+		_, _, err = c.api(s).ApproveProposal(r.Context(), name, seen)
 	case "apply":
 		done, to = "The proposal "+name+" is applied, and live.", Prefix+"changes"
 		_, err = c.api(s).ApplyProposal(r.Context(), name, seen, r.PostFormValue("comment"))
@@ -153,7 +172,7 @@ func (c *Console) proposal(w http.ResponseWriter, r *http.Request, s *session) e
 	default:
 		return c.showProposal(w, r, s, fail)
 	}
-	if s.Proposal() == name {
+	if s.Proposal() == name && to != here {
 		s.workIn("")
 	}
 	s.say(done)

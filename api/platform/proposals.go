@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -265,6 +266,7 @@ type lookAnswer struct {
 	ConflictCount   int              `json:"conflictCount"` // of all
 	Approvals       []approvalAnswer `json:"approvals"`     // of its last commit
 	ApprovalsNeeded int              `json:"approvalsNeeded"`
+	Own             bool             `json:"own"` // the caller's key has written to it
 }
 
 // A refusal is an error as the envelope of a failed call has it.
@@ -320,6 +322,7 @@ func (s *Proposals) get(r *web.Request) error {
 	}
 	a.Conflicts, a.ConflictCount = conflictsOf(l.Conflicts), l.ConflictCount
 	a.Approvals, a.ApprovalsNeeded = s.approvalsOf(l.Proposal), s.Set.Needs
+	a.Own = slices.ContainsFunc(l.Keys, func(k proposals.Key) bool { return k.ID == r.Key.ID })
 	if l.Refused == nil {
 		l.Refused = s.approved(l.Proposal)
 	}

@@ -11,8 +11,8 @@ import (
 	"fingerpost/cmd/testrig"
 )
 
-// newGitVisit is a visit to a server with git, and with a key that may propose for one project.
-func newGitVisit(t *testing.T) (v *visit, carol string) {
+// newGitVisit is a visit to a server with git, and with a key that may propose for one project. others are further roles.
+func newGitVisit(t *testing.T, flags []string, others ...*role) (v *visit, carol string) {
 	t.Helper()
 	t.Parallel()
 	testrig.Slow(t)
@@ -23,9 +23,12 @@ func newGitVisit(t *testing.T) (v *visit, carol string) {
 	files, admin, shopOnly := consoleFiles(25)
 	role := &role{name: "carol", allow: []string{"read", "propose"}, shop: true}
 	files["key-carol.hcl"] = role.file()
+	for _, other := range others {
+		files["key-"+other.name+".hcl"] = other.file()
+	}
 	v.rig, v.admin, v.shopOnly = idleRig(t, t.TempDir(), files), admin, shopOnly
 	newGitRig(t, v.rig)
-	v.flags = []string{"--git", "--git-ack", "commit"}
+	v.flags = append([]string{"--git", "--git-ack", "commit"}, flags...)
 	v.start()
 	v.acme = v.projectID("acme")
 	return v, role.key
@@ -63,7 +66,7 @@ func (b *tab) buttons() (list string) {
 // Carol may propose and no more. She proposes a new name; Ada reads it as a pull request, and applies what she has read:
 // not what Carol adds meanwhile.
 func TestConsoleCarolProposes(t *testing.T) {
-	v, key := newGitVisit(t)
+	v, key := newGitVisit(t, nil)
 	carol := v.signedInAs(key, "Carol", "carol@example.com")
 	v.propose(carol, "rename-shop", "Acme Store", "The shop has a new name")
 	if at := carol.at(); at != "/console/proposals/rename-shop" {
@@ -85,7 +88,7 @@ func TestConsoleCarolProposes(t *testing.T) {
 	ada.sees("1 open proposal", "The shop has a new name")
 	ada.press("The shop has a new name")
 	ada.sees("proposed by Carol with the key carol", "It fits what is live", `~ name: "Acme Shop" → "Acme Store"`)
-	if offered := ada.buttons(); offered != "Apply, Work in it, Drop" {
+	if offered := ada.buttons(); offered != "Apply, Approve, Work in it, Drop" {
 		t.Errorf("Ada is offered %s", offered)
 	}
 
@@ -114,7 +117,7 @@ func TestConsoleCarolProposes(t *testing.T) {
 // A proposal that conflicts says why it cannot be applied, and is dropped after a question; both without JavaScript.
 // Every page of this story is for all eyes, on a phone, too.
 func TestConsoleConflictingProposal(t *testing.T) {
-	v, key := newGitVisit(t)
+	v, key := newGitVisit(t, nil)
 	carol := v.signedInAs(key, "Carol", "carol@example.com")
 	v.propose(carol, "mine", "Acme by Carol", "")
 	if got := v.ask(http.MethodPut, "/api/platform/projects/"+v.acme, v.admin, `{"name":"Acme by Ada"}`); got.status != http.StatusOK {
@@ -137,6 +140,68 @@ func TestConsoleConflictingProposal(t *testing.T) {
 	ada.sees("The proposal mine was dropped.", "Nothing is proposed.")
 	if got := v.ask(http.MethodGet, "/api/platform/proposals", v.admin, ""); strings.Contains(got.body, "mine") {
 		t.Errorf("it is still there: %s", got.body)
+	}
+}
+
+// A proposal that conflicts comes to its end without a terminal: the page names each field with was, live and proposed;
+// Carol brings it up to date, Bob approves, and Ada applies it with a comment. Half of it is without JavaScript.
+func TestConsoleProposalToTheEnd(t *testing.T) {
+	bob := &role{name: "bob", allow: []string{"read", "write"}}
+	v, key := newGitVisit(t, []string{"--propose-approvals", "1"}, bob)
+	carol := v.signedInAs(key, "Carol", "carol@example.com")
+	v.propose(carol, "autumn", "Acme by Carol", "The shop has a new name")
+	carol.sees("waits for approval", "1 more person must approve of the proposal", "Nobody has approved of it as it is.")
+	got := v.ask(http.MethodPut, "/api/platform/projects/"+v.acme, v.admin, `{"name":"Acme by Dora"}`,
+		"X-Actor: Dora <dora@example.com>")
+	if got.status != http.StatusOK {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+
+	const page = "/console/proposals/autumn"
+	ada := v.signedInAs(v.admin, "Ada Lovelace", "ada@example.com")
+	ada.open(page)
+	ada.sees("cannot be applied", "What conflicts", "Acme by Dora", "Dora, ", "Acme by Carol")
+	var row string
+	ada.eval(`Array.from(document.querySelectorAll("#main table tbody tr:first-child > *, main table tbody tr:first-child > *"))
+		.map(e => e.innerText.replace(/\s+/g, " ").trim()).join(" | ")`, &row)
+	if !strings.HasPrefix(row, "Name project acme | Acme Shop | Acme by Dora Dora, ") || !strings.HasSuffix(row, " | Acme by Carol") {
+		t.Errorf("the conflict is shown as %q", row)
+	}
+	if offered := ada.buttons(); offered != "Apply (disabled), Bring up to date, Work in it, Drop" {
+		t.Errorf("Ada is offered %s", offered)
+	}
+	ada.look("proposal-conflicts")
+	carol.do(emulation.SetScriptExecutionDisabled(true))
+	carol.open(page)
+	carol.press("Bring up to date")
+	carol.sees("Read it again before it is applied.", "Bring proposal autumn up to date", "waits for approval")
+	var reads string
+	carol.do(emulation.SetScriptExecutionDisabled(false))
+	if reads = carol.buttons(); reads != "Work in it, Drop" {
+		t.Errorf("Carol is offered %s", reads)
+	}
+
+	ada.open(page)
+	if offered := ada.buttons(); offered != "Apply (disabled), Approve, Work in it, Drop" {
+		t.Errorf("Ada is offered %s", offered)
+	}
+	bobs := v.signedInAs(bob.key, "Bob Brown", "bob@example.com")
+	bobs.open(page)
+	bobs.do(emulation.SetScriptExecutionDisabled(true))
+	bobs.press("Approve")
+	bobs.sees("You have approved of the proposal as it is.", "Bob Brown with the key bob", "can be applied")
+	ada.open(page)
+	ada.look("proposal-approved")
+	ada.fill("comment", "Read with Carol.")
+	ada.press("Apply")
+	ada.sees("The proposal autumn is applied, and live.", "Ada Lovelace applied the proposal autumn",
+		"Bob Brown approved of the proposal autumn")
+	if got := v.get("/api/platform/projects/" + v.acme); !strings.Contains(got.body, `"Acme by Carol"`) {
+		t.Errorf("what is live: %s", got.body)
+	}
+	message := testrig.Git(t, v.dir, "log", "-1", "--format=%an%n%B")
+	if !strings.HasPrefix(message, "Ada Lovelace\nMerge proposal autumn\n\nRead with Carol.\n\nApproved-by: Bob Brown <bob@example.com>\n") {
+		t.Errorf("the merge: %s", message)
 	}
 }
 

@@ -79,7 +79,7 @@ func (r *role) offered(git bool) map[string]bool {
 	add(r.may("write") && !r.shop, "end customer links")
 	add(propose, "propose draft")
 	add(git, "enter proposal")
-	add(git && r.may("write"), "apply proposal")
+	add(git && r.may("write"), "apply proposal", "approve proposal")
 	add(propose, "drop proposal")
 	return doors
 }
