@@ -150,7 +150,7 @@ func (d *draft) proposable(name string) string {
 	return ""
 }
 
-// notSaved shows why a draft was not saved: the form with both versions if somebody has changed the same meanwhile, else
+// notSaved shows why a draft was not saved: the fields that differ if somebody has changed the same meanwhile, else
 // the diff again.
 func (c *Console) notSaved(w http.ResponseWriter, r *http.Request, s *session, d *draft, proposal string,
 	fail *failure) error {
@@ -163,8 +163,7 @@ func (c *Console) notSaved(w http.ResponseWriter, r *http.Request, s *session, d
 		fail = existsAlready
 	case (changed || fail.Code == catalog.CodeFileChanged) && d.sent != nil && !d.Deletes():
 		if f, err := c.formOf(r, s, d.kind, words.Text(d.edit.Project), words.Text(d.id)); err == nil {
-			f.Fill(d.sent)
-			return c.conflict(w, r, s, f)
+			return c.conflict(w, r, s, f, d.sent)
 		}
 	}
 	return c.showRefused(w, r, s, d, fail)

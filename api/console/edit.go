@@ -7,7 +7,6 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/form"
-	"fingerpost/api/console/words"
 )
 
 // editPage shows a form, empty or with what the API has.
@@ -46,7 +45,7 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request, s *session) error
 		f.Fill(r.PostForm)
 		f.SuggestSlug("")
 		if etag := d.edit.IfMatch; etag != "" && f.ETag != "" && f.ETag != etag {
-			return c.conflict(w, r, s, f)
+			return c.conflict(w, r, s, f, r.PostForm)
 		}
 		var ok bool
 		if d.edit.Fields, ok = f.Body(); !ok {
@@ -63,7 +62,7 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request, s *session) error
 	case client.Status(err, http.StatusPreconditionFailed) && d.edit.IfNew:
 		return c.refused(w, r, s, f, existsAlready)
 	case client.Status(err, http.StatusPreconditionFailed):
-		return c.conflict(w, r, s, f)
+		return c.conflict(w, r, s, f, r.PostForm)
 	default:
 		return c.refused(w, r, s, f, failureOf(err))
 	}
@@ -98,19 +97,4 @@ details:
 	}
 	f.Note = reason(&failure{Message: fail.Message, Details: rest})
 	return c.render(w, r, s, fail.Status, "edit", f.Title, f)
-}
-
-// conflict shows both versions of what has been changed meanwhile. f has what the person wanted.
-func (c *Console) conflict(w http.ResponseWriter, r *http.Request, s *session, f *form.Form) error {
-	fresh, err := c.formOf(r, s, f.Kind, words.Text(f.Project), words.Text(f.ID))
-	if err != nil {
-		return err
-	}
-	for i := range f.Fields {
-		if f.Fields[i].Now = fresh.Fields[i].Text; f.Fields[i].Type == "password" {
-			f.Fields[i].Now = f.Fields[i].Text
-		}
-	}
-	f.ETag, f.Title = fresh.ETag, "Changed meanwhile"
-	return c.render(w, r, s, http.StatusConflict, "conflict", f.Title, f)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
 )
 
 // A change is shown before it is saved, as the lines of the file that change.
@@ -47,18 +48,28 @@ func TestConsoleConflict(t *testing.T) {
 	b.fill("name", "Mine")
 	byHand("Acme Shop", "Theirs")
 	b.press("Show the change")
-	b.sees("Somebody has changed this meanwhile", "Theirs", "Mine")
+	b.sees("Somebody has changed this meanwhile", "Theirs, by the files just now")
 	b.press("Show the change")
 	b.sees(`- name = "Theirs"`, `+ name = "Mine"`)
 	// Between the diff and the save.
 	byHand("Storefront and back office", "By hand")
 	b.press("Save")
-	b.sees("Somebody has changed this meanwhile", "By hand")
-	b.fill("description", "By hand")
+	b.sees("Somebody has changed this meanwhile", "Also changed, and kept as it is now: Description")
+	b.press("Show the change")
+	// With both sides in one field, a tick takes theirs; also without JavaScript.
+	byHand("By hand", "By another hand")
+	b.press("Change it")
+	b.fill("description", "Mine, too")
+	byHand("By another hand", "By a third hand")
+	b.press("Show the change")
+	b.sees("Description, in the file now", "By a third hand")
+	b.do(emulation.SetScriptExecutionDisabled(true))
+	defer b.do(emulation.SetScriptExecutionDisabled(false))
+	b.do(chromedp.Click("#theirs-description", chromedp.ByQuery))
 	b.press("Show the change")
 	b.press("Save")
 	b.sees("Saved into the file")
-	if now := v.text("acme.hcl"); !strings.Contains(now, `"By hand"`) || !strings.Contains(now, `"Mine" # as customers know it`) {
+	if now := v.text("acme.hcl"); !strings.Contains(now, `"By a third hand"`) || !strings.Contains(now, `"Mine" # as customers know it`) {
 		t.Errorf("the file is now\n%s", now)
 	}
 }

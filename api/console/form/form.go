@@ -72,6 +72,16 @@ func (f *Form) Object() client.Object {
 	return client.Object{Kind: f.of.kind, Project: f.Project, ID: f.ID}
 }
 
+// Called returns the name by which the audit trail knows what is edited, "" where the project has one of the kind.
+func (f *Form) Called() string {
+	for _, name := range []string{"domain", "code"} {
+		if x := f.Field(name); x != nil {
+			return x.was
+		}
+	}
+	return ""
+}
+
 // A Field is a field of a Form.
 type Field struct {
 	control
@@ -80,7 +90,6 @@ type Field struct {
 	Origin      string // where the value is said
 	ReadOnly    string // why it cannot be changed here; "" if it can
 	Error       string
-	Now         string // in a conflict: what the API has by now
 	Suggests    string // the name of the field that follows from this one while a person types
 	Suggested   string // what follows from the other field
 
@@ -162,6 +171,9 @@ func (f Field) Mark() string {
 // markPrefix begins the names of the fields with the marks.
 const markPrefix = "was."
 
+// TakeTheirs is the name of the check boxes whose values name fields that stay as they are now, whatever was sent.
+const TakeTheirs = "theirs"
+
 // Fill takes the values that a person has sent. A field that was not sent is untouched.
 func (f *Form) Fill(sent url.Values) {
 	for i := range f.Fields {
@@ -170,7 +182,7 @@ func (f *Form) Fill(sent url.Values) {
 		if x.Type == "permissions" { // of check boxes only the set ones are sent
 			values, given = []string{strings.Join(values, ", ")}, true
 		}
-		if !given || x.ReadOnly != "" {
+		if !given || x.ReadOnly != "" || slices.Contains(sent[TakeTheirs], x.Name) {
 			continue
 		}
 		value := x.asSent(values[0])

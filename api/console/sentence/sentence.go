@@ -185,6 +185,16 @@ func (w *writer) who() {
 	}
 }
 
+// Who says who made a change, for the middle of a sentence: "Ada Lovelace", "the files".
+func Who(e *client.AuditEntry) string {
+	w := writer{e: e}
+	w.who()
+	if first := w.out[0]; !first.Strong {
+		w.out[0].Text = strings.ToLower(first.Text[:1]) + first.Text[1:]
+	}
+	return w.out.String()
+}
+
 // Person returns the name of a person who is given as "Name <address>".
 func Person(actor string) string {
 	if a, err := mail.ParseAddress(actor); err == nil {
