@@ -297,6 +297,9 @@ func (s *formState) showsAll(t *testing.T, page string) {
 
 // otherValues returns what a person may change a control to.
 func otherValues(c control) (all [][]string) {
+	if strings.HasPrefix(c.name, "seal.") { // alone it changes nothing, see TestConsoleEnvironment
+		return nil
+	}
 	switch c.kind {
 	case "check":
 		return [][]string{{c.options[0]}, c.options}

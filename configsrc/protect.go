@@ -9,8 +9,8 @@ import (
 )
 
 // protect turns a new password, which a change passes in clear text, into its form in the file. An unchanged password
-// is left alone. An expression written by a person stays: a different password, or none, is FIELD_IS_EXPRESSION there
-// (configsrc/README.md, Write-back).
+// is left alone. An expression written by a person stays, unless the edit asks to seal a password in its place: a different
+// password, or none, is FIELD_IS_EXPRESSION there (configsrc/README.md, Write-back).
 func (p *projectTarget) protect(w *write, have, want *catalog.ProjectConfig) error {
 	var old catalog.Secret
 	if have.SMTP != nil {
@@ -31,12 +31,13 @@ func (p *projectTarget) protect(w *write, have, want *catalog.ProjectConfig) err
 	default:
 		return fmt.Errorf("save a password given by %v: impossible, the API gives clear text only", *given)
 	}
-	if w.says(old, context, given.Ref) {
+	seals := p.edit.Seals && written(old)
+	if !seals && w.says(old, context, given.Ref) {
 		*given = old
 		return nil
 	}
-	if written(old) {
-		return p.isExpression(w, have, old, "another password cannot be saved over it")
+	if !seals && written(old) {
+		return p.isExpression(w, have, old, "another password cannot be saved over it without sealPassword")
 	}
 	sealing := w.facts.Sealing()
 	if sealing == nil || len(sealing.Recipients) == 0 {

@@ -65,5 +65,11 @@ func (c *Console) load(r *http.Request, s *session, f *form.Form) error {
 		f.BeginSingle(values, origins)
 		return nil
 	}
-	return f.Load(&state, values, origins)
+	if err := f.Load(&state, values, origins); err != nil || !f.OwnSecrets() {
+		return err
+	}
+	if block, err := api.Block(r.Context(), f.Project); err == nil { // without it the form is complete
+		f.Calls(&block, origins)
+	}
+	return nil
 }

@@ -11,7 +11,10 @@ import (
 )
 
 // smtpNames are the fields of an SMTP config in a request.
-var smtpNames = catalog.RequestNames(new(catalog.SMTPConfig).Fields())
+var smtpNames = append(catalog.RequestNames(new(catalog.SMTPConfig).Fields()), sealPassword)
+
+// sealPassword is the field that has a new password take the place of a call in the file.
+const sealPassword = "sealPassword"
 
 // maxPasswordBytes is the longest password that a request may set.
 const maxPasswordBytes = 1024
@@ -44,14 +47,16 @@ func (a *API) saveSMTPConfig(r *web.Request, project *catalog.Project) error {
 		return err
 	}
 	created := false
-	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
+	change := func(p *catalog.ProjectConfig) error {
 		if err := present(p.SMTP); err != nil {
 			return err
 		}
 		created = !p.SMTP.HasServer()
 		p.SMTP, err = f.smtpConfig(p.SMTP, p.Project.UUID)
 		return err
-	})
+	}
+	err = a.Writer.Write(r, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: project.UUID, Change: change,
+		Seals: f.Body.Values[sealPassword] == true}})
 	if err != nil {
 		return err
 	}
@@ -85,6 +90,8 @@ func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*cata
 	f.FillOptional("ehloName", &c.EHLOName)
 	f.port(&c, have.HasServer())
 	f.password(&c, have)
+	var seals bool
+	f.Read(sealPassword, &seals)
 	return &c, f.Validated(c.Validate())
 }
 

@@ -89,6 +89,8 @@ type Field struct {
 	Placeholder string
 	Origin      string // where the value is said
 	ReadOnly    string // why it cannot be changed here; "" if it can
+	Call        string // that gives a secret in the file, such as env("NAME"); "": none
+	Seals       bool   // what the person enters takes the place of Call
 	Error       string
 	Suggests    string // the name of the field that follows from this one while a person types
 	Suggested   string // what follows from the other field
@@ -171,6 +173,9 @@ func (f Field) Mark() string {
 // markPrefix begins the names of the fields with the marks.
 const markPrefix = "was."
 
+// sealPrefix begins the names of the check boxes that seal a value in place of the call that gives it.
+const sealPrefix = "seal."
+
 // TakeTheirs is the name of the check boxes whose values name fields that stay as they are now, whatever was sent.
 const TakeTheirs = "theirs"
 
@@ -185,6 +190,7 @@ func (f *Form) Fill(sent url.Values) {
 		if !given || x.ReadOnly != "" || slices.Contains(sent[TakeTheirs], x.Name) {
 			continue
 		}
+		x.Seals = x.Call != "" && sent.Get(sealPrefix+x.Name) != ""
 		value := x.asSent(values[0])
 		was := x.Mark()
 		if mark := sent.Get(markPrefix + x.Name); mark != "" {
@@ -222,15 +228,22 @@ func (f *Form) Touched() bool {
 // Body returns what the person has changed, nil for nothing, so that nothing else is touched. ok is false if a field is
 // not what it should be.
 func (f *Form) Body() (body map[string]any, ok bool) {
+	if body, ok = map[string]any{}, f.sealed(); !ok {
+		return nil, false
+	}
 	if !f.Touched() {
 		return nil, true
 	}
-	body, ok = map[string]any{}, true
 	for i := range f.Fields {
-		if x := &f.Fields[i]; f.sends(x) {
-			if body[x.Name], x.Error = x.sent(f.now); x.Error != "" {
-				ok = false
-			}
+		x := &f.Fields[i]
+		if !f.sends(x) {
+			continue
+		}
+		if body[x.Name], x.Error = x.sent(f.now); x.Error != "" {
+			ok = false
+		}
+		if x.Seals {
+			body["seal"+strings.ToUpper(x.Name[:1])+x.Name[1:]] = true
 		}
 	}
 	if f.of.byCode {
