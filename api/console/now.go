@@ -53,37 +53,45 @@ func (c *Console) facts(ctx context.Context, s *session) *now.Facts {
 	} else if !k.ExpiresAt.IsZero() {
 		f.Keys = []client.Key{{Name: k.Name, ExpiresAt: k.ExpiresAt.UTC().Format("2006-01-02T15:04:05")}}
 	}
-	f.Domains = c.unprovenDomains(ctx, api)
+	c.unprovenDomains(ctx, api, f)
 	if c.o.Git && may.Edit {
 		f.Proposals, _ = api.Proposals(ctx)
 	}
 	return f
 }
 
-// maxUnproven is how many domains of each state are counted.
-const maxUnproven = 100
+const (
+	maxUnproven = 100 // domains of each state that are listed
+	maxSince    = 20  // of these, domains of which it is asked since when
+)
 
-// unprovenDomains lists domains whose proof is gone or has not come yet, the worst first. A server that does not know tells
+// unprovenDomains adds domains whose proof is gone or has not come yet, the worst first. A server that does not know tells
 // nothing. To list them costs a look at every domain, so states that no domain is in are not asked for.
-func (c *Console) unprovenDomains(ctx context.Context, api *client.Client) (found []now.Domain) {
+func (c *Console) unprovenDomains(ctx context.Context, api *client.Client, f *now.Facts) {
+	f.MoreDomains = map[string]int{}
 	for _, state := range []string{"lost", "failing", "pending"} {
 		if c.o.Unproven != nil && !c.o.Unproven(state) {
 			continue
 		}
 		page, err := api.DomainPage(ctx, query("ownership", state, "limit", itoa(maxUnproven)))
 		if err != nil {
-			return found
+			return
 		}
+		f.MoreDomains[state] = max(page.Total-len(page.Rows), 0)
 		for i := range page.Rows {
-			d := &page.Rows[i]
-			found = append(found, now.Domain{Project: d.ProjectID, ID: d.ID, Name: d.Name, State: state})
+			d := now.Domain{Project: page.Rows[i].ProjectID, ID: page.Rows[i].ID, Name: page.Rows[i].Name, State: state}
+			if i < maxSince && !c.o.Edge { // an edge would ask its authority about each
+				if v, err := api.Verification(ctx, d.Project, d.ID); err == nil && v.Ownership.Since != nil {
+					d.Since = *v.Ownership.Since
+				}
+			}
+			f.Domains = append(f.Domains, d)
 		}
 	}
-	return found
 }
 
 const (
-	maxStopped = 4   // projects whose mail has stopped that are told one by one
+	maxStopped = 50  // projects whose mail has stopped that are listed
 	maxTried   = 200 // of which a key for some projects is asked whether it covers them
 )
 

@@ -34,6 +34,7 @@ type Item struct {
 	Detail string    // what a system said about it; ""
 	Since  time.Time // zero: not known
 	To, Do string    // the path of the page that helps, and what to do there
+	List   []Item    // what is alike, each on its own; nil: this is one thing
 }
 
 // Facts are what is known. What does not concern a key is left out.
@@ -50,7 +51,9 @@ type Facts struct {
 	Keys      []client.Key
 	Proposals []client.Proposal
 	Domains   []Domain
-	May       May
+	// MoreDomains counts the domains of each state that Domains does not have.
+	MoreDomains map[string]int
+	May         May
 }
 
 // May is what the key may do.
@@ -74,7 +77,8 @@ type Git struct {
 type Domain struct {
 	Project, ID int64
 	Name        string
-	State       string // pending, failing or lost
+	State       string    // pending, failing or lost
+	Since       time.Time // zero: not known
 }
 
 // Stopped is a project whose mail waits until a person changes something.
@@ -86,9 +90,10 @@ type Stopped struct {
 }
 
 const (
-	maxEach   = 4 // items of a kind that are told one by one
+	maxErrors = 4 // errors of git that are told
 	soon      = 14 * 24 * time.Hour
 	lagging   = 10 * time.Second
+	layout    = "2006-01-02T15:04:05.999999" // of the API's times
 	problems  = "/console/problems"
 	proposals = "/console/proposals"
 )
@@ -104,8 +109,8 @@ func Items(f *Facts) []Item {
 	}
 	l.cutOff(f)
 	l.mail(f)
-	l.domains(f.Domains)
-	l.edges(f.Edges)
+	l.domains(f)
+	l.edges(f)
 	l.keys(f)
 	l.proposals(f)
 	slices.SortStableFunc(l.items, func(a, b Item) int { return cmp.Compare(a.Kind, b.Kind) }) // bad, warn
@@ -113,6 +118,28 @@ func Items(f *Facts) []Item {
 }
 
 type list struct{ items []Item }
+
+// fold makes one item of those that came in since there were n, if they are several: text says how many, to and do where all
+// of them are. more is how many of them are not listed. It is as old as the oldest.
+func (l *list) fold(n, more int, text func(n int) string, to, do string) {
+	alike := l.items[n:]
+	if len(alike)+more < 2 || len(alike) == 0 {
+		return
+	}
+	all := Item{Kind: alike[0].Kind, Text: text(len(alike) + more), To: to, Do: do, List: slices.Clone(alike)}
+	for _, x := range alike {
+		if all.Since.IsZero() || !x.Since.IsZero() && x.Since.Before(all.Since) {
+			all.Since = x.Since
+		}
+	}
+	if more > 0 {
+		all.Detail = "The first " + strconv.Itoa(len(alike)) + " are listed."
+	}
+	l.items = append(l.items[:n], all)
+}
+
+// last is the item that came in last.
+func (l *list) last() *Item { return &l.items[len(l.items)-1] }
 
 func (l *list) add(kind, text, detail, to, do string) {
 	l.items = append(l.items, Item{Kind: kind, Text: text, Detail: detail, To: to, Do: do})
@@ -127,10 +154,11 @@ func (l *list) files(f *Facts) {
 		}
 		l.add(Bad, "A reload of the files is held back: it would remove "+plural(st.Held.Projects, "project")+" and "+
 			plural(st.Held.Domains, "domain")+".", st.Held.Reason, problems, do)
-		l.items[len(l.items)-1].Since = st.Held.Since
+		l.last().Since = st.Held.Since
 	}
 	if st.Error != "" {
 		l.add(Bad, "The files could not be read; what was read before is served.", st.Error, problems, "See the problem")
+		l.last().Since = st.LastSuccess
 	}
 	if st.Errors > 0 {
 		served := "."
@@ -170,7 +198,7 @@ func (l *list) git(g *Git) {
 	if g.Conflict != "" {
 		l.add(Bad, "Git needs a person: until then nothing is pulled or pushed.", g.Conflict, problems, "See what to do")
 	}
-	for _, e := range g.Errors[:min(maxEach, len(g.Errors))] {
+	for _, e := range g.Errors[:min(maxErrors, len(g.Errors))] {
 		l.add(Bad, "Git does not work; the service goes on.", e, problems, "See the problem")
 	}
 	if g.Behind > 0 && g.Conflict == "" {
@@ -189,53 +217,70 @@ func (l *list) mail(f *Facts) {
 	if f.MailRoom != "" {
 		l.add(Bad, "New mail is refused until there is room.", f.MailRoom, "/console/mail", "See the queue")
 	}
-	for _, s := range f.Stopped {
-		text := "No mail of " + s.Name + " is sent: " + delivery.ReasonOf(s.Code).Why + "."
-		detail := s.Code
-		if s.Waiting > 0 {
-			detail += ", " + plural(s.Waiting, "mail") + " " + map[bool]string{true: "waits", false: "wait"}[s.Waiting == 1]
+	for _, code := range codesOf(f.Stopped) {
+		n, why := len(l.items), delivery.ReasonOf(code).Why
+		for i := range f.Stopped {
+			if f.Stopped[i].Code == code {
+				l.stopped(f, &f.Stopped[i], why)
+			}
 		}
-		id := strconv.FormatInt(s.Project, 10)
-		to, do := "/console/mail?project="+id, "See its mail"
-		switch {
-		case f.May.Edit && s.Code == suspended:
-			to, do = "/console/edit?kind=project&project="+id, "Change its status"
-		case f.May.Edit:
-			to, do = "/console/edit?kind=smtp-config&project="+id, "Mend the SMTP config"
-		}
-		l.add(Bad, text, detail, to, do)
-		l.items[len(l.items)-1].Since = s.Since
+		l.fold(n, 0, func(n int) string { return "No mail of " + plural(n, "project") + " is sent: " + why + "." },
+			"/console/mail", "See them")
 	}
 	if f.More > 0 {
 		l.add(Bad, "The mail of "+plural(f.More, "more project")+" is stopped, too.", "", "/console/mail", "See them")
 	}
 }
 
+// codesOf lists the codes of stopped projects, each once.
+func codesOf(stopped []Stopped) (codes []string) {
+	for i := range stopped {
+		if !slices.Contains(codes, stopped[i].Code) {
+			codes = append(codes, stopped[i].Code)
+		}
+	}
+	return codes
+}
+
+func (l *list) stopped(f *Facts, s *Stopped, why string) {
+	detail := s.Code
+	if s.Waiting > 0 {
+		detail += ", " + plural(s.Waiting, "mail") + " " + map[bool]string{true: "waits", false: "wait"}[s.Waiting == 1]
+	}
+	id := strconv.FormatInt(s.Project, 10)
+	to, do := "/console/mail?project="+id, "See its mail"
+	switch {
+	case f.May.Edit && s.Code == suspended:
+		to, do = "/console/edit?kind=project&project="+id, "Change its status"
+	case f.May.Edit:
+		to, do = "/console/edit?kind=smtp-config&project="+id, "Mend the SMTP config"
+	}
+	l.add(Bad, "No mail of "+s.Name+" is sent: "+why+".", detail, to, do)
+	l.last().Since = s.Since
+}
+
 // domains tells of domains whose proof is gone, or has not come yet.
-func (l *list) domains(all []Domain) {
-	told := map[string]int{}
-	for _, d := range all {
-		if told[d.State]++; told[d.State] > maxEach {
-			continue
+func (l *list) domains(f *Facts) {
+	for _, x := range unproven {
+		n := len(l.items)
+		for _, d := range f.Domains {
+			if d.State != x.state {
+				continue
+			}
+			to := "/console/projects/" + strconv.FormatInt(d.Project, 10) + "/domains/" + strconv.FormatInt(d.ID, 10)
+			l.add(x.kind, fmt.Sprintf(x.one, d.Name), "", to, "See its records")
+			l.last().Since = d.Since
 		}
-		to := "/console/projects/" + strconv.FormatInt(d.Project, 10) + "/domains/" + strconv.FormatInt(d.ID, 10)
-		switch d.State {
-		case "lost":
-			l.add(Bad, "The proof of the domain "+d.Name+" has been gone for too long.", "", to, "See its records")
-		case "failing":
-			l.add(Bad, "The proof of the domain "+d.Name+" is gone; it is answered for now.", "", to, "See its records")
-		default:
-			l.add(Warn, "The domain "+d.Name+" is not proven yet, and not answered.", "", to, "See its records")
-		}
+		l.fold(n, f.MoreDomains[x.state], func(n int) string { return fmt.Sprintf(x.many, plural(n, "domain")) }, "", "")
 	}
-	more := func(kind, state, text string) {
-		if n := told[state] - maxEach; n > 0 {
-			l.add(kind, "The same is so for "+plural(n, "more "+text+" domain")+".", "", "", "")
-		}
-	}
-	more(Bad, "lost", "lost")
-	more(Bad, "failing", "failing")
-	more(Warn, "pending", "pending")
+}
+
+// unproven are the states of domains that a person has to look at, with a sentence about one domain and about many.
+var unproven = []struct{ state, kind, one, many string }{
+	{"lost", Bad, "The proof of the domain %s has been gone for too long.", "The proofs of %s have been gone for too long."},
+	{"failing", Bad, "The proof of the domain %s is gone; it is answered for now.",
+		"The proofs of %s are gone; they are answered for now."},
+	{"pending", Warn, "The domain %s is not proven yet, and not answered.", "%s are not proven yet, and not answered."},
 }
 
 func (l *list) cutOff(f *Facts) {
@@ -250,32 +295,14 @@ func (l *list) cutOff(f *Facts) {
 		"refuses changes and mail.", "", to, do)
 }
 
-func (l *list) edges(edges []client.Edge) {
-	for _, e := range edges {
-		behind := time.Duration(e.LagMS * float64(time.Millisecond))
-		silent := time.Duration(e.BeatAgeMS * float64(time.Millisecond))
-		switch {
-		case e.Version == "":
-			l.add(Bad, "The edge "+e.Name+" is missing: it was not heard since this server started.", "", "/console/live",
-				"See the edges")
-		case !e.Ready && silent >= lagging:
-			l.add(Bad, "The edge "+e.Name+" is missing: it was last heard "+about(silent)+" ago.", e.Problem, "/console/live",
-				"See the edges")
-		case !e.Ready:
-			l.add(Bad, "The edge "+e.Name+" is not ready.", e.Problem, "/console/live", "See the edges")
-		case !e.Current && behind >= lagging:
-			l.add(Bad, "The edge "+e.Name+" answers from what was true "+about(behind)+" ago.", e.Problem, "/console/live",
-				"See the edges")
-		case e.Problem != "":
-			l.add(Warn, "The edge "+e.Name+" reports a problem.", e.Problem, "/console/live", "See the edges")
-		}
-	}
-}
-
 func (l *list) keys(f *Facts) {
+	n, all := len(l.items), ""
+	if f.May.Everything {
+		all = "/console/keys"
+	}
 	for i := range f.Keys {
 		k := &f.Keys[i]
-		end, err := time.Parse("2006-01-02T15:04:05.999999", strings.TrimSuffix(k.ExpiresAt, "Z"))
+		end, err := time.Parse(layout, strings.TrimSuffix(k.ExpiresAt, "Z"))
 		if err != nil || end.Before(f.Time) || end.Sub(f.Time) > soon {
 			continue
 		}
@@ -288,23 +315,20 @@ func (l *list) keys(f *Facts) {
 		}
 		l.add(Warn, name+" ends in "+about(end.Sub(f.Time))+".", "", to, do)
 	}
+	l.fold(n, 0, func(n int) string { return plural(n, "key") + " end within 14 days." }, all, "See the keys")
 }
 
 func (l *list) proposals(f *Facts) {
 	if !f.May.Edit {
 		return
 	}
-	do, told, more := "Read it", 0, 0
+	do, n := "Read it", len(l.items)
 	if f.May.Write {
 		do = "Read and decide"
 	}
 	for i := range f.Proposals {
 		p := &f.Proposals[i]
 		if !f.May.Write && (p.Key == nil || *p.Key != f.May.Key) {
-			continue
-		}
-		if told++; told > maxEach {
-			more++
 			continue
 		}
 		who, _, _ := strings.Cut(p.Author, " <")
@@ -317,11 +341,9 @@ func (l *list) proposals(f *Facts) {
 			detail = "It conflicts with what is live."
 		}
 		l.add(Warn, text+".", detail, proposals+"/"+url.PathEscape(p.Name), do)
+		l.last().Since, _ = time.Parse(layout, strings.TrimSuffix(p.CreatedAt, "Z"))
 	}
-	if more > 0 {
-		l.add(Warn, plural(more, "more proposal")+" "+map[bool]string{true: "waits", false: "wait"}[more == 1]+".", "",
-			proposals, "See them")
-	}
+	l.fold(n, 0, func(n int) string { return plural(n, "proposal") + " wait for a decision." }, proposals, "See them")
 }
 
 func plural(n int, noun string) string {

@@ -1,6 +1,7 @@
 package now_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ func TestItems(t *testing.T) {
 			return
 		}
 		for i := range want {
-			if got[i] != want[i] {
+			if !reflect.DeepEqual(got[i], want[i]) {
 				t.Errorf("%s: %+v, want %+v", name, got[i], want[i])
 			}
 		}
@@ -63,6 +64,24 @@ func TestItems(t *testing.T) {
 			To: "/console/projects/7/domains/8", Do: "See its records"},
 		now.Item{Kind: now.Warn, Text: "The domain b.example is not proven yet, and not answered.",
 			To: "/console/projects/7/domains/8", Do: "See its records"})
+	f("domains alike", now.Facts{Domains: []now.Domain{{Project: 7, ID: 9, Name: "a.example", State: "pending", Since: at.Add(time.Hour)},
+		{Project: 7, ID: 8, Name: "b.example", State: "pending", Since: at}}, MoreDomains: map[string]int{"pending": 1}},
+		now.Item{Kind: now.Warn, Text: "3 domains are not proven yet, and not answered.", Detail: "The first 2 are listed.", Since: at, List: []now.Item{
+			{Kind: now.Warn, Text: "The domain a.example is not proven yet, and not answered.", Since: at.Add(time.Hour),
+				To: "/console/projects/7/domains/9", Do: "See its records"},
+			{Kind: now.Warn, Text: "The domain b.example is not proven yet, and not answered.", Since: at,
+				To: "/console/projects/7/domains/8", Do: "See its records"}}})
+	f("mail alike", now.Facts{May: reader, Stopped: []now.Stopped{{Project: 7, Name: "Acme", Code: "SMTP_AUTH_FAILED", Since: at},
+		{Project: 8, Name: "Globex", Code: "SMTP_AUTH_FAILED"}}},
+		now.Item{Kind: now.Bad, Text: "No mail of 2 projects is sent: the username or the password is refused.", Since: at,
+			To: "/console/mail", Do: "See them", List: []now.Item{
+				{Kind: now.Bad, Text: "No mail of Acme is sent: the username or the password is refused.", Detail: "SMTP_AUTH_FAILED",
+					Since: at, To: "/console/mail?project=7", Do: "See its mail"},
+				{Kind: now.Bad, Text: "No mail of Globex is sent: the username or the password is refused.", Detail: "SMTP_AUTH_FAILED",
+					To: "/console/mail?project=8", Do: "See its mail"}}})
+	f("keys alike", now.Facts{May: reader, Keys: []client.Key{{Name: "a", ExpiresAt: "2026-11-30T12:00:00"}, {Name: "b", ExpiresAt: "2026-11-30T12:00:00"}}},
+		now.Item{Kind: now.Warn, Text: "2 keys end within 14 days.", Do: "See the keys", List: []now.Item{
+			{Kind: now.Warn, Text: "The key a ends in 3 days."}, {Kind: now.Warn, Text: "The key b ends in 3 days."}}})
 	stopped := []now.Stopped{{Project: 7, Name: "Acme", Code: "SMTP_AUTH_FAILED", Waiting: 1, Since: at}}
 	item = now.Item{Kind: now.Bad, Text: "No mail of Acme is sent: the username or the password is refused.",
 		Detail: "SMTP_AUTH_FAILED, 1 mail waits", Since: at, To: "/console/edit?kind=smtp-config&project=7", Do: "Mend the SMTP config"}
@@ -71,9 +90,10 @@ func TestItems(t *testing.T) {
 	f("mail, for a reader", now.Facts{May: reader, Stopped: stopped}, item)
 	f("edges", now.Facts{Edges: []client.Edge{{Name: "a", Version: "1", Ready: true, LagMS: 130_000}, {Name: "b"},
 		{Name: "c", Version: "1", BeatAgeMS: 7_300_000}}},
-		now.Item{Kind: now.Bad, Text: "The edge a answers from what was true 2 minutes ago.", To: "/console/live", Do: "See the edges"},
-		now.Item{Kind: now.Bad, Text: "The edge b is missing: it was not heard since this server started.", To: "/console/live", Do: "See the edges"},
-		now.Item{Kind: now.Bad, Text: "The edge c is missing: it was last heard 2 hours ago.", To: "/console/live", Do: "See the edges"})
+		now.Item{Kind: now.Bad, Text: "2 edges are missing.", To: "/console/live", Do: "See the edges", List: []now.Item{
+			{Kind: now.Bad, Text: "The edge b is missing: it was not heard since this server started.", To: "/console/live", Do: "See the edges"},
+			{Kind: now.Bad, Text: "The edge c is missing: it was last heard 2 hours ago.", To: "/console/live", Do: "See the edges"}}},
+		now.Item{Kind: now.Bad, Text: "The edge a answers from what was true 2 minutes ago.", To: "/console/live", Do: "See the edges"})
 	f("cut off", now.Facts{May: admin, CutOff: 3 * time.Minute}, now.Item{Kind: now.Bad, Text: "This edge last heard its authority " +
 		"3 minutes ago: it answers from what was true then, and refuses changes and mail.", To: "/console/live", Do: "See the state"})
 	f("cut off, for a key of some projects", now.Facts{CutOff: time.Minute}, now.Item{Kind: now.Bad, Text: "This edge last heard its " +
@@ -82,11 +102,12 @@ func TestItems(t *testing.T) {
 		now.Item{Kind: now.Warn, Text: "The key ci ends in 3 days.", To: "/console/keys", Do: "See the keys"})
 	f("own key", now.Facts{May: reader, Keys: []client.Key{{Name: "reader", ExpiresAt: "2026-11-27T18:00:00Z"}}},
 		now.Item{Kind: now.Warn, Text: "Your key reader ends in 6 hours."})
-	open := []client.Proposal{{Name: "x", Title: "Rename", Author: "Bob <b@b.example>", Mergeable: true},
+	open := []client.Proposal{{Name: "x", Title: "Rename", Author: "Bob <b@b.example>", Mergeable: true, CreatedAt: "2026-11-27T12:00:00"},
 		{Name: "y", Title: "Remove", Author: "Carol <c@c.example>", Key: &carol}}
 	f("proposals", now.Facts{May: admin, Proposals: open},
-		now.Item{Kind: now.Warn, Text: "Bob proposes: Rename.", To: "/console/proposals/x", Do: "Read and decide"},
-		now.Item{Kind: now.Warn, Text: "Carol proposes: Remove.", Detail: "It conflicts with what is live.", To: "/console/proposals/y", Do: "Read and decide"})
+		now.Item{Kind: now.Warn, Text: "2 proposals wait for a decision.", Since: at, To: "/console/proposals", Do: "See them", List: []now.Item{
+			{Kind: now.Warn, Text: "Bob proposes: Rename.", Since: at, To: "/console/proposals/x", Do: "Read and decide"},
+			{Kind: now.Warn, Text: "Carol proposes: Remove.", Detail: "It conflicts with what is live.", To: "/console/proposals/y", Do: "Read and decide"}}})
 	f("own proposals", now.Facts{May: proposer, Proposals: open}, now.Item{Kind: now.Warn,
 		Text:   "Your proposal waits for a person who may apply it: Remove.",
 		Detail: "It conflicts with what is live.", To: "/console/proposals/y", Do: "Read it"})
