@@ -99,3 +99,38 @@ func TestConsoleDomain(t *testing.T) {
 		t.Errorf("without an answer: %d %s", g.status, g.page)
 	}
 }
+
+// TestConsoleDomainRecords: the page of a domain has one record to set for each purpose, with its host as DNS forms want it, and
+// the others folded; and it says that a domain is not in DNS yet.
+func TestConsoleDomainRecords(t *testing.T) {
+	t.Parallel()
+	r, s := newDomainDesk(t)
+	name := "_fingerpost-challenge.shop.acme.example"
+	answer := &dcv.View{Ownership: dcv.OwnershipView{State: dcv.Pending}, Pointing: dcv.PointingView{State: dcv.Nowhere},
+		Certificate: dcv.CertificateView{State: dcv.Unknown},
+		Records: []dcv.RecordView{{Purpose: "ownership", Type: "TXT", Name: name, Host: "_fingerpost-challenge.shop", Value: "token=first"},
+			{Purpose: "ownership", Type: "CNAME", Name: name, Host: "_fingerpost-challenge.shop", Value: "second.example.net", Alternative: true}}}
+	s.set(func() { s.answer = answer })
+	g := r.signIn(t, r.key)
+	g.send(acmeDomainPage(), nil)
+	first, folded, found := strings.Cut(g.page, "<details><summary>Another record does as well")
+	if !found || !strings.Contains(first, "token=first") || strings.Contains(first, "second.example.net") || !strings.Contains(folded, "second.example.net") {
+		t.Errorf("the other record is not folded: %s", visibleText(g.page))
+	}
+	for _, want := range []string{`<code id="ownership-host-0">_fingerpost-challenge.shop</code>`, `data-copy="ownership-host-0"`,
+		`<code id="ownership-name-0">` + name + `</code>`, "This domain is not in DNS yet"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	there := *answer
+	there.Records = append([]dcv.RecordView{}, answer.Records...)
+	there.Records[0].Found = []dcv.FoundView{{Values: []string{"token=other"}}}
+	for what, view := range map[string]*dcv.View{"a record is there": &there,
+		"not known": {Pointing: dcv.PointingView{State: dcv.Unknown}, Records: answer.Records}} {
+		s.set(func() { s.answer = view })
+		if g.send(acmeDomainPage(), nil); strings.Contains(g.page, "not in DNS yet") {
+			t.Errorf("%s: the page says that the domain is not in DNS", what)
+		}
+	}
+}

@@ -25,6 +25,7 @@ type domainView struct {
 // A verificationView is what people see of a domain's verification.
 type verificationView struct {
 	View   *dcv.View
+	Absent bool // name servers know no record of the domain
 	States []stateView
 	Groups []recordGroup
 }
@@ -40,7 +41,26 @@ type stateView struct {
 // A recordGroup are the records to set for one purpose.
 type recordGroup struct {
 	ID, Title, Help string
-	Records         []dcv.RecordView
+	Records         []dcv.RecordView // those to set
+	Others          *recordGroup     // of which one is enough instead; nil: there are none
+}
+
+func (g *recordGroup) add(r *dcv.RecordView) {
+	if !r.Alternative || len(g.Records) == 0 {
+		g.Records = append(g.Records, *r)
+		return
+	}
+	if g.Others == nil {
+		g.Others = &recordGroup{ID: g.ID + "-other", Title: g.Title + ", otherwise"}
+	}
+	g.Others.Records = append(g.Others.Records, *r)
+}
+
+// absent reports whether name servers have said that a domain has no address, and know none of its records.
+func absent(v *dcv.View) bool {
+	return v.Pointing.State == dcv.Nowhere && !slices.ContainsFunc(v.Records, func(r dcv.RecordView) bool {
+		return slices.ContainsFunc(r.Found, func(f dcv.FoundView) bool { return len(f.Values) > 0 })
+	})
 }
 
 // domainPage is the path that leads to a domain's page.
@@ -134,17 +154,17 @@ func verificationOf(v *dcv.View) (view verificationView) {
 	add("Ownership", o.State, o.Since, spreading)
 	add("Pointing", p.State, p.Since, addresses)
 	add("Certificate", c.State, c.Since, issued)
-	ownership := recordGroup{ID: "ownership", Title: "Prove that the domain is yours",
-		Help: "One of these records is enough."}
+	view.Absent = absent(v)
+	ownership := recordGroup{ID: "ownership", Title: "Prove that the domain is yours"}
 	if o.State == dcv.Trusted {
-		ownership.Help = "No proof is needed. One of these records would give it."
+		ownership.Help = "No proof is needed. This record would give it."
 	}
 	pointing := recordGroup{ID: "pointing", Title: "Let the domain lead here"}
 	for i := range v.Records {
-		if r := v.Records[i]; r.Purpose == "ownership" {
-			ownership.Records = append(ownership.Records, r)
+		if r := &v.Records[i]; r.Purpose == "ownership" {
+			ownership.add(r)
 		} else {
-			pointing.Records = append(pointing.Records, r)
+			pointing.add(r)
 		}
 	}
 	view.Groups = []recordGroup{ownership, pointing}

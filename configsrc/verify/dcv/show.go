@@ -57,16 +57,16 @@ func Records(s Subject, p Policy, f Facts) []RecordView {
 		if w.Type == "CNAME" && isApex(w.Name, &f) {
 			continue // DNS has no CNAME at the top of a zone
 		}
-		records = append(records, RecordView{Purpose: PurposeOwnership, Type: w.Type, Name: w.Name, Value: w.value(),
-			Alternative: i > 0, Found: found(f.Proofs, w.Type, w.Name, f.At)})
+		records = append(records, RecordView{Purpose: PurposeOwnership, Type: w.Type, Name: w.Name,
+			Host: hostOf(w.Name, &f), Value: w.value(), Alternative: i > 0, Found: found(f.Proofs, w.Type, w.Name, f.At)})
 	}
 	for i, r := range pointingRecords(s, p, &f) {
 		asked := r.name
 		if r.kind != "CNAME" || strings.HasPrefix(r.name, "*.") {
 			asked = lastName(&f, r.kind)
 		}
-		records = append(records, RecordView{Purpose: "pointing", Type: r.kind, Name: r.name, Value: r.value,
-			Alternative: i > 0 && r.kind == "CNAME", Found: found(f.Pointing.Findings, r.kind, asked, f.At)})
+		records = append(records, RecordView{Purpose: "pointing", Type: r.kind, Name: r.name,
+			Host: hostOf(r.name, &f), Value: r.value, Alternative: i > 0 && r.kind == "CNAME", Found: found(f.Pointing.Findings, r.kind, asked, f.At)})
 	}
 	return records
 }
@@ -152,6 +152,21 @@ func isApex(name string, f *Facts) bool {
 		return f.Zone.Apex == name
 	}
 	return catalog.RegistrableDomain(name) == name
+}
+
+// hostOf returns a record's name within its zone, which is the one that f has found, or the registrable domain.
+func hostOf(name string, f *Facts) string {
+	zone := f.Zone.Apex
+	if zone == "" || name != zone && !strings.HasSuffix(name, "."+zone) {
+		zone = catalog.RegistrableDomain(strings.TrimPrefix(name, "*."))
+	}
+	switch host, below := strings.CutSuffix(name, "."+zone); {
+	case name == zone:
+		return "@"
+	case below && zone != "":
+		return host
+	}
+	return name
 }
 
 // found returns what each server said about a record.

@@ -100,6 +100,32 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// TestHosts: each record has the part of its name that DNS forms want: within the zone that was found, or the domain that
+// somebody has registered.
+func TestHosts(t *testing.T) {
+	f := func(name, apex string, want ...string) {
+		t.Helper()
+		s := shop(catalog.VerifiedPending)
+		s.Name = name
+		var hosts []string
+		for _, r := range dcv.Records(s, policy, dcv.Facts{Zone: dcv.Zone{Apex: apex}}) {
+			if !slices.Contains(hosts, r.Host) {
+				hosts = append(hosts, r.Host)
+			}
+		}
+		for _, host := range want {
+			if !slices.Contains(hosts, host) {
+				t.Errorf("%s in %q: %q, want %q", name, apex, hosts, want)
+			}
+		}
+	}
+	f("shop.acme.example", "", "_fingerpost-challenge.shop", "shop")
+	f("shop.acme.example", "shop.acme.example", "_fingerpost-challenge", "@")
+	f("acme.co.uk", "", "_fingerpost-challenge", "@")
+	f("acme.example", "other.example", "_fingerpost-challenge", "@")
+	f("*.shop.acme.example", "acme.example", "*.shop")
+}
+
 // TestFound: each record has what the servers said about it, errors too.
 func TestFound(t *testing.T) {
 	s := shop(catalog.VerifiedPending)

@@ -42,6 +42,7 @@ type RecordView struct {
 	Purpose     string      `json:"purpose"` // ownership or pointing
 	Type        string      `json:"type"`
 	Name        string      `json:"name"`
+	Host        string      `json:"host"` // Name within its zone, as DNS forms want it; "@" at the top
 	Value       string      `json:"value"`
 	Alternative bool        `json:"alternative"` // another record of the same purpose is enough
 	Found       []FoundView `json:"found"`

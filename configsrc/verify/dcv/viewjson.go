@@ -54,6 +54,7 @@ type recordJSON struct {
 	Purpose     string      `json:"purpose"`
 	Type        string      `json:"type"`
 	Name        string      `json:"name"`
+	Host        string      `json:"host"`
 	Value       string      `json:"value"`
 	Alternative bool        `json:"alternative"`
 	Found       []foundJSON `json:"found"`
@@ -78,7 +79,7 @@ func (v View) MarshalJSON() ([]byte, error) {
 	w.Certificate.Issuer, w.Certificate.ExpiresAt = v.Certificate.Issuer, (*moment)(v.Certificate.ExpiresAt)
 	for i := range v.Records {
 		r := &v.Records[i]
-		record := recordJSON{r.Purpose, r.Type, r.Name, r.Value, r.Alternative, []foundJSON{}}
+		record := recordJSON{r.Purpose, r.Type, r.Name, r.Host, r.Value, r.Alternative, []foundJSON{}}
 		for j := range r.Found {
 			f := &r.Found[j]
 			record.Found = append(record.Found,
@@ -105,7 +106,7 @@ func (v *View) UnmarshalJSON(b []byte) error {
 	}
 	for i := range w.Records {
 		r := &w.Records[i]
-		record := RecordView{r.Purpose, r.Type, r.Name, r.Value, r.Alternative, nil}
+		record := RecordView{r.Purpose, r.Type, r.Name, r.Host, r.Value, r.Alternative, nil}
 		for j := range r.Found {
 			f := &r.Found[j]
 			found := FoundView{Server: f.Server, Values: f.Values, Error: f.Error}

@@ -26,7 +26,7 @@ func TestViewJSON(t *testing.T) {
 		Ownership:   dcv.OwnershipView{State: "proven", Since: &at, Spreading: true, Misses: 2},
 		Pointing:    dcv.PointingView{State: "here", Since: &at, Addresses: []string{"203.0.113.4"}},
 		Certificate: dcv.CertificateView{State: "good", Since: &at, Issuer: &issuer, ExpiresAt: &at},
-		Records: []dcv.RecordView{{Purpose: "ownership", Type: "TXT", Name: "_x.acme.example", Value: "token=a expiry=never",
+		Records: []dcv.RecordView{{Purpose: "ownership", Type: "TXT", Name: "_x.acme.example", Host: "_x", Value: "token=a expiry=never",
 			Alternative: true, Found: []dcv.FoundView{{Server: "ns1.acme.example", Values: []string{"b"}, Error: &refused, At: at}}}},
 		Hints:     []dcv.Hint{{Code: "PROXIED", Message: "m", Line: "l"}},
 		CheckedAt: &at, NextCheckAt: &at}
