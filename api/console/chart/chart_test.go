@@ -52,6 +52,23 @@ var charts = map[string]*chart.Chart{
 		Lines: []chart.Figure{{After: " resolves a second", Values: []float64{1234.5}}}},
 }
 
+// TestQuiet: values that stand alone among gaps are dots, which are seen, and those that stand together are lines.
+func TestQuiet(t *testing.T) {
+	hour := make([]float64, 360)
+	for i := range hour {
+		hour[i] = gap
+	}
+	hour[100], hour[200], hour[201] = 4e-6, 5e-6, 6e-6
+	quiet := &chart.Chart{Unit: chart.Seconds, Log: true, Step: step, End: end, Lines: []chart.Figure{{Values: hour}}}
+	if svg := string(quiet.SVG()); strings.Count(svg, "h0") != 3 || !strings.Contains(svg, `class="line line1 dots"`) || strings.Contains(svg, `class="line line1" d`) {
+		t.Errorf("three values of a quiet hour: %s", svg)
+	}
+	quiet.Lines[0].Values = wave(360, 5e-6, 1e-6)
+	if svg := string(quiet.SVG()); strings.Contains(svg, "dots") {
+		t.Errorf("a busy hour has dots: %s", svg)
+	}
+}
+
 func TestGolden(t *testing.T) {
 	for name, c := range charts {
 		golden(t, name, string(c.SVG()))

@@ -93,18 +93,30 @@ func (f *frame) y(v float64) float64 { return f.bottom - f.at(v)*(f.bottom-f.top
 // dashes tell the lines of a chart from each other.
 var dashes = []string{"", "5 3", "1 3"}
 
-// draw draws each run of values between two gaps.
+// minRun is how wide a run of values is drawn as a line: on a quiet service single values stand among gaps, and lines as
+// wide as their steps were not seen.
+const minRun = 6
+
+// draw draws each run of values between two gaps, as dots where a line would be too short.
 func (f *frame) draw(b *bytes.Buffer, values []float64, shape Shape, nth int) {
-	var line, area bytes.Buffer
+	var line, area, dots bytes.Buffer
 	for from := 0; from < len(values); {
 		to := from
 		for to < len(values) && known(values[to]) {
 			to++
 		}
-		if to > from {
+		if short := float64(to-from)*f.dx < minRun && shape != Steps; short {
+			for k := from; k < to; k++ {
+				x := f.right - float64(len(values)-1-k)*f.dx
+				fmt.Fprintf(&dots, "M%s %sh0", num(max(x, f.left)), num(f.y(values[k])))
+			}
+		} else if to > from {
 			f.run(&line, &area, values, from, to, shape)
 		}
 		from = to + 1
+	}
+	if dots.Len() > 0 {
+		fmt.Fprintf(b, `<path class="line line%d dots" d="%s"/>`, nth+1, dots.Bytes())
 	}
 	if line.Len() == 0 {
 		return
@@ -125,7 +137,7 @@ func (f *frame) run(line, area *bytes.Buffer, values []float64, from, to int, sh
 	var path bytes.Buffer
 	begin := x(from)
 	if shape == Steps || to-from == 1 {
-		begin -= f.dx // a single value is as wide as its step
+		begin -= f.dx // a value is as wide as its step
 	}
 	begin = max(begin, f.left)
 	fmt.Fprintf(&path, "M%s %s", num(begin), num(f.y(values[from])))
