@@ -219,6 +219,7 @@ func (c *Console) routes() {
 		"GET /console/lookup":                          c.lookUp,
 		"GET /console/projects":                        c.listProjects,
 		"POST /console/bulk":                           c.bulk,
+		"GET /console/find-projects":                   c.findProjects,
 		"GET /console/projects/{id}":                   c.showProject,
 		"GET /console/projects/{id}/domains/{domain}":  c.showDomain,
 		"POST /console/projects/{id}/domains/{domain}": c.checkDomain,

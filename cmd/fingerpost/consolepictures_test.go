@@ -19,7 +19,7 @@ const consoleFolder = "../../api/console"
 
 // noPages are addresses below /console/ that are no pages: files, streams, and the content of frames.
 var noPages = []string{"/console/assets/{name}", "/console/now/stream", "/console/live/stream", "/console/smtp-test/{id}",
-	"/console/frames/{id}"}
+	"/console/frames/{id}", "/console/find-projects"}
 
 // consolePages lists the addresses of pages that the console's code has, as patterns.
 func consolePages(t *testing.T) []string {

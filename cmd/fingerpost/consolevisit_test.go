@@ -151,6 +151,11 @@ func TestConsoleKeys(t *testing.T) {
 	b.open("/console/edit?kind=key")
 	b.fill("name", "console-made")
 	b.do(chromedp.Click("#f-allow-read", chromedp.ByQuery))
+	b.do(chromedp.SendKeys("#find-projects", "acme", chromedp.ByQuery), chromedp.Click(`button[data-add][value=acme]`, chromedp.ByQuery))
+	if got := b.value("#f-projects"); got != "acme" {
+		t.Errorf("the finder makes the projects %q", got)
+	}
+	b.fill("projects", "")
 	b.press("Show the change")
 	b.sees(`+key "console-made" {`)
 	b.press("Save")

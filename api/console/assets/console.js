@@ -10,6 +10,7 @@
     root.querySelectorAll("[data-origin]").forEach(function (e) { // behind a proxy the server does not know its own
       e.textContent = e.textContent.replace(e.dataset.origin, location.origin);
     });
+    root.querySelectorAll(".finder").forEach(function (f) { f.hidden = false; });
     root.querySelectorAll("button[data-copy]").forEach(function (b) { b.hidden = !navigator.clipboard; });
   }
   // Pickers of times are in the browser's zone, too; what is sent is UTC.
@@ -63,6 +64,12 @@
   });
   document.addEventListener("click", function (e) {
     if (menu() && !menu().contains(e.target)) menu().open = false;
+    var add = e.target.closest("button[data-add]"); // a project that was found goes into the list
+    if (add) {
+      var list = document.getElementById(add.dataset.add), have = list.value.split(/[\s,]+/).filter(Boolean);
+      if (!have.includes(add.value)) list.value = have.concat(add.value).join("\n");
+      add.disabled = true;
+    }
     var b = e.target.closest("button[data-copy]");
     if (!b) return;
     var said = b.textContent;

@@ -249,7 +249,7 @@ func (f *Form) Body() (body map[string]any, ok bool) {
 	if f.of.byCode {
 		body["code"] = f.Field("code").Text
 	}
-	return body, ok
+	return body, f.expires(body) && ok
 }
 
 // Whole returns all fields that have a value, for a call that uses nothing stored.

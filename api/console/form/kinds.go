@@ -36,7 +36,7 @@ var kinds = map[string]kind{
 	}},
 	"template": {kind: catalog.KindTemplate, title: "template", byCode: true,
 		set: func(x *control) { x.fixed = x.Name == "code" }},
-	"key": {kind: catalog.KindKey, title: "key", live: true},
+	"key": {kind: catalog.KindKey, title: "key", live: true, set: (*control).expiry},
 }
 
 // Title is what people call a kind, "" if it is unknown.
@@ -66,8 +66,9 @@ func keyFields() noun {
 	asked := []string{"name", "allow", "projects", "owner"}
 	return append(slices.DeleteFunc(new(catalog.Key).AuditFields(), func(f catalog.Field) bool {
 		return !slices.Contains(asked, f.Name)
-	}), catalog.Field{Name: "expiresIn", Value: new(string), Label: "Expires in",
-		Help: "Such as 720h. Left empty, never."})
+	}), catalog.Field{Name: "expiresIn", Value: new(string), Label: "Expires"},
+		catalog.Field{Name: "expiresAt", Value: new(string), Label: "Day",
+			Help: "The key ends with this day, in UTC."})
 }
 
 // firstDomain is the field of the form for a new project that names its domains.
