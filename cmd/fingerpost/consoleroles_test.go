@@ -383,9 +383,6 @@ func (w *walk) change(kind string, form url.Values) {
 		}
 	case "key":
 		form["name"], form["allow"] = []string{"made-by-matrix"}, []string{"read"}
-		if w.ending {
-			form.Set("expiresIn", "30d")
-		}
 	}
 }
 

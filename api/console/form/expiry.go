@@ -1,6 +1,10 @@
 package form
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // onDay is the choice of a day on which a key ends.
 const onDay = "day"
@@ -16,6 +20,22 @@ func (x *control) expiry() {
 	}
 }
 
+// apiTime is how the API takes a time.
+const apiTime = "2006-01-02T15:04:05"
+
+// endBy leaves the choices that a giver can give whose own key ends, and begins with that end.
+func (x *Field) endBy(ends, now time.Time) {
+	ends = ends.UTC()
+	x.Choices = slices.DeleteFunc(slices.Clone(x.Choices), func(c Choice) bool {
+		days, isDays := strings.CutSuffix(c.Value, "d")
+		lasts, err := time.ParseDuration(days + "h")
+		return c.Value == "" || isDays && err == nil && now.Add(24*lasts).After(ends)
+	})
+	mine := Choice{ends.Format(apiTime), "with my key, at " + ends.Format("2006-01-02 15:04:05") + " UTC"}
+	x.Choices = append([]Choice{mine}, x.Choices...)
+	x.proposed = mine.Value
+}
+
 // expires puts what the fields of expiry say into a body, and reports whether they agree.
 func (f *Form) expires(body map[string]any) bool {
 	in, at := f.Field("expiresIn"), f.Field("expiresAt")
@@ -23,6 +43,11 @@ func (f *Form) expires(body map[string]any) bool {
 		return true
 	}
 	delete(body, at.Name)
+	if _, err := time.Parse(apiTime, in.Text); err == nil && at.Text == "" {
+		delete(body, in.Name)
+		body[at.Name] = in.Text
+		return true
+	}
 	if in.Text != onDay {
 		if at.Text != "" {
 			in.Error = "must be “on a day” where a day is given"

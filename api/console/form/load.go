@@ -150,7 +150,7 @@ func (f *Form) LimitKey(gives catalog.Permission, ends time.Time) {
 		}
 	}
 	if !ends.IsZero() {
-		f.Field("expiresIn").Help = "Your key ends at " + ends.UTC().Format("2006-01-02 15:04:05") + " UTC."
+		f.Field("expiresIn").endBy(ends, time.Now())
 	}
 }
 

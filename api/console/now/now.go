@@ -277,7 +277,8 @@ func (l *list) domains(f *Facts) {
 
 // unproven are the states of domains that a person has to look at, with a sentence about one domain and about many.
 var unproven = []struct{ state, kind, one, many string }{
-	{"lost", Bad, "The proof of the domain %s has been gone for too long.", "The proofs of %s have been gone for too long."},
+	{"lost", Bad, "The proof of the domain %s has been gone for too long.",
+		"The proofs of %s have been gone for too long."},
 	{"failing", Bad, "The proof of the domain %s is gone; it is answered for now.",
 		"The proofs of %s are gone; they are answered for now."},
 	{"pending", Warn, "The domain %s is not proven yet, and not answered.", "%s are not proven yet, and not answered."},

@@ -66,7 +66,8 @@ func Records(s Subject, p Policy, f Facts) []RecordView {
 			asked = lastName(&f, r.kind)
 		}
 		records = append(records, RecordView{Purpose: "pointing", Type: r.kind, Name: r.name,
-			Host: hostOf(r.name, &f), Value: r.value, Alternative: i > 0 && r.kind == "CNAME", Found: found(f.Pointing.Findings, r.kind, asked, f.At)})
+			Host: hostOf(r.name, &f), Value: r.value, Alternative: i > 0 && r.kind == "CNAME",
+			Found: found(f.Pointing.Findings, r.kind, asked, f.At)})
 	}
 	return records
 }
