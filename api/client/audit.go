@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 // An AuditEntry is one entry of the audit trail.
@@ -55,7 +57,7 @@ func (c *Client) Audit(ctx context.Context, q AuditQuery) (entries []AuditEntry,
 		v.Set("projectId", strconv.FormatInt(q.Project, 10))
 	}
 	if !q.From.IsZero() {
-		v.Set("from", q.From.UTC().Format(TimeLayout))
+		v.Set("from", catalog.Moment(q.From))
 	}
 	if q.OldestFirst {
 		v.Set("order", "asc")

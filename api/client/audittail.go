@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 // overlap is how far before the latest entry News reads again: an entry is stored a little after its time, and the
@@ -32,7 +34,7 @@ func (a *AuditTail) Newest(ctx context.Context, n int) ([]AuditEntry, error) {
 func (a *AuditTail) News(ctx context.Context) ([]AuditEntry, error) {
 	q := a.Query
 	q.OldestFirst = true // entries that arrive during the reading are on the last page
-	if at, err := time.Parse(TimeLayout, a.last.Time); err == nil {
+	if at, err := catalog.ParseMoment(a.last.Time); err == nil {
 		q.From = at.Add(-overlap)
 	}
 	entries, err := a.read(ctx, q, math.MaxInt)

@@ -6,10 +6,9 @@ import (
 	"net/url"
 	"strconv"
 	"time"
-)
 
-// TimeLayout is how the API writes times, which are in UTC.
-const TimeLayout = "2006-01-02T15:04:05.000000"
+	"fingerpost/resolver/catalog"
+)
 
 // MaxLogPage is the most entries that one page of the mail log has.
 const MaxLogPage = pageSize
@@ -71,7 +70,7 @@ func (c *Client) Mail(ctx context.Context, filters url.Values) (Page[MailEntry],
 func (q *LogQuery) filters() url.Values {
 	v := url.Values{"templateCode": {q.Template}, "toEmail": {q.To}, "status": {q.Status}}
 	if !q.From.IsZero() {
-		v.Set("from", q.From.UTC().Format(TimeLayout))
+		v.Set("from", catalog.Moment(q.From))
 	}
 	return v
 }

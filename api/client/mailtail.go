@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"fingerpost/resolver/catalog"
 )
@@ -161,7 +160,7 @@ func (p *tailed) note(e LoggedMail) {
 func (m *MailTail) step(ctx context.Context, p *tailed) error {
 	q := m.Query
 	q.Status, q.OldestFirst = "", true // entries that arrive during the reading are on the last page
-	if at, err := time.Parse(TimeLayout, p.last); err == nil {
+	if at, err := catalog.ParseMoment(p.last); err == nil {
 		q.From = at.Add(-overlap)
 	}
 	rows, err := m.read(ctx, p, q, math.MaxInt)

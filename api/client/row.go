@@ -112,7 +112,7 @@ func (r row) text(name string) (s string) {
 
 // time reads a time, zero if there is none.
 func (r row) time(name string) time.Time {
-	t, _ := time.Parse(TimeLayout, strings.TrimSuffix(r.text(name), "Z"))
+	t, _ := catalog.ParseMoment(r.text(name))
 	return t
 }
 

@@ -9,6 +9,7 @@ import (
 	"fingerpost/api/console/hour"
 	"fingerpost/api/console/now"
 	"fingerpost/configsrc"
+	"fingerpost/resolver/catalog"
 )
 
 // A nowView is what needs a person, and how it is.
@@ -51,7 +52,7 @@ func (c *Console) facts(ctx context.Context, s *session) *now.Facts {
 	if may.Keys {
 		f.Keys, _ = api.Keys(ctx)
 	} else if !k.ExpiresAt.IsZero() {
-		f.Keys = []client.Key{{Name: k.Name, ExpiresAt: k.ExpiresAt.UTC().Format("2006-01-02T15:04:05")}}
+		f.Keys = []client.Key{{Name: k.Name, ExpiresAt: catalog.Moment(k.ExpiresAt)}}
 	}
 	c.unprovenDomains(ctx, api, f)
 	if c.o.Git && may.Edit {

@@ -112,7 +112,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 		v.Changes = c.tell(ctx, s, page.Rows)
 	}
 	if v.Mail, err = api.MailPage(ctx, id, query("limit", "10", "from",
-		time.Now().UTC().Add(-24*time.Hour).Format("2006-01-02T15:04:05"))); err != nil {
+		catalog.Moment(time.Now().Add(-24*time.Hour)))); err != nil {
 		v.MailNote = failureOf(err).Message
 	}
 	v.MailRows = c.mailRows(ctx, s, v.Mail.Rows)

@@ -17,6 +17,7 @@ import (
 	"fingerpost/api/console/sentence"
 	"fingerpost/api/console/worddiff"
 	"fingerpost/api/console/words"
+	"fingerpost/resolver/catalog"
 )
 
 // A view is what every page gets.
@@ -230,7 +231,7 @@ func moment(v any) (t time.Time) {
 			return v.UTC()
 		}
 	case string, *string:
-		t, _ = time.Parse("2006-01-02T15:04:05.999999", strings.TrimSuffix(words.Text(v), "Z"))
+		t, _ = catalog.ParseMoment(words.Text(v))
 	}
 	return t
 }
@@ -241,8 +242,8 @@ func timeTag(v any) template.HTML {
 	if t.IsZero() {
 		return "–"
 	}
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("2006-01-02 15:04:05") +
-		` UTC">` + t.Format("2006-01-02 15:04:05") + ` UTC</time>`)
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + catalog.SayMoment(t) + `">` + catalog.SayMoment(t) +
+		`</time>`)
 }
 
 // agoTag says how long ago a time was, with the time itself in the title.
@@ -251,7 +252,7 @@ func agoTag(v any) template.HTML {
 	if t.IsZero() {
 		return "–"
 	}
-	return template.HTML(`<span title="` + t.Format("2006-01-02 15:04:05") + ` UTC">` + words.Ago(t, time.Now()) + `</span>`)
+	return template.HTML(`<span title="` + catalog.SayMoment(t) + `">` + words.Ago(t, time.Now()) + `</span>`)
 }
 
 func sizeText(n int64) string {

@@ -33,7 +33,7 @@ func conflictsOf(list []proposals.Conflict) []conflictAnswer {
 		a := conflictAnswer{Kind: string(c.Kind), Project: orNull(c.Project), Object: c.Object, Field: orNull(c.Field),
 			Secret: c.Secret, Removes: c.Removes, Was: c.Was, Live: c.Live, By: orNull(c.By), Proposed: c.Proposed}
 		if !c.At.IsZero() {
-			a.At = orNull(c.At.UTC().Format(timeLayout))
+			a.At = orNull(catalog.Moment(c.At))
 		}
 		answers = append(answers, a)
 	}
@@ -59,7 +59,7 @@ func (s *Proposals) approvalsOf(p *proposals.Proposal) []approvalAnswer {
 	answers := []approvalAnswer{}
 	for i := range p.Approvals {
 		a := &p.Approvals[i]
-		answers = append(answers, approvalAnswer{a.Key, a.By, a.At.UTC().Format(timeLayout), s.counts(p, a)})
+		answers = append(answers, approvalAnswer{a.Key, a.By, catalog.Moment(a.At), s.counts(p, a)})
 	}
 	return answers
 }

@@ -161,8 +161,8 @@ func (s *Proposals) planOf(p *proposals.Proposal, to *resolver.Key) any {
 // answerOf describes a proposal as lists have it.
 func (s *Proposals) answerOf(p *proposals.Proposal) *proposalAnswer {
 	a := &proposalAnswer{Name: p.Name, Branch: p.Branch, Commit: p.Commit, Title: p.Title, Author: p.Author,
-		Readable: p.Weight().Broken == nil, Mergeable: p.Mergeable, CreatedAt: p.Created.UTC().Format(timeLayout),
-		UpdatedAt: p.Written.UTC().Format(timeLayout)}
+		Readable: p.Weight().Broken == nil, Mergeable: p.Mergeable, CreatedAt: catalog.Moment(p.Created),
+		UpdatedAt: catalog.Moment(p.Written)}
 	if len(p.Keys) > 0 && p.Keys[0].Name != "" {
 		a.Key = &p.Keys[0].Name
 	}
@@ -248,9 +248,6 @@ func (s *Proposals) list(r *web.Request) error {
 	return err
 }
 
-// timeLayout is how answers write times.
-const timeLayout = "2006-01-02T15:04:05.000000"
-
 // A lookAnswer is a proposal as a person wants to see it before it is applied.
 type lookAnswer struct {
 	*proposalAnswer
@@ -318,7 +315,7 @@ func (s *Proposals) get(r *web.Request) error {
 		Commits: []commitAnswer{}, AllCommits: l.AllCommits, Problems: append(hclfile.Diagnostics{}, l.Brings...)}
 	a.Diff, a.DiffLines = beginningOf(l.Weight().Diff(web.CoverageOf(r.Key)))
 	for _, c := range l.Commits {
-		a.Commits = append(a.Commits, commitAnswer{c.ID, c.Author, c.Created.UTC().Format(timeLayout), c.Message})
+		a.Commits = append(a.Commits, commitAnswer{c.ID, c.Author, catalog.Moment(c.Created), c.Message})
 	}
 	a.Conflicts, a.ConflictCount = conflictsOf(l.Conflicts), l.ConflictCount
 	a.Approvals, a.ApprovalsNeeded = s.approvalsOf(l.Proposal), s.Set.Needs

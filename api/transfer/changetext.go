@@ -98,8 +98,8 @@ func shown(v any) string {
 	case !ok:
 		return fmt.Sprint(v)
 	case strings.Contains(strings.TrimSuffix(s, "\n"), "\n"):
-		return fmt.Sprintf("(%s, %s)", catalog.Count(strings.Count(strings.TrimSuffix(s, "\n"), "\n")+1, "line"), catalog.Count(len(s),
-			"byte"))
+		lines := strings.Count(strings.TrimSuffix(s, "\n"), "\n") + 1
+		return fmt.Sprintf("(%s, %s)", catalog.Count(lines, "line"), catalog.Count(len(s), "byte"))
 	}
 	if r := []rune(s); len(r) > mostShown {
 		return hcledit.Quote(string(r[:mostShown])) + fmt.Sprintf("… (%s)", catalog.Count(len(s), "byte"))

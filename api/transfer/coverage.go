@@ -47,8 +47,8 @@ func (c *coverage) blind() []string {
 			catalog.Count(c.flatless, "project")))
 	}
 	if c.mailless > 0 || c.projects == 0 {
-		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", catalog.Count(c.mailless,
-			"project")))
+		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them",
+			catalog.Count(c.mailless, "project")))
 	}
 	if c.bodiless > 0 {
 		out = append(out, fmt.Sprintf("the bodies of %s: the server has no call that tells them", catalog.Count(c.bodiless,

@@ -163,11 +163,12 @@ func (im *Import) lost() []string {
 			"needs one has it")
 	}
 	if c.mailless > 0 {
-		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them", catalog.Count(c.mailless,
-			"project")))
+		out = append(out, fmt.Sprintf("SMTP config and templates of %s: there is no mail API for them",
+			catalog.Count(c.mailless, "project")))
 	}
 	if c.bodiless > 0 {
-		out = append(out, fmt.Sprintf("%s: the server has no call that tells their bodies", catalog.Count(c.bodiless, "template")))
+		out = append(out, fmt.Sprintf("%s: the server has no call that tells their bodies",
+			catalog.Count(c.bodiless, "template")))
 	}
 	return out
 }

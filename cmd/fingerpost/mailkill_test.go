@@ -14,6 +14,7 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/cmd/testrig"
+	"fingerpost/resolver/catalog"
 )
 
 // postFile is a project whose mail goes to a sink.
@@ -90,7 +91,7 @@ func (j *mailJob) run(r *rig) {
 func (r *rig) entries(project int64, from time.Time) (all []client.LoggedMail) {
 	r.t.Helper()
 	for page := 1; ; page++ {
-		got := r.mail("GET", fmt.Sprintf("/projects/%d/logs?limit=100&page=%d&order=asc&from=%s", project, page, from.UTC().Format(client.TimeLayout)), "all", "")
+		got := r.mail("GET", fmt.Sprintf("/projects/%d/logs?limit=100&page=%d&order=asc&from=%s", project, page, catalog.Moment(from)), "all", "")
 		var answer struct {
 			Data []client.LoggedMail
 			Meta struct{ TotalPages int }

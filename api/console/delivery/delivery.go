@@ -102,7 +102,7 @@ func Of(m *client.MailEntry, now time.Time) State {
 	case m.NextAttemptAt == nil:
 		return State{"warn", "Being sent"}
 	}
-	next, err := time.Parse(client.TimeLayout, *m.NextAttemptAt)
+	next, err := catalog.ParseMoment(*m.NextAttemptAt)
 	if left := next.Sub(now); err == nil && left > 0 {
 		return State{"warn", "Waiting: next try in " + span(left)}
 	}

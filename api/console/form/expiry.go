@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 // onDay is the choice of a day on which a key ends.
@@ -20,18 +22,15 @@ func (x *control) expiry() {
 	}
 }
 
-// apiTime is how the API takes a time.
-const apiTime = "2006-01-02T15:04:05"
-
 // endBy leaves the choices that a giver can give whose own key ends, and begins with that end.
 func (x *Field) endBy(ends, now time.Time) {
-	ends = ends.UTC()
+	ends = ends.Truncate(time.Second)
 	x.Choices = slices.DeleteFunc(slices.Clone(x.Choices), func(c Choice) bool {
 		days, isDays := strings.CutSuffix(c.Value, "d")
 		lasts, err := time.ParseDuration(days + "h")
 		return c.Value == "" || isDays && err == nil && now.Add(24*lasts).After(ends)
 	})
-	mine := Choice{ends.Format(apiTime), "with my key, at " + ends.Format("2006-01-02 15:04:05") + " UTC"}
+	mine := Choice{catalog.Moment(ends), "with my key, at " + catalog.SayMoment(ends)}
 	x.Choices = append([]Choice{mine}, x.Choices...)
 	x.proposed = mine.Value
 }
@@ -43,7 +42,7 @@ func (f *Form) expires(body map[string]any) bool {
 		return true
 	}
 	delete(body, at.Name)
-	if _, err := time.Parse(apiTime, in.Text); err == nil && at.Text == "" {
+	if _, err := catalog.ParseMoment(in.Text); err == nil && at.Text == "" {
 		delete(body, in.Name)
 		body[at.Name] = in.Text
 		return true

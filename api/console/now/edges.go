@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/resolver/catalog"
 )
 
 // A trouble is what may be wrong with an edge.
@@ -33,7 +34,7 @@ func (l *list) edges(f *Facts) {
 				l.add(kind, "The edge "+f.Edges[i].Name+" "+text, f.Edges[i].Problem, "/console/live", "See the edges")
 			}
 		}
-		l.fold(n, 0, func(n int) string { return fmt.Sprintf(manyEdges[t], plural(n, "edge")) }, "/console/live",
+		l.fold(n, 0, func(n int) string { return fmt.Sprintf(manyEdges[t], catalog.Count(n, "edge")) }, "/console/live",
 			"See the edges")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"fingerpost/api/client"
 	"fingerpost/api/console/delivery"
 	"fingerpost/configsrc"
+	"fingerpost/resolver/catalog"
 )
 
 // Kinds of items.
@@ -93,7 +94,6 @@ const (
 	maxErrors = 4 // errors of git that are told
 	soon      = 14 * 24 * time.Hour
 	lagging   = 10 * time.Second
-	layout    = "2006-01-02T15:04:05.999999" // of the API's times
 	problems  = "/console/problems"
 	proposals = "/console/proposals"
 )
@@ -152,8 +152,8 @@ func (l *list) files(f *Facts) {
 		if f.May.Write {
 			do = "Look and decide"
 		}
-		l.add(Bad, "A reload of the files is held back: it would remove "+plural(st.Held.Projects, "project")+" and "+
-			plural(st.Held.Domains, "domain")+".", st.Held.Reason, problems, do)
+		l.add(Bad, "A reload of the files is held back: it would remove "+catalog.Count(st.Held.Projects, "project")+" and "+
+			catalog.Count(st.Held.Domains, "domain")+".", st.Held.Reason, problems, do)
 		l.last().Since = st.Held.Since
 	}
 	if st.Error != "" {
@@ -163,12 +163,12 @@ func (l *list) files(f *Facts) {
 	if st.Errors > 0 {
 		served := "."
 		if st.Quarantined > 0 {
-			served = "; what " + plural(st.Quarantined, "file") + " said before is served."
+			served = "; what " + catalog.Count(st.Quarantined, "file") + " said before is served."
 		}
-		l.add(Bad, "The files have "+plural(st.Errors, "error")+served, first(st, "error"), problems, "See where")
+		l.add(Bad, "The files have "+catalog.Count(st.Errors, "error")+served, first(st, "error"), problems, "See where")
 	}
 	if st.Warnings > 0 {
-		l.add(Warn, "The files have "+plural(st.Warnings, "warning")+".", first(st, "warning"), problems, "See where")
+		l.add(Warn, "The files have "+catalog.Count(st.Warnings, "warning")+".", first(st, "warning"), problems, "See where")
 	}
 	if st.LowDisk != "" {
 		l.add(Bad, "The disk is nearly full: changes are refused until there is room.", st.LowDisk, problems,
@@ -202,12 +202,12 @@ func (l *list) git(g *Git) {
 		l.add(Bad, "Git does not work; the service goes on.", e, problems, "See the problem")
 	}
 	if g.Behind > 0 && g.Conflict == "" {
-		l.add(Warn, "The git server has "+plural(g.Behind, "commit")+" that "+isAre(g.Behind)+" not live here yet.", "",
-			"/console/live", "See the state")
+		l.add(Warn, "The git server has "+catalog.Count(g.Behind, "commit")+" that "+isAre(g.Behind)+" not live here yet.",
+			"", "/console/live", "See the state")
 	}
 	if n := len(g.Overruled); n > 0 {
-		l.add(Warn, plural(n, "change")+" "+isAre(n)+" set aside: a person's commit changed the same, and won.", "", problems,
-			"See them")
+		l.add(Warn, catalog.Count(n, "change")+" "+isAre(n)+" set aside: a person's commit changed the same, and won.", "",
+			problems, "See them")
 	}
 }
 
@@ -224,11 +224,11 @@ func (l *list) mail(f *Facts) {
 				l.stopped(f, &f.Stopped[i], why)
 			}
 		}
-		l.fold(n, 0, func(n int) string { return "No mail of " + plural(n, "project") + " is sent: " + why + "." },
+		l.fold(n, 0, func(n int) string { return "No mail of " + catalog.Count(n, "project") + " is sent: " + why + "." },
 			"/console/mail", "See them")
 	}
 	if f.More > 0 {
-		l.add(Bad, "The mail of "+plural(f.More, "more project")+" is stopped, too.", "", "/console/mail", "See them")
+		l.add(Bad, "The mail of "+catalog.Count(f.More, "more project")+" is stopped, too.", "", "/console/mail", "See them")
 	}
 }
 
@@ -245,7 +245,8 @@ func codesOf(stopped []Stopped) (codes []string) {
 func (l *list) stopped(f *Facts, s *Stopped, why string) {
 	detail := s.Code
 	if s.Waiting > 0 {
-		detail += ", " + plural(s.Waiting, "mail") + " " + map[bool]string{true: "waits", false: "wait"}[s.Waiting == 1]
+		wait := map[bool]string{true: " waits", false: " wait"}[s.Waiting == 1]
+		detail += ", " + catalog.Count(s.Waiting, "mail") + wait
 	}
 	id := strconv.FormatInt(s.Project, 10)
 	to, do := "/console/mail?project="+id, "See its mail"
@@ -271,7 +272,8 @@ func (l *list) domains(f *Facts) {
 			l.add(x.kind, fmt.Sprintf(x.one, d.Name), "", to, "See its records")
 			l.last().Since = d.Since
 		}
-		l.fold(n, f.MoreDomains[x.state], func(n int) string { return fmt.Sprintf(x.many, plural(n, "domain")) }, "", "")
+		many := func(n int) string { return fmt.Sprintf(x.many, catalog.Count(n, "domain")) }
+		l.fold(n, f.MoreDomains[x.state], many, "", "")
 	}
 }
 
@@ -303,7 +305,7 @@ func (l *list) keys(f *Facts) {
 	}
 	for i := range f.Keys {
 		k := &f.Keys[i]
-		end, err := time.Parse(layout, strings.TrimSuffix(k.ExpiresAt, "Z"))
+		end, err := catalog.ParseMoment(k.ExpiresAt)
 		if err != nil || end.Before(f.Time) || end.Sub(f.Time) > soon {
 			continue
 		}
@@ -316,7 +318,7 @@ func (l *list) keys(f *Facts) {
 		}
 		l.add(Warn, name+" ends in "+about(end.Sub(f.Time))+".", "", to, do)
 	}
-	l.fold(n, 0, func(n int) string { return plural(n, "key") + " end within 14 days." }, all, "See the keys")
+	l.fold(n, 0, func(n int) string { return catalog.Count(n, "key") + " end within 14 days." }, all, "See the keys")
 }
 
 func (l *list) proposals(f *Facts) {
@@ -342,16 +344,10 @@ func (l *list) proposals(f *Facts) {
 			detail = "It conflicts with what is live."
 		}
 		l.add(Warn, text+".", detail, proposals+"/"+url.PathEscape(p.Name), do)
-		l.last().Since, _ = time.Parse(layout, strings.TrimSuffix(p.CreatedAt, "Z"))
+		l.last().Since, _ = catalog.ParseMoment(p.CreatedAt)
 	}
-	l.fold(n, 0, func(n int) string { return plural(n, "proposal") + " wait for a decision." }, proposals, "See them")
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
+	many := func(n int) string { return catalog.Count(n, "proposal") + " wait for a decision." }
+	l.fold(n, 0, many, proposals, "See them")
 }
 
 func isAre(n int) string {
@@ -365,11 +361,11 @@ func isAre(n int) string {
 func about(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
-		return plural(int(d.Hours()/24), "day")
+		return catalog.Count(int(d.Hours()/24), "day")
 	case d >= 2*time.Hour:
-		return plural(int(d.Hours()), "hour")
+		return catalog.Count(int(d.Hours()), "hour")
 	case d >= 2*time.Minute:
-		return plural(int(d.Minutes()), "minute")
+		return catalog.Count(int(d.Minutes()), "minute")
 	}
-	return plural(int(d.Seconds()), "second")
+	return catalog.Count(int(d.Seconds()), "second")
 }

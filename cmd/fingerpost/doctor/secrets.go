@@ -56,8 +56,8 @@ func (p *patient) secrets(ctx context.Context) (rs []Result) {
 			"run this with the same variables"},
 	} {
 		if list := bad[kind.of]; len(list) > 0 {
-			rs = append(rs, kind.say(kind.todo, "%s of the files cannot be opened; the first: %s", catalog.Count(len(list), "secret"),
-				list[0]))
+			rs = append(rs, kind.say(kind.todo, "%s of the files cannot be opened; the first: %s",
+				catalog.Count(len(list), "secret"), list[0]))
 		}
 	}
 	if rs == nil {

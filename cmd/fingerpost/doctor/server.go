@@ -151,8 +151,8 @@ func (s *server) told() (rs []Result) {
 		rs = append(rs, r)
 	}
 	if rs == nil {
-		rs = []Result{ok("the server has %s, %s and %s", catalog.Count(st.Files, "file"), catalog.Count(st.Projects, "project"),
-			catalog.Count(st.Domains, "domain"))}
+		rs = []Result{ok("the server has %s, %s and %s", catalog.Count(st.Files, "file"),
+			catalog.Count(st.Projects, "project"), catalog.Count(st.Domains, "domain"))}
 	}
 	return rs
 }

@@ -91,8 +91,8 @@ func (n *service) announce() {
 		fmt.Fprintf(out, "edge %s of cluster %s: %s and %s so far\n", n.o.Cluster.EdgeName, n.o.Cluster.Name,
 			catalog.Count(st.Projects, "project"), catalog.Count(st.Domains, "domain"))
 	} else {
-		fmt.Fprintf(out, "config loaded: %s, %s in %s of %s\n", catalog.Count(st.Projects, "project"), catalog.Count(st.Domains, "domain"),
-			catalog.Count(st.Files, "file"), filepath.Clean(n.o.Files.Config))
+		fmt.Fprintf(out, "config loaded: %s, %s in %s of %s\n", catalog.Count(st.Projects, "project"),
+			catalog.Count(st.Domains, "domain"), catalog.Count(st.Files, "file"), filepath.Clean(n.o.Files.Config))
 		n.unwritable(out)
 	}
 	if st.Held != nil {
