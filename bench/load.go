@@ -21,8 +21,6 @@ type side struct {
 	pid    int // whose CPU time is counted
 	worker func(i int) worker
 	ops    string // where the cache's counters are read; "": it has none
-	// waits for what the work has left to do, which counts as its time; nil: nothing
-	settle func(ctx context.Context) error
 }
 
 // A worker does one operation after the other. A wrong result is an error, which voids the figures. Not safe for
@@ -91,9 +89,6 @@ func (l load) run(ctx context.Context) (*outcome, error) {
 		})
 	}
 	wg.Wait()
-	if l.settle != nil {
-		errs = append(errs, l.settle(context.WithoutCancel(ctx)))
-	}
 	out := &outcome{elapsed: time.Since(began)}
 	for _, own := range took {
 		out.latencies = append(out.latencies, own...)

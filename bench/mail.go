@@ -23,16 +23,15 @@ import (
 )
 
 // mailOptions are the flags of mail.
-type mailOptions struct{ logEntries, waiting int }
+type mailOptions struct{ waiting int }
 
 func (o *mailOptions) register(f *flag.FlagSet) {
-	f.IntVar(&o.logEntries, "log-entries", o.logEntries, "mail: entries of the log that is read; earlier ones stay")
 	f.IntVar(&o.waiting, "waiting", o.waiting, "mail: mails that wait for a dead server")
 }
 
 func (o *mailOptions) check() error {
-	if o.logEntries <= deepPage*logPage || o.waiting < 1 {
-		return fmt.Errorf("-log-entries must be more than %d, and -waiting positive", deepPage*logPage)
+	if o.waiting < 1 {
+		return errors.New("-waiting must be positive")
 	}
 	return nil
 }
@@ -81,14 +80,11 @@ func runMail(ctx context.Context, b *bench) (*report, error) {
 	}
 	rep := &report{Parameters: map[string]any{
 		"connections": b.connections, "rounds": b.rounds, "round": b.round.String(),
-		"logEntries": b.mail.logEntries, "waiting": b.mail.waiting, "serverFlags": mailFlags(),
+		"waiting": b.mail.waiting, "serverFlags": mailFlags(),
 	}}
 	rate, err := m.againstBare(ctx, rep)
 	if err == nil {
 		err = m.withDeadServer(ctx, rate, rep)
-	}
-	if err == nil {
-		err = m.readLog(ctx, rep)
 	}
 	rep.note("A send is POST /api/mail/send/raw with text and HTML; a message has %d bytes. "+
 		"All %d mails that were answered \"sent\" were found at the sink, each once, with its own mark in recipient, "+

@@ -22,7 +22,6 @@ type options struct {
 	rounds      int
 	round       time.Duration
 
-	write   writeOptions
 	scale   scaleOptions
 	mail    mailOptions
 	cluster clusterOptions
@@ -62,7 +61,7 @@ func defaultOptions(command string) options {
 		corpus:      corpusParams{Projects: 100_000, Domains: 300_000},
 		connections: 64, rounds: 7, round: 3 * time.Second,
 		scale:   scaleOptions{sizes: intList{1000, 10_000, 100_000, 1_000_000}},
-		mail:    mailOptions{logEntries: 100_000, waiting: 10_000},
+		mail:    mailOptions{waiting: 10_000},
 		cluster: clusterOptions{edges: intList{1, 5, 10, 20}, followers: 1000},
 		client:  clientOptions{entries: intList{10_000, 1_000_000}, crowd: 100, writes: 50},
 	}
@@ -76,7 +75,7 @@ func defaultOptions(command string) options {
 		o.corpus.Projects, o.corpus.Domains = 10_000, 30_000
 		o.rounds, o.round = 5, time.Second
 		o.scale = scaleOptions{sizes: intList{1000, 10_000, 100_000}}
-		o.mail = mailOptions{logEntries: 20_000, waiting: 2000}
+		o.mail = mailOptions{waiting: 2000}
 		o.cluster = clusterOptions{edges: intList{1, 5}, followers: 100}
 		o.client = clientOptions{entries: intList{10_000}, crowd: 100, writes: 20}
 	}
@@ -94,7 +93,7 @@ func (o *options) register(f *flag.FlagSet, command string) {
 	f.IntVar(&o.rounds, "rounds", o.rounds, "interleaved rounds")
 	f.DurationVar(&o.round, "round", o.round, "length of one round of one side")
 	own := map[string]func(*flag.FlagSet){
-		"write": o.write.register, "scale": o.scale.register, "mail": o.mail.register, "cluster": o.cluster.register,
+		"scale": o.scale.register, "mail": o.mail.register, "cluster": o.cluster.register,
 		"client":     o.client.register,
 		speedCommand: o.speed.register,
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 
@@ -13,13 +12,6 @@ import (
 	"fingerpost/bench/wire"
 	"fingerpost/resolver/catalog"
 )
-
-// writeOptions are the flags of write.
-type writeOptions struct{ git bool }
-
-func (o *writeOptions) register(f *flag.FlagSet) {
-	f.BoolVar(&o.git, "git", o.git, "write: measure serve --git, too")
-}
 
 const (
 	writeRate      = 50 // writes a second that come in while resolve is asked
@@ -75,11 +67,6 @@ func runWrite(ctx context.Context, b *bench) (*report, error) {
 	rep.note("The bare program has as many workers. Each write: temporary file of the same size, fsync, exchange, "+
 		"fsync of the folder, removal of the old content, and a Pebble batch of %d bytes without sync.", recordBytes)
 	rep.noteTmpfs(disk)
-	if b.write.git {
-		if err := b.writeWithGit(ctx, s, c, rep); err != nil {
-			return nil, err
-		}
-	}
 	return rep, b.resolveWhileWriting(ctx, s, c, rep)
 }
 
