@@ -144,7 +144,7 @@ var plan = map[string][]string{
 	// an entry of the audit trail in words; a leaf that any page uses
 	"fingerpost/api/console/sentence": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
 	// client and configsrc: the shapes of the states that it judges; delivery: why mail has stopped
-	"fingerpost/api/console/now": {"fingerpost/api/client", "fingerpost/api/console/delivery", "fingerpost/configsrc"},
+	"fingerpost/api/console/now": {"fingerpost/api/client", "fingerpost/api/console/delivery", "fingerpost/configsrc", "fingerpost/resolver/catalog"},
 	// hclfile: which name a wrong one was meant to be
 	"fingerpost/api/console/pasted": {"fingerpost/configsrc/hclfile"},
 	// a leaf: which words of two lines differ
