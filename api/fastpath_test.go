@@ -313,7 +313,7 @@ func TestWithoutFastPath(t *testing.T) {
 	}
 }
 
-// TestFastPathIsNotCutOff: the library takes a connection in the fast path for idle, and closes it when it stops.
+// TestFastPathIsNotCutOff: the library considers a connection idle while the fast path answers it, and closes idle ones when it stops.
 func TestFastPathIsNotCutOff(t *testing.T) {
 	s, fill := fastServer(t)
 	peer := newRecordedConn(fill(plainRequests[0]))

@@ -16,7 +16,7 @@ func (r *Resolver) Committed(writes []catalog.WriteCommit, drop ...int64) error 
 	return r.withMail(func(l *ledger.Ledger) error { return l.Committed(writes, drop...) })
 }
 
-// MoveCommits tells the audit trail which commits were made anew: the new ones by the old ones.
+// MoveCommits records rewritten commits in the audit trail: moved[old] is the new one.
 func (r *Resolver) MoveCommits(moved map[string]string) error {
 	return r.withMail(func(l *ledger.Ledger) error { return l.MoveCommits(moved) })
 }

@@ -2,8 +2,9 @@ package gate
 
 import "sync/atomic"
 
-// A life is the state of a Conn. It decides whether the connection may be closed now. The library takes a connection in
-// the fast path for idle, and the gate closes quiet connections to make room; neither may cut off an answer.
+// A life is the state of a Conn. It decides whether the connection may be closed now. The library considers a
+// connection idle while the fast path answers it, and the gate closes quiet connections to make room; neither may cut off
+// an answer.
 type life struct{ state atomic.Int32 }
 
 const (

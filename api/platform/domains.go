@@ -50,9 +50,9 @@ func readDomain(f *web.Form, d *catalog.Domain) error {
 	return f.Validated(nil)
 }
 
-// settleProof decides what the request makes of the proof of a domain, was, which is to be d. Only a key for every
-// project says something about it; without a word of it a renamed domain has none. What the write of another key makes
-// of a new name is decided by names.SettleProofs.
+// settleProof decides whether a domain that is to be d keeps the proof that it had as was. Only a key for every project
+// may set "verified"; if its request omits it, a renamed domain loses its proof. names.SettleProofs decides it for new
+// names in the writes of other keys.
 func settleProof(r *web.Request, f *web.Form, was, d *catalog.Domain) error {
 	same := was.Verified == d.Verified || was.Verified != nil && d.Verified != nil && *was.Verified == *d.Verified
 	switch {

@@ -17,6 +17,7 @@ import (
 	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/datadir"
 )
 
@@ -174,6 +175,6 @@ func fetchBackup(ctx context.Context, w io.Writer, ops string, pid int) error {
 // summary describes a backup in one line.
 func summary(m *datadir.Manifest) string {
 	return fmt.Sprintf("generation %d of %s, %s, %s, %d kB in %s", m.Generation, m.CreatedAt.Format(time.RFC3339),
-		cli.Count(m.Projects, "project"), cli.Count(m.Domains, "domain"), (m.Bytes()+999)/1000,
-		cli.Count(len(m.Files), "file"))
+		catalog.Count(m.Projects, "project"), catalog.Count(m.Domains, "domain"), (m.Bytes()+999)/1000,
+		catalog.Count(len(m.Files), "file"))
 }

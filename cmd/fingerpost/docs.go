@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"fingerpost/cmd/fingerpost/cli"
+	"fingerpost/resolver/catalog"
 )
 
 func newDocs(t cli.Terminal) *cobra.Command {
@@ -47,6 +48,6 @@ func writeManPages(t cli.Terminal, root *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.Err, "%s in %s\n", cli.Count(len(pages), "man page"), dir)
+	fmt.Fprintf(t.Err, "%s in %s\n", catalog.Count(len(pages), "man page"), dir)
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/doctor"
+	"fingerpost/resolver/catalog"
 )
 
 func newDoctor(t cli.Terminal) *cobra.Command {
@@ -71,7 +72,8 @@ func examine(ctx context.Context, t cli.Terminal, f *serveFlags, withSMTP, asJSO
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.Err, "%s, %s\n", cli.Count(n[doctor.Failure], "failure"), cli.Count(n[doctor.Warning], "warning"))
+	fmt.Fprintf(t.Err, "%s, %s\n", catalog.Count(n[doctor.Failure], "failure"),
+		catalog.Count(n[doctor.Warning], "warning"))
 	if n[doctor.Failure] > 0 {
 		return cli.ErrNot
 	}

@@ -184,9 +184,9 @@ func (out *exported) finish(t cli.Terminal, f exportFlags, interrupted error) er
 		return fmt.Errorf("%w: the same command does the rest", interrupted)
 	case out.Failed > 0:
 		return fmt.Errorf("%s not done; what is done stays, and the same command tries the rest",
-			cli.Count(out.Failed, "action"))
+			catalog.Count(out.Failed, "action"))
 	case ignored > 0:
-		return cli.No("the server ignored %s", cli.Count(ignored, "action"))
+		return cli.No("the server ignored %s", catalog.Count(ignored, "action"))
 	}
 	return nil
 }

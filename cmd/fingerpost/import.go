@@ -216,7 +216,7 @@ func printImport(t cli.Terminal, out *transfer.Imported, asJSON bool) error {
 			fmt.Fprintf(t.Out, "%s %s\n", f.Result, f.File)
 		}
 	}
-	fmt.Fprintf(t.Err, "%s written, %d unchanged\n", cli.Count(changed, "file"), len(out.Files)-changed)
+	fmt.Fprintf(t.Err, "%s written, %d unchanged\n", catalog.Count(changed, "file"), len(out.Files)-changed)
 	for _, text := range out.NotKept {
 		fmt.Fprintf(t.Err, "not kept: %s\n", text)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"fingerpost/api/transfer"
 	"fingerpost/cmd/fingerpost/cli"
+	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/datadir"
 )
 
@@ -138,7 +139,7 @@ func (p *planned) print(t cli.Terminal, f planFlags) error {
 		}
 		if p.Renumbered > 0 {
 			fmt.Fprintf(t.Err, "%s on the server have another uuid or id than these files give them (--ids shows which)\n",
-				cli.Count(p.Renumbered, "object"))
+				catalog.Count(p.Renumbered, "object"))
 		}
 	}
 	if p.Changed {

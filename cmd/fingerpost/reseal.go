@@ -7,6 +7,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/seal"
+	"fingerpost/resolver/catalog"
 )
 
 // reseal opens every sealed value first, so that it writes nothing if one cannot be opened.
@@ -55,6 +56,6 @@ func reseal(t cli.Terminal, dir, keyFile string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.Err, "%s sealed anew for %s\n", cli.Count(n, "value"), cli.Count(len(recipients), "recipient"))
+	fmt.Fprintf(t.Err, "%s sealed anew for %s\n", catalog.Count(n, "value"), catalog.Count(len(recipients), "recipient"))
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/offline"
+	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/datadir"
 )
 
@@ -194,8 +195,8 @@ func (v *validation) print(t cli.Terminal, format string) (err error) {
 		return err
 	}
 	if format == "text" || format == "github" {
-		fmt.Fprintf(t.Err, "%s good, %s, %s\n", cli.Count(v.Files, "file"), cli.Count(v.Errors, "error"),
-			cli.Count(v.Warnings, "warning"))
+		fmt.Fprintf(t.Err, "%s good, %s, %s\n", catalog.Count(v.Files, "file"), catalog.Count(v.Errors, "error"),
+			catalog.Count(v.Warnings, "warning"))
 	}
 	if !v.Valid {
 		return cli.ErrNot

@@ -47,16 +47,17 @@ type FollowerOptions struct {
 
 // A Follower keeps a Replica in step with the bucket. Call Run once; the other methods are safe for concurrent use.
 type Follower struct {
-	o          FollowerOptions
-	now        func() time.Time
-	instance   string
-	nc         *nats.Conn
-	bucket     *bucket
-	started    time.Time
-	word       atomic.Int64  // nanoseconds from started to the last word of the authority: answers read it
-	news       chan struct{} // there is something new to read
-	beats      chan struct{} // the position has moved
-	forwarding *share.Places // of the requests that are forwarded, shared by key
+	o        FollowerOptions
+	now      func() time.Time
+	instance string
+	nc       *nats.Conn
+	bucket   *bucket
+	started  time.Time
+	// lastContact: when the authority was last heard, in ns since started; atomic because each answer reads it
+	lastContact atomic.Int64
+	news        chan struct{} // there is something new to read
+	beats       chan struct{} // the position has moved
+	forwarding  *share.Places // of the requests that are forwarded, shared by key
 
 	reader
 
@@ -84,7 +85,7 @@ type reader struct {
 // shown is what other goroutines set or ask for.
 type shown struct {
 	heard    uint64    // the newest sequence that the authority has told
-	heardAt  time.Time // the last word of the authority; zero: none yet
+	heardAt  time.Time // when the authority was last heard; zero: not yet
 	newest   catalog.Position
 	problem  error
 	logged   string // the problem of which the log has a warning; "": none
@@ -256,7 +257,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			backoff = min(2*backoff, 2*time.Second)
 			continue
 		case errors.Is(err, errEpoch):
-			f.o.Logger.Info("the authority's store was made anew or restored: reading all of the bucket", "cluster", f.o.Cluster)
+			f.o.Logger.Info("the authority's store was recreated or restored: reading all of the bucket", "cluster", f.o.Cluster)
 			f.made = time.Time{}
 			continue
 		case err != nil:

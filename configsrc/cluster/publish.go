@@ -92,12 +92,11 @@ func (a *Authority) compare(ctx context.Context) error {
 	if err := a.sweep(ctx); err != nil {
 		return err
 	}
-	// Commits since then are in the files already, or pending: what was read must not be marked before the rest of its
-	// generation.
+	// A commit during the listing may be listed in part: publish its queued change before the marker.
 	after := a.o.Tree.Position()
 	for start := a.now(); after != before && a.newest() != after; {
 		if a.now().Sub(start) > answerTime {
-			return errors.New("the tree has changed without a word to the cluster")
+			return errors.New("the store's position moved, but no change was queued for the cluster")
 		}
 		if err := pause(ctx, time.Millisecond); err != nil {
 			return err

@@ -138,7 +138,7 @@ func (f *Follower) hearWord(p catalog.Position) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.heardAt = f.now()
-	f.word.Store(int64(f.heardAt.Sub(f.started)))
+	f.lastContact.Store(int64(f.heardAt.Sub(f.started)))
 	if p.Epoch != f.newest.Epoch || p.Generation > f.newest.Generation {
 		f.newest = p
 	}

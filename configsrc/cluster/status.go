@@ -110,10 +110,9 @@ func (f *Follower) Problem() error {
 	return f.problem
 }
 
-// Age returns the time since the last word of the authority, or since the start if there was none yet. It takes no
-// lock.
+// Age returns the time since the authority was last heard, or since the start if it was not heard yet. It takes no lock.
 func (f *Follower) Age() time.Duration {
-	return max(0, f.now().Sub(f.started)-time.Duration(f.word.Load()))
+	return max(0, f.now().Sub(f.started)-time.Duration(f.lastContact.Load()))
 }
 
 // Whole reports whether the edge has a whole tree.

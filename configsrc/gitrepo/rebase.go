@@ -245,7 +245,7 @@ func (m *rebase) tell() {
 		delete(m.moved, o.Commit) // its branch keeps it
 	}
 	if err := r.o.Ledger.MoveCommits(m.moved); err != nil {
-		r.o.Logger.Warn("git: the audit trail names commits that were made anew since", "error", err)
+		r.o.Logger.Warn("git: the audit trail names commits that have been rewritten since", "error", err)
 	}
 	for _, o := range m.aside { // before a client is told: then the audit trail has it
 		r.o.Logger.Warn("git: a write was set aside, because a person has changed the same first", "write", o.Subject,

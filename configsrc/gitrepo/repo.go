@@ -35,7 +35,7 @@ type Ledger interface {
 	PendingWrites() (map[int64][]byte, error)
 	// Committed keeps the commits of writes, and deletes their records.
 	Committed(writes []catalog.WriteCommit, drop ...int64) error
-	// MoveCommits follows commits that were made anew, the new ones by the old ones.
+	// MoveCommits records rewritten commits: moved[old] is the new one.
 	MoveCommits(moved map[string]string) error
 	// ChangeProposals stores and deletes records of proposals, by name.
 	ChangeProposals(put map[string][]byte, drop ...string) error

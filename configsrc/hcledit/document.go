@@ -21,7 +21,7 @@ var (
 	ErrExists  = errors.New("there is such a block already")
 	// ErrVerify means that the edited file does not have exactly the intended content: a bug in this package, or text from
 	// the caller that the function does not take.
-	ErrVerify = errors.New("the edited file would not say what was meant")
+	ErrVerify = errors.New("the edit would not produce the requested values; nothing was written")
 	// ErrLimit means that the text is beyond the limits of a config file, whatever else the file contains.
 	ErrLimit = errors.New("a config file cannot hold this")
 )

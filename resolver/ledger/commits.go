@@ -54,7 +54,7 @@ func (l *Ledger) Committed(writes []catalog.WriteCommit, drop ...int64) error {
 	})
 }
 
-// MoveCommits replaces commits that were made anew: moved has the new ones by the old ones. It reads all records.
+// MoveCommits replaces rewritten commits in all records: moved[old] is the new one. It reads each record.
 func (l *Ledger) MoveCommits(moved map[string]string) error {
 	put := map[string][]byte{}
 	err := l.scan([]byte{prefixCommit}, func(key, rec []byte) error {

@@ -1,8 +1,9 @@
 // Package customerlink makes and opens the links by which a customer sees one domain of the console without a key.
 //
-// A link is a text for a path: who has it may see the domain for a week. It is bound to the project's uuid and the domain's
-// name, so a domain that is another project's by now is not shown; the caller looks that up. Nothing is kept for a link:
-// it carries its content with an HMAC-SHA-256, whose key the Store keeps. EndAll makes another key, and every link ends.
+// A link is a bearer token in a URL path: it shows one domain for seven days. It is bound to the project's uuid and the
+// domain's name, so a domain that is another project's by now is not shown; the caller looks that up. Nothing is kept for
+// a link: it carries its content with an HMAC-SHA-256, whose key the Store keeps. EndAll makes another key, and every
+// link ends.
 //
 // The package knows no HTTP, and does not limit guesses: the caller does.
 package customerlink

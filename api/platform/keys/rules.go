@@ -117,8 +117,8 @@ func replacedBy(set *resolver.KeySet, name string, now time.Time) (old []*catalo
 	return old
 }
 
-// permitted is what a change of keys checks directly before the files change: the request's key as it is by then, and
-// what then says of it.
+// permitted returns the check of a change of keys that is made right before the files change: it looks the request's key
+// up again, and calls then with it.
 func (a *API) permitted(r *web.Request, then func(key *resolver.Key, set *resolver.KeySet) error) func() error {
 	was := r.Key
 	return func() error {

@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"strings"
+
+	"fingerpost/resolver/catalog"
 )
 
 // Exit codes (cmd/fingerpost/README.md).
@@ -54,13 +56,5 @@ func EndWithProblems(t Terminal, asJSON bool, document any, problems []string, d
 	for _, p := range problems {
 		fmt.Fprintln(t.Err, p)
 	}
-	return No("%s: nothing was %s", Count(len(problems), "problem"), done)
-}
-
-// Count returns a number with its noun, in the plural unless n is 1.
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return No("%s: nothing was %s", catalog.Count(len(problems), "problem"), done)
 }

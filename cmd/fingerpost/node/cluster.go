@@ -24,7 +24,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A clusterNode is this node's part in a cluster: the authority's, or an edge'node.
+// A clusterNode is this node's part in a cluster: the authority's, or an edge's.
 type clusterNode struct {
 	o        Options
 	resolver *resolver.Resolver

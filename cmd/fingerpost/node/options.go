@@ -60,7 +60,7 @@ type Progress struct {
 	OnProgress func(done, total int)
 }
 
-// A Build is which program runs, and its documents.
+// A Build identifies the program: version, commit, and the documents it serves.
 type Build struct {
 	Version, Commit string
 	Docs            http.Handler // what is below /docs/; nil: nothing

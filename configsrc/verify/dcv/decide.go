@@ -107,7 +107,7 @@ func (st *State) arrive(value string, now time.Time) {
 		st.enter(Proven, now)
 	}
 	if !now.IsZero() {
-		st.NextAt = now.Add(st.wait(Policy{}, now)) // of a failing proof alone the policy has a say
+		st.NextAt = now.Add(st.wait(Policy{}, now)) // the policy matters only while a proof is failing
 	}
 }
 
