@@ -159,3 +159,18 @@ func TestMergeRest(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// A key that was rotated meanwhile is not given its former text again: with force, the edit's fields alone are taken.
+func TestMergeKeyRotatedMeanwhile(t *testing.T) {
+	t.Parallel()
+	key := func(id, hash, rest string) []byte {
+		return []byte("key \"ci\" {\n  id    = \"" + id + "\"\n  hash  = \"sha256:" + strings.Repeat(hash, 64) + "\"\n" + rest + "}\n")
+	}
+	const reads, writes, ends = "  allow = [\"read\"]\n", "  allow = [\"read\", \"write\"]\n", "  expires_at = \"2031-01-01T00:00:00Z\"\n"
+	out, err := hcledit.Merge("keys.hcl", key("former00", "a", reads), key("former00", "a", writes), key("rotated0", "b", reads+ends), true)
+	got := string(out)
+	if err != nil || strings.Contains(got, "former00") || strings.Contains(got, "aaaa") || !strings.Contains(got, "rotated0") ||
+		!strings.Contains(got, `"write"`) || !strings.Contains(got, "2031-01-01") {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
