@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -319,7 +318,7 @@ func (s *Proposals) get(r *web.Request) error {
 	}
 	a.Conflicts, a.ConflictCount = conflictsOf(l.Conflicts), l.ConflictCount
 	a.Approvals, a.ApprovalsNeeded = s.approvalsOf(l.Proposal), s.Set.Needs
-	a.Own = slices.ContainsFunc(l.Keys, func(k proposals.Key) bool { return k.ID == r.Key.ID })
+	a.Own = proposals.Key{ID: r.Key.ID, Name: r.Key.Name}.Wrote(l.Keys)
 	if l.Refused == nil {
 		l.Refused = s.approved(l.Proposal)
 	}

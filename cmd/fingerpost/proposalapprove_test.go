@@ -128,6 +128,41 @@ func TestProposalApprovalsOfKeys(t *testing.T) {
 	}
 }
 
+// A key that has rotated itself is the key that it was: its author does not approve of what it has written, and no key
+// approves twice, with the new text or with the old one, which is good for a while.
+func TestProposalApprovalsOfRotatedKeys(t *testing.T) {
+	testrig.Thorough(t)
+	t.Parallel()
+	g := newProposalRig(t, map[string]string{"acme.hcl": plain("acme", "Acme")}, "--propose-approvals", "2")
+	rotate := func(key string) {
+		t.Helper()
+		got := g.must(g.as(key, "", "POST", "/api/platform/keys/"+key+"/rotate", ""), http.StatusOK)
+		var row struct{ Data struct{ Secret, Key string } }
+		must(t, json.Unmarshal([]byte(got.body), &row))
+		g.keys[key+"-before"], g.keys[key] = g.keys[key], row.Data.Key
+	}
+	g.add("first", "shop", "PUT", g.pathOf("acme"), `{"name":"Acme Shop"}`)
+	g.approve("full", bobBrown, "shop", http.StatusOK)
+	rotate("first")
+	rotate("full")
+	g.approve("first", adaLovelace, "shop", http.StatusForbidden)
+	if !g.look("first", "shop").Own {
+		t.Error("the key that was rotated has not written to its proposal")
+	}
+	g.approve("full", adaLovelace, "shop", http.StatusOK)
+	g.approve("full-before", adaLovelace, "shop", http.StatusOK)
+	g.needsApproval("shop", "1 more person must approve")
+	rotate("full")
+	g.approve("full", adaLovelace, "shop", http.StatusOK)
+	g.needsApproval("shop", "1 more person must approve")
+
+	// What the old text writes, the new one does not approve of.
+	g.add("first-before", "more", "PUT", g.pathOf("acme"), `{"description":"more"}`)
+	g.approve("first", adaLovelace, "more", http.StatusForbidden)
+	g.approve("both", adaLovelace, "shop", http.StatusOK)
+	g.must(g.as("full", "", "POST", proposalsPath+"/shop/apply", ""), http.StatusOK)
+}
+
 // The commands approve, update and apply --comment do what the API does, and a server without --git has neither.
 func TestProposeCommands(t *testing.T) {
 	testrig.Thorough(t)

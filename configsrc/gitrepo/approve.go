@@ -21,12 +21,13 @@ type Approval struct {
 	Commit     string
 }
 
+func (a *Approval) by() ProposalKey { return ProposalKey{ID: a.KeyID, Name: a.Key} }
+
 // approvalsOf lists the approvals of a commit by keys that have not written to the proposal. A write makes another
 // commit, so it voids them.
 func (record *proposalRecord) approvalsOf(commit string) (list []Approval) {
 	for _, a := range record.Approvals {
-		wrote := slices.ContainsFunc(record.Keys, func(k ProposalKey) bool { return k.ID == a.KeyID })
-		if a.Commit == commit && !wrote {
+		if a.Commit == commit && !a.by().Wrote(record.Keys) {
 			list = append(list, a)
 		}
 	}
@@ -34,10 +35,12 @@ func (record *proposalRecord) approvalsOf(commit string) (list []Approval) {
 }
 
 var refuseOwnApproval = &catalog.Error{Code: catalog.CodeForbidden,
-	Message: "this key has written to the proposal; a proposal is approved by somebody else"}
+	Message: "this key, or the same one before it was rotated, has written to the proposal; a proposal is approved by " +
+		"somebody else"}
 
 // ApproveProposal notes durably that a key approves of a proposal as it is, and returns the proposal. A key counts once:
-// again reports that it has done so before. check decides whether the key may.
+// again reports that it has done so before. An approval by the same holder's key before or after a rotation is replaced,
+// since that key ends. check decides whether the key may.
 func (r *Repo) ApproveProposal(ctx context.Context, name, key string, by catalog.Author,
 	check func(p *Proposal) error) (p *Proposal, again bool, err error) {
 	if _, err := r.checked(ctx, name, check); err != nil { // describes it before the lock
@@ -49,8 +52,9 @@ func (r *Repo) ApproveProposal(ctx context.Context, name, key string, by catalog
 	if err != nil {
 		return nil, false, err
 	}
+	approver := ProposalKey{ID: key, Name: by.Key}
 	switch {
-	case slices.ContainsFunc(p.Keys, func(k ProposalKey) bool { return k.ID == key }):
+	case approver.Wrote(p.Keys):
 		return nil, false, refuseOwnApproval
 	case slices.ContainsFunc(p.Approvals, func(a Approval) bool { return a.KeyID == key }):
 		return p, true, nil
@@ -66,7 +70,10 @@ func (r *Repo) ApproveProposal(ctx context.Context, name, key string, by catalog
 		record = &proposalRecord{Keys: []ProposalKey{{}}, Tips: []string{p.Commit}} // a person has made it
 	}
 	author, address := r.identityOfAuthor(by)
-	record.Approvals = append(record.approvalsOf(p.Commit), Approval{KeyID: key, Key: by.Key, Commit: p.Commit,
+	others := slices.DeleteFunc(record.approvalsOf(p.Commit), func(a Approval) bool {
+		return approver.SameHolder(a.by())
+	})
+	record.Approvals = append(others, Approval{KeyID: key, Key: by.Key, Commit: p.Commit,
 		By: nameOnly(author) + " <" + nameOnly(address) + ">", At: time.Now().UTC()})
 	b, err := json.Marshal(record)
 	if err == nil {

@@ -25,6 +25,16 @@ type ProposalKey struct {
 	Limited bool   // it was limited to projects then
 }
 
+// SameHolder reports whether k and other are one key, or the old and new keys of its rotations (catalog.Key.SameHolder).
+func (k ProposalKey) SameHolder(other ProposalKey) bool {
+	a, b := catalog.Key{ID: k.ID, Name: k.Name}, catalog.Key{ID: other.ID, Name: other.Name}
+	return a.SameHolder(&b)
+}
+
+// Wrote reports whether a key, or the same holder's key before or after a rotation, is among the keys that have written
+// to a proposal.
+func (k ProposalKey) Wrote(keys []ProposalKey) bool { return slices.ContainsFunc(keys, k.SameHolder) }
+
 // A proposalRecord is what the ledger keeps of a proposal: who has written to it, and who has approved of it. Trailers of
 // commits say the same, but everybody can write those.
 type proposalRecord struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -63,6 +64,13 @@ func (k *Key) replacedName() string {
 func (k *Key) ReplacedBy(name string) bool {
 	now := Key{Name: name, ID: k.ID}
 	return name != k.Name && k.Name == now.replacedName()
+}
+
+// SameHolder reports whether k and other are one key, or the old and new keys of rotations of one: who has one of them
+// has had, or was given, the other. A key that was made again under the name counts as the same.
+func (k *Key) SameHolder(other *Key) bool {
+	now := func(k *Key) string { return strings.TrimSuffix(k.Name, "-"+k.ID) } // the name of the key that has replaced k
+	return k.ID == other.ID || now(k) == now(other) || k.ReplacedBy(other.Name) || other.ReplacedBy(k.Name)
 }
 
 // ParseSpan parses a length of time that is not negative: 90d, 2w, or what time.ParseDuration accepts.
