@@ -39,6 +39,12 @@ func (r *Repo) UpdateProposal(ctx context.Context, name string, key ProposalKey,
 	if tip, err := r.git.Ref(ref); err != nil || tip != p.Commit {
 		return nil, errors.Join(err, unavailable(plumbing.ErrRace))
 	}
+	// A commit that a rebase has taken from HEAD since would become part of the proposal.
+	if now, err := r.head(ctx); err != nil && !errors.Is(err, errDetached) {
+		return nil, unavailable(err)
+	} else if still, err := r.git.IsAncestor(ctx, h.commit, now.commit); err != nil || !still {
+		return nil, errors.Join(err, unavailable(plumbing.ErrRace))
+	}
 	if err := r.noteProposal(ctx, name, p.Commit, made, key); err != nil {
 		return nil, err
 	}
