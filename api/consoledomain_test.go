@@ -1,13 +1,17 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"fingerpost/api/platform"
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver/catalog"
 )
@@ -97,6 +101,45 @@ func TestConsoleDomain(t *testing.T) {
 	s.set(func() { s.err = &catalog.Error{Code: catalog.CodeUnavailable, Message: "the ledger is away"} })
 	if g.send(page, nil); g.status != 200 || !strings.Contains(g.page, "cannot be shown: the ledger is away") {
 		t.Errorf("without an answer: %d %s", g.status, g.page)
+	}
+}
+
+// TestConsoleNowStream: an open start page, which is brought up to date every few seconds, asks once since when a domain is
+// in its state, however long it stays open.
+func TestConsoleNowStream(t *testing.T) {
+	testrig.Thorough(t)
+	t.Parallel()
+	r, s := newDomainDesk(t)
+	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	s.set(func() { s.answer = &dcv.View{Ownership: dcv.OwnershipView{State: dcv.Failing, Since: &at}} })
+	g := r.signIn(t, r.key)
+	var lists, looks atomic.Int32
+	r.alter = func(path string, answer []byte) []byte {
+		switch {
+		case path == "/api/platform/domains":
+			lists.Add(1)
+		case strings.HasSuffix(path, "/verification"):
+			looks.Add(1)
+		}
+		return answer
+	}
+	ctx, end := context.WithCancel(t.Context())
+	req := httptest.NewRequest("GET", "/console/now/stream", nil).WithContext(ctx)
+	req.Header.Set("Cookie", g.cookie)
+	w, ended := httptest.NewRecorder(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		r.console.ServeHTTP(w, req)
+	}()
+	testrig.Eventually(t, "the page is brought up to date once", func() bool { return lists.Load() >= 2*3 })
+	end()
+	r.console.Close()
+	<-ended
+	if looks.Load() != 1 {
+		t.Errorf("the verification of the domain was asked for %d times", looks.Load())
+	}
+	if page := w.Body.String(); !strings.Contains(page, "2026-11-27") {
+		t.Errorf("the page does not say since when: %s", page)
 	}
 }
 

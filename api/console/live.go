@@ -100,9 +100,10 @@ func (c *Console) stream(w http.ResponseWriter, r *http.Request, s *session) {
 // nowStream sends what needs a person as it changes, like stream.
 func (c *Console) nowStream(w http.ResponseWriter, _ *http.Request, s *session) {
 	shown := shown{parts: map[string]string{}}
+	known := sinces{}
 	none := func(context.Context, *session) <-chan change { return nil }
 	c.keepLive(w, s, nowEvery, none, func(ctx context.Context) []byte {
-		v := c.nowOf(ctx, s)
+		v := c.nowOf(ctx, s, known)
 		var out bytes.Buffer
 		c.changed(&out, &shown, "needs", "now", v)
 		c.changed(&out, &shown, "nowcharts", "now", v.Charts)

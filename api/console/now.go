@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"time"
 
@@ -26,17 +27,18 @@ func (c *Console) now(w http.ResponseWriter, r *http.Request, s *session) error 
 	if domain := r.FormValue("domain"); domain != "" {
 		return seeOther(w, r, link(Prefix+"lookup", "domain", domain))
 	}
-	return c.render(w, r, s, http.StatusOK, "now", "Now", c.nowOf(r.Context(), s))
+	return c.render(w, r, s, http.StatusOK, "now", "Now", c.nowOf(r.Context(), s, sinces{}))
 }
 
-func (c *Console) nowOf(ctx context.Context, s *session) *nowView {
-	facts := c.facts(ctx, s)
+// nowOf collects the page. known is what the page has found out when it was made before.
+func (c *Console) nowOf(ctx context.Context, s *session, known sinces) *nowView {
+	facts := c.facts(ctx, s, known)
 	return &nowView{Items: now.Items(facts), Whole: facts.May.Everything, Files: facts.Files, Kept: c.o.MailKept,
 		Charts: c.nowCharts(s)}
 }
 
 // facts collects what the session's key may know of the present state.
-func (c *Console) facts(ctx context.Context, s *session) *now.Facts {
+func (c *Console) facts(ctx context.Context, s *session, known sinces) *now.Facts {
 	k, may, api := s.Key(), c.may(s), c.client(s, "")
 	f := &now.Facts{Time: time.Now(), May: now.May{Write: may.Save, Edit: may.Edit, Everything: k.Everything, Key: k.Name}}
 	if p := c.problemsOf(s); p.Whole {
@@ -54,7 +56,7 @@ func (c *Console) facts(ctx context.Context, s *session) *now.Facts {
 	} else if !k.ExpiresAt.IsZero() {
 		f.Keys = []client.Key{{Name: k.Name, ExpiresAt: catalog.Moment(k.ExpiresAt)}}
 	}
-	c.unprovenDomains(ctx, api, f)
+	c.unprovenDomains(ctx, api, f, known)
 	if c.o.Git && may.Edit {
 		f.Proposals, _ = api.Proposals(ctx)
 	}
@@ -66,10 +68,39 @@ const (
 	maxSince    = 20  // of these, domains of which it is asked since when
 )
 
+// A standing is a domain in a state of ownership.
+type standing struct {
+	domain int64
+	state  string
+}
+
+// sinces says since when domains are in their states; the zero time where that is not known. A live page keeps it: each
+// domain costs a call of the API, with its line in the log.
+type sinces map[standing]time.Time
+
+// of returns since when a domain is in its state.
+func (known sinces) of(ctx context.Context, api *client.Client, d *now.Domain) time.Time {
+	at := standing{d.ID, d.State}
+	since, is := known[at]
+	if is {
+		return since
+	}
+	v, err := api.Verification(ctx, d.Project, d.ID)
+	if err != nil {
+		return since
+	}
+	if v.Ownership.Since != nil {
+		since = *v.Ownership.Since
+	}
+	known[at] = since
+	return since
+}
+
 // unprovenDomains adds domains whose proof is gone or has not come yet, the worst first. A server that does not know tells
 // nothing. To list them costs a look at every domain, so states that no domain is in are not asked for.
-func (c *Console) unprovenDomains(ctx context.Context, api *client.Client, f *now.Facts) {
+func (c *Console) unprovenDomains(ctx context.Context, api *client.Client, f *now.Facts, known sinces) {
 	f.MoreDomains = map[string]int{}
+	asked := map[standing]bool{}
 	for _, state := range []string{"lost", "failing", "pending"} {
 		if c.o.Unproven != nil && !c.o.Unproven(state) {
 			continue
@@ -82,13 +113,13 @@ func (c *Console) unprovenDomains(ctx context.Context, api *client.Client, f *no
 		for i := range page.Rows {
 			d := now.Domain{Project: page.Rows[i].ProjectID, ID: page.Rows[i].ID, Name: page.Rows[i].Name, State: state}
 			if i < maxSince && !c.o.Edge { // an edge would ask its authority about each
-				if v, err := api.Verification(ctx, d.Project, d.ID); err == nil && v.Ownership.Since != nil {
-					d.Since = *v.Ownership.Since
-				}
+				d.Since = known.of(ctx, api, &d)
+				asked[standing{d.ID, d.State}] = true
 			}
 			f.Domains = append(f.Domains, d)
 		}
 	}
+	maps.DeleteFunc(known, func(at standing, _ time.Time) bool { return !asked[at] }) // it may come into the state again
 }
 
 const (
