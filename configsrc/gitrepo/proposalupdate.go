@@ -48,13 +48,17 @@ func (r *Repo) UpdateProposal(ctx context.Context, name string, key ProposalKey,
 	if err := r.noteProposal(ctx, name, p.Commit, made, key); err != nil {
 		return nil, err
 	}
+	next, err := r.proposal(ctx, h, name, made) // once the branch has moved, nothing may fail
+	if err != nil {
+		return nil, err
+	}
 	if err := r.git.MoveRef(ctx, ref, made, p.Commit, "fingerpost: bring up to date"); errors.Is(err, plumbing.ErrRace) {
 		return nil, unavailable(err)
 	} else if err != nil {
 		return nil, err
 	}
 	r.send(ref + ":" + ref)
-	return r.proposal(ctx, h, name, made)
+	return next, nil
 }
 
 // updated makes the commit of UpdateProposal.
