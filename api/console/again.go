@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -29,7 +29,7 @@ func (c *Console) again(ctx context.Context, s *session, v *entryView, values ma
 		return nil
 	}
 	a := &againView{Once: random(), mail: client.Mail{ToEmail: m.ToEmail, AgainOf: m.ID}}
-	api, code := c.api(s), words.Text(m.TemplateCode)
+	api, code := c.api(s), say.Text(m.TemplateCode)
 	if kept, err := api.KeptMail(ctx, m.ProjectID, m.ID); v.Kept() && err == nil {
 		a.mail.Subject, a.mail.BodyHTML, a.mail.BodyText = kept.Subject, kept.BodyHTML, kept.BodyText
 	} else {
@@ -125,7 +125,7 @@ func (c *Console) sendAgain(w http.ResponseWriter, r *http.Request, s *session) 
 		return c.render(w, r, s, v.Again.Failed.Status, "entry", "Mail to "+visible(v.Mail.ToEmail), v)
 	}
 	s.say("Sent again: this is the new mail.")
-	return seeOther(w, r, Prefix+"mail/"+words.Text(v.Mail.ProjectID)+"/"+words.Text(id))
+	return seeOther(w, r, Prefix+"mail/"+say.Text(v.Mail.ProjectID)+"/"+say.Text(id))
 }
 
 // maxOnce is more than random returns.

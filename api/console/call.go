@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 )
 
 // callTime is how long a call of the API may take: a write waits for its turn, and a test of SMTP settings for a
@@ -44,7 +44,7 @@ func reason(err error) string {
 	for _, d := range f.Details {
 		all += "; " + d.Field + " " + d.Message
 	}
-	return words.Sentence(all)
+	return say.AsSentence(all)
 }
 
 // link appends a query to a path; pairs without a value, or with the id 0, are left out.
@@ -63,8 +63,8 @@ func pages(list string, pairs ...any) string {
 func query(pairs ...any) url.Values {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		if value := words.Text(pairs[i+1]); value != "" && pairs[i+1] != int64(0) {
-			q.Set(words.Text(pairs[i]), value)
+		if value := say.Text(pairs[i+1]); value != "" && pairs[i+1] != int64(0) {
+			q.Set(say.Text(pairs[i]), value)
 		}
 	}
 	return q

@@ -7,15 +7,14 @@ import (
 	"strings"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/sentence"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
 // A told entry of the audit trail says in a sentence what happened.
 type told struct {
 	client.AuditEntry
-	Sentence sentence.Sentence
+	Sentence say.Sentence
 }
 
 // tell adds the sentences to entries of the audit trail. Projects are called what they are called now, where the key
@@ -33,7 +32,7 @@ func (c *Console) tell(ctx context.Context, s *session, entries []client.AuditEn
 	}
 	list := make([]told, len(entries))
 	for i := range entries {
-		list[i] = told{entries[i], sentence.Of(&entries[i], name)}
+		list[i] = told{entries[i], say.SentenceOf(&entries[i], name)}
 	}
 	return list
 }
@@ -44,7 +43,7 @@ type changesView struct {
 	Page, Total, Pages                             int
 	Rows                                           []told
 	Link, Problem                                  string
-	Kinds                                          []sentence.Kind
+	Kinds                                          []say.Kind
 	People                                         []string // that stand on the page
 }
 
@@ -57,14 +56,14 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) er
 	q := r.URL.Query()
 	v := changesView{Project: strings.TrimSpace(q.Get("project")), Actor: strings.TrimSpace(q.Get("actor")),
 		Action: q.Get("action"), RequestID: q.Get("request"), From: q.Get("from"), Until: q.Get("until"),
-		Page: number(q.Get("page"), 1), Kinds: sentence.Kinds()}
+		Page: number(q.Get("page"), 1), Kinds: say.Kinds()}
 	id := int64(0)
 	if v.Project != "" {
 		p, err := c.projectNamed(r.Context(), s, v.Project)
 		if err != nil {
 			v.Problem = "There is no project " + v.Project + ", or your key does not cover it."
 		} else if id, v.Project = p.ID, p.Slug; v.Project == "" {
-			v.Project = words.Text(id) // it is gone, and its changes are there
+			v.Project = say.Text(id) // it is gone, and its changes are there
 		}
 	}
 	if v.Problem == "" {
@@ -77,7 +76,7 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) er
 		v.Total, v.Pages, v.Rows = found.Total, found.Pages, c.tell(r.Context(), s, found.Rows)
 	}
 	for _, row := range v.Rows {
-		if who := words.Text(row.Actor); who != "" && !slices.Contains(v.People, who) {
+		if who := say.Text(row.Actor); who != "" && !slices.Contains(v.People, who) {
 			v.People = append(v.People, who)
 		}
 	}

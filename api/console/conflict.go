@@ -9,8 +9,7 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/form"
-	"fingerpost/api/console/sentence"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 )
 
 // A conflictView is a form whose object somebody else has saved since the form was shown.
@@ -35,7 +34,7 @@ type saved struct {
 
 // conflict shows the fields that differ between what a person has sent and what somebody else has saved meanwhile.
 func (c *Console) conflict(w http.ResponseWriter, r *http.Request, s *session, f *form.Form, sent url.Values) error {
-	fresh, err := c.formOf(r, s, f.Kind, words.Text(f.Project), words.Text(f.ID))
+	fresh, err := c.formOf(r, s, f.Kind, say.Text(f.Project), say.Text(f.ID))
 	if err != nil {
 		return err
 	}
@@ -91,7 +90,7 @@ func (c *Console) savesOf(ctx context.Context, s *session, f *form.Form) (list [
 	}
 	for _, e := range page.Rows {
 		noun, _, _ := strings.Cut(e.Action, ".")
-		if object := f.Called(); noun == f.Kind && (object == "" || object == words.Text(e.Object)) {
+		if object := f.Called(); noun == f.Kind && (object == "" || object == say.Text(e.Object)) {
 			list = append(list, e)
 		}
 	}
@@ -104,7 +103,7 @@ func savedBy(history []client.AuditEntry, x *form.Field) saved {
 	for i := range history {
 		for _, change := range history[i].Changes {
 			if change.Field == x.Name {
-				by.Who, by.Time = sentence.Who(&history[i]), moment(history[i].Time)
+				by.Who, by.Time = say.Who(&history[i]), moment(history[i].Time)
 				return by
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/form"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -162,7 +162,7 @@ func (c *Console) notSaved(w http.ResponseWriter, r *http.Request, s *session, d
 	case changed && d.edit.IfNew:
 		fail = existsAlready
 	case (changed || fail.Code == catalog.CodeFileChanged) && d.sent != nil && !d.Deletes():
-		if f, err := c.formOf(r, s, d.kind, words.Text(d.edit.Project), words.Text(d.id)); err == nil {
+		if f, err := c.formOf(r, s, d.kind, say.Text(d.edit.Project), say.Text(d.id)); err == nil {
 			return c.conflict(w, r, s, f, d.sent)
 		}
 	}
@@ -187,7 +187,7 @@ func (c *Console) commitOf(ctx context.Context, s *session, made *client.Made) s
 		if err != nil || len(page.Rows) == 0 { // it has changed nothing
 			return ""
 		}
-		if commit := words.Text(page.Rows[0].Commit); commit != "" {
+		if commit := say.Text(page.Rows[0].Commit); commit != "" {
 			return commit
 		}
 		select {

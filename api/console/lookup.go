@@ -16,7 +16,7 @@ import (
 	"fingerpost/api/client"
 	"fingerpost/api/console/form"
 	"fingerpost/api/console/pasted"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -99,7 +99,7 @@ func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) err
 		return c.render(w, r, s, http.StatusOK, "lookup", "Look-up: "+strings.TrimSpace(asked), v)
 	}
 	if c.o.Cached != nil {
-		v.Cached = words.Text(c.o.Cached(v.Domain)) // before the question puts it there
+		v.Cached = say.Text(c.o.Cached(v.Domain)) // before the question puts it there
 	}
 	if a, err := api.Resolve(r.Context(), v.Domain); err != nil {
 		v.Failed, v.Cached = hidden(failureOf(err)), ""

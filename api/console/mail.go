@@ -15,7 +15,7 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/form"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -260,7 +260,7 @@ func (c *Console) rendered(ctx context.Context, s *session, project int64, parts
 	samples, shown := map[string]string{}, parts
 	if err == nil && len(p.Missing) > 0 {
 		for _, name := range p.Missing {
-			samples[name] = words.Sample(name)
+			samples[name] = say.Sample(name)
 		}
 		filled := *parts
 		filled.Variables = maps.Clone(samples)

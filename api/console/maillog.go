@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/delivery"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/mailer"
 	"fingerpost/resolver/catalog"
 )
@@ -54,14 +53,14 @@ func (mailFilter) Statuses() []mailState {
 type mailRow struct {
 	client.MailEntry
 	Name  string // of the project
-	State delivery.State
+	State say.State
 }
 
 // A stoppedRow is a project whose mail has stopped.
 type stoppedRow struct {
 	mailer.Stopped
 	Name   string
-	Reason delivery.Reason
+	Reason say.Reason
 }
 
 func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) error {
@@ -118,7 +117,7 @@ func (c *Console) mailRows(ctx context.Context, s *session, entries []client.Mai
 				names[e.ProjectID] = "project " + strconv.FormatInt(e.ProjectID, 10) + ", which is gone"
 			}
 		}
-		rows = append(rows, mailRow{e, names[e.ProjectID], delivery.Of(&e, now)})
+		rows = append(rows, mailRow{e, names[e.ProjectID], say.StateOf(&e, now)})
 	}
 	return rows
 }
@@ -141,7 +140,7 @@ func (c *Console) queue(r *http.Request, s *session, v *mailView) {
 		if err != nil {
 			continue // not a project of this key
 		}
-		v.Stopped = append(v.Stopped, stoppedRow{x, p.Name, delivery.ReasonOf(string(x.Code))})
+		v.Stopped = append(v.Stopped, stoppedRow{x, p.Name, say.ReasonOf(string(x.Code))})
 	}
 }
 
@@ -149,8 +148,8 @@ func (c *Console) queue(r *http.Request, s *session, v *mailView) {
 type entryView struct {
 	Project  *catalog.Project // nil: not known
 	Mail     client.MailEntry
-	State    delivery.State
-	Steps    []delivery.Step
+	State    say.State
+	Steps    []say.Step
 	Field    string // of the SMTP config to change
 	Template int64  // id of its template, 0 if there is none now
 	Again    *againView
@@ -172,15 +171,15 @@ func (c *Console) entryOf(r *http.Request, s *session, values map[string]string)
 		return nil, err
 	}
 	now := time.Now()
-	v := &entryView{Mail: e, State: delivery.Of(&e, now), Steps: delivery.Steps(&e, now)}
+	v := &entryView{Mail: e, State: say.StateOf(&e, now), Steps: say.Steps(&e, now)}
 	if v.State.Kind != "good" && e.ErrorCode != nil {
-		v.Field = delivery.ReasonOf(*e.ErrorCode).Field
+		v.Field = say.ReasonOf(*e.ErrorCode).Field
 	}
 	if p, err := api.ProjectByID(r.Context(), id); err == nil {
 		v.Project = &p
 		templates, _ := api.Templates(r.Context(), id)
 		for _, t := range templates {
-			if t.Code == words.Text(e.TemplateCode) && (v.Template == 0 || t.ProjectID != 0) {
+			if t.Code == say.Text(e.TemplateCode) && (v.Template == 0 || t.ProjectID != 0) {
 				v.Template = t.ID
 			}
 		}

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/delivery"
 	"fingerpost/api/console/form"
 	"fingerpost/api/console/now"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -43,12 +42,12 @@ type templateRow struct {
 type domainRow struct{ catalog.Domain }
 
 // Unproven says what the proof of a domain lacks; nil: nothing, as far as the files tell.
-func (d domainRow) Unproven() *delivery.State {
-	switch words.Text(d.Verified) {
+func (d domainRow) Unproven() *say.State {
+	switch say.Text(d.Verified) {
 	case catalog.VerifiedPending:
-		return &delivery.State{Kind: "warn", Text: "pending: not proven yet"}
+		return &say.State{Kind: "warn", Text: "pending: not proven yet"}
 	case catalog.VerifiedLost:
-		return &delivery.State{Kind: "bad", Text: "lost: its proof is gone"}
+		return &say.State{Kind: "bad", Text: "lost: its proof is gone"}
 	}
 	return nil
 }

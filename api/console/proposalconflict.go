@@ -7,7 +7,7 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/form"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -51,7 +51,7 @@ func plainText(v any) string {
 	if labels, is := v.(map[string]any); is {
 		var lines []string
 		for name, value := range labels {
-			lines = append(lines, name+"="+words.Text(value))
+			lines = append(lines, name+"="+say.Text(value))
 		}
 		slices.Sort(lines)
 		return strings.Join(lines, ", ")
@@ -60,5 +60,5 @@ func plainText(v any) string {
 	if err != nil {
 		return ""
 	}
-	return words.Text(json.RawMessage(b))
+	return say.Text(json.RawMessage(b))
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"fingerpost/api/client"
+	"fingerpost/api/console/say"
 	"fingerpost/api/console/worddiff"
-	"fingerpost/api/console/words"
 	"fingerpost/api/transfer"
 	"fingerpost/resolver/catalog"
 )
@@ -93,7 +93,7 @@ func (c *Console) showProposal(w http.ResponseWriter, r *http.Request, s *sessio
 	}
 	may := c.may(s)
 	v := proposalView{ProposalLook: p, Failed: failed, Apply: may.Save, WorkedIn: s.Proposal() == name,
-		Drop: may.Save || may.Edit && words.Text(p.Key) == s.Key().Name}
+		Drop: may.Save || may.Edit && say.Text(p.Key) == s.Key().Name}
 	v.Rows = conflictRows(p.Conflicts)
 	v.Update = may.Edit && len(p.Conflicts) > 0
 	v.Approved = slices.ContainsFunc(p.Approvals, func(a client.Approval) bool { return a.Key == s.Key().Name })

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -116,7 +116,7 @@ func keyRows(list []client.Key, mine Key, now time.Time) []keyRow {
 			row.Preset = p.Name
 		}
 		if end := k.ExpiresAt; !end.IsZero() {
-			row.Expired, row.Soon, row.Expiry = !end.After(now), end.Sub(now) < expirySoon, words.Until(end, now)
+			row.Expired, row.Soon, row.Expiry = !end.After(now), end.Sub(now) < expirySoon, say.Until(end, now)
 		}
 		rows[i] = row
 	}

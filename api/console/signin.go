@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -110,7 +110,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := c.o.Now()
 	s := &session{signIn: signIn{id: random()[:12], secret: random(), token: random(), text: text, actor: actor,
-		peer: peerOf(r), browser: words.Browser(r.UserAgent()), began: now, expires: now.Add(sessionTime), ended: ended},
+		peer: peerOf(r), browser: say.Browser(r.UserAgent()), began: now, expires: now.Add(sessionTime), ended: ended},
 		seen: now, key: key}
 	if !c.sessions.add(s) {
 		ended()

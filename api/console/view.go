@@ -14,9 +14,8 @@ import (
 	"time"
 
 	"fingerpost/api/console/form"
-	"fingerpost/api/console/sentence"
+	"fingerpost/api/console/say"
 	"fingerpost/api/console/worddiff"
-	"fingerpost/api/console/words"
 	"fingerpost/resolver/catalog"
 )
 
@@ -162,7 +161,7 @@ func (c *Console) failed(w http.ResponseWriter, r *http.Request, err error) {
 func (c *Console) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset": c.assetPath,
-		"text":  words.Text,
+		"text":  say.Text,
 		"time":  timeTag,
 		"iso":   func(v any) string { return moment(v).Format(time.RFC3339) },
 		"diff":  diffOf,
@@ -191,16 +190,16 @@ func (c *Console) functions() template.FuncMap {
 			return group(n) + " " + word + "s"
 		},
 		"visible": visible,
-		"said":    func(message string) string { return words.Sentence(visible(message)) },
+		"said":    func(message string) string { return say.AsSentence(visible(message)) },
 		"ago":     agoTag,
 		"commit":  c.commit,
-		"person":  func(author string) string { return visible(sentence.Person(author)) },
+		"person":  func(author string) string { return visible(say.Person(author)) },
 	}
 }
 
 // commit shows a commit, with a link where there is a place to see it. The path is that of GitHub, GitLab and Gitea.
 func (c *Console) commit(v any) template.HTML {
-	hash := words.Text(v)
+	hash := say.Text(v)
 	short := template.HTMLEscapeString(hash[:min(len(hash), 10)])
 	if strings.Trim(hash, "0123456789abcdef") != "" || hash == "" {
 		return template.HTML(template.HTMLEscapeString(hash))
@@ -231,7 +230,7 @@ func moment(v any) (t time.Time) {
 			return v.UTC()
 		}
 	case string, *string:
-		t, _ = catalog.ParseMoment(words.Text(v))
+		t, _ = catalog.ParseMoment(say.Text(v))
 	}
 	return t
 }
@@ -252,7 +251,7 @@ func agoTag(v any) template.HTML {
 	if t.IsZero() {
 		return "–"
 	}
-	return template.HTML(`<span title="` + catalog.SayMoment(t) + `">` + words.Ago(t, time.Now()) + `</span>`)
+	return template.HTML(`<span title="` + catalog.SayMoment(t) + `">` + say.Ago(t, time.Now()) + `</span>`)
 }
 
 func sizeText(n int64) string {
@@ -277,7 +276,7 @@ func visible(v any) string {
 			return '\ufffd'
 		}
 		return r
-	}, words.Text(v))
+	}, say.Text(v))
 }
 
 // A diffView is the beginning of a unified diff.

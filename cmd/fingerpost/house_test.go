@@ -139,25 +139,21 @@ var plan = map[string][]string{
 	"fingerpost/api/console/chart": {}, // draws numbers
 	// chart and history: it says which figures are drawn in which way
 	"fingerpost/api/console/hour": {"fingerpost/api/console/chart", "fingerpost/api/ops/history"},
-	// what has become of a mail, in words
-	"fingerpost/api/console/delivery": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
-	// an entry of the audit trail in words; a leaf that any page uses
-	"fingerpost/api/console/sentence": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
-	// client and configsrc: the shapes of the states that it judges; delivery: why mail has stopped
-	"fingerpost/api/console/now": {"fingerpost/api/client", "fingerpost/api/console/delivery", "fingerpost/configsrc", "fingerpost/resolver/catalog"},
+	// codes, values, changes and mails in words
+	"fingerpost/api/console/say": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
+	// client and configsrc: the shapes of the states that it judges; say: why mail has stopped
+	"fingerpost/api/console/now": {"fingerpost/api/client", "fingerpost/api/console/say", "fingerpost/configsrc", "fingerpost/resolver/catalog"},
 	// hclfile: which name a wrong one was meant to be
 	"fingerpost/api/console/pasted": {"fingerpost/configsrc/hclfile"},
 	// a leaf: which words of two lines differ
 	"fingerpost/api/console/worddiff": {},
-	// a leaf: values, times and browsers as people say them
-	"fingerpost/api/console/words": {},
 	// client: the object that a form edits, and its state
-	"fingerpost/api/console/form": {"fingerpost/api/client", "fingerpost/api/console/words", "fingerpost/resolver/catalog"},
+	"fingerpost/api/console/form": {"fingerpost/api/client", "fingerpost/api/console/say", "fingerpost/resolver/catalog"},
 	// transfer: a proposal's plan, as the command prints it; hclfile: the errors of a project's file
 	"fingerpost/api/console/customerlink": {"fingerpost/resolver/catalog"},
 	"fingerpost/api/console": {"fingerpost/api/console/customerlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/pasted", "fingerpost/api/console/chart",
 		"fingerpost/api/console/hour",
-		"fingerpost/api/ops/history", "fingerpost/api/console/delivery", "fingerpost/api/console/sentence", "fingerpost/api/console/worddiff", "fingerpost/api/console/words",
+		"fingerpost/api/ops/history", "fingerpost/api/console/say", "fingerpost/api/console/worddiff",
 		"fingerpost/api/transfer", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -175,7 +175,7 @@ func choicesOf(words ...string) (choices []Choice) {
 // TextOf returns a field's value as a form shows it. A secret is never shown, and no number of a form may be 0.
 func TextOf(f catalog.Field) string {
 	if list, is := f.Value.([]string); is {
-		return words.Text(list)
+		return say.Text(list)
 	}
 	switch v := f.Plain().(type) {
 	case catalog.Secret:
@@ -190,9 +190,9 @@ func TextOf(f catalog.Field) string {
 		if v == 0 {
 			return ""
 		}
-		return words.Text(v)
+		return say.Text(v)
 	default:
-		return words.Text(v)
+		return say.Text(v)
 	}
 }
 

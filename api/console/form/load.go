@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -135,7 +135,7 @@ func (f *Form) places(origins catalog.Origins) {
 func (f *Form) Start(preset string) {
 	for _, p := range f.Presets {
 		if p.Name == preset {
-			f.Field("allow").Text = words.Text(p.Allow.Words())
+			f.Field("allow").Text = say.Text(p.Allow.Words())
 		}
 	}
 }

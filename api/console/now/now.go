@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/delivery"
+	"fingerpost/api/console/say"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
 )
@@ -218,7 +218,7 @@ func (l *list) mail(f *Facts) {
 		l.add(Bad, "New mail is refused until there is room.", f.MailRoom, "/console/mail", "See the queue")
 	}
 	for _, code := range codesOf(f.Stopped) {
-		n, why := len(l.items), delivery.ReasonOf(code).Why
+		n, why := len(l.items), say.ReasonOf(code).Why
 		for i := range f.Stopped {
 			if f.Stopped[i].Code == code {
 				l.stopped(f, &f.Stopped[i], why)
@@ -294,7 +294,7 @@ func (l *list) cutOff(f *Facts) {
 	if f.May.Everything {
 		to, do = "/console/live", "See the state"
 	}
-	l.add(Bad, "This edge last heard its authority "+about(f.CutOff)+" ago: it answers from what was true then, and "+
+	l.add(Bad, "This edge last heard its authority "+say.Span(f.CutOff)+" ago: it answers from what was true then, and "+
 		"refuses changes and mail.", "", to, do)
 }
 
@@ -316,7 +316,7 @@ func (l *list) keys(f *Facts) {
 		if !f.May.Everything {
 			to, do = "", ""
 		}
-		l.add(Warn, name+" ends in "+about(end.Sub(f.Time))+".", "", to, do)
+		l.add(Warn, name+" ends in "+say.Span(end.Sub(f.Time))+".", "", to, do)
 	}
 	l.fold(n, 0, func(n int) string { return catalog.Count(n, "key") + " end within 14 days." }, all, "See the keys")
 }
@@ -355,17 +355,4 @@ func isAre(n int) string {
 		return "is"
 	}
 	return "are"
-}
-
-// about is a time in one unit.
-func about(d time.Duration) string {
-	switch {
-	case d >= 48*time.Hour:
-		return catalog.Count(int(d.Hours()/24), "day")
-	case d >= 2*time.Hour:
-		return catalog.Count(int(d.Hours()), "hour")
-	case d >= 2*time.Minute:
-		return catalog.Count(int(d.Minutes()), "minute")
-	}
-	return catalog.Count(int(d.Seconds()), "second")
 }

@@ -97,7 +97,7 @@ func TestItems(t *testing.T) {
 	f("cut off", now.Facts{May: admin, CutOff: 3 * time.Minute}, now.Item{Kind: now.Bad, Text: "This edge last heard its authority " +
 		"3 minutes ago: it answers from what was true then, and refuses changes and mail.", To: "/console/live", Do: "See the state"})
 	f("cut off, for a key of some projects", now.Facts{CutOff: time.Minute}, now.Item{Kind: now.Bad, Text: "This edge last heard its " +
-		"authority 60 seconds ago: it answers from what was true then, and refuses changes and mail."})
+		"authority 1 minute ago: it answers from what was true then, and refuses changes and mail."})
 	f("keys", now.Facts{May: admin, Keys: []client.Key{{Name: "ci", ExpiresAt: "2026-11-30T12:00:00.000000"}}},
 		now.Item{Kind: now.Warn, Text: "The key ci ends in 3 days.", To: "/console/keys", Do: "See the keys"})
 	f("own key", now.Facts{May: reader, Keys: []client.Key{{Name: "reader", ExpiresAt: "2026-11-27T18:00:00Z"}}},

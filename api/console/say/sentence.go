@@ -1,14 +1,4 @@
-// Package sentence says what an entry of the audit trail tells in a sentence for people: "Ada Lovelace renamed Acme to
-// Acme Shop". The entry's codes (action, field names, key, request) are for the page to show behind it.
-//
-// Of returns the sentence in parts, so that a page can make links of projects and domains; String joins them. The time is
-// left to the page. Every action that catalog.AuditObjects and catalog.AuditOthers list has a sentence of its own, and
-// an action of a newer node has a general one. Fields are called by their labels in package catalog.
-//
-// A sentence has nothing that the entry does not have. Of secrets it says that they were changed. It is text, not HTML,
-// and has the characters that people gave to names: the page escapes it and makes invisible characters visible. Long
-// values are left out: a sentence has a value of at most 48 characters, and three fields by name.
-package sentence
+package say
 
 import (
 	"net/mail"
@@ -38,9 +28,9 @@ func (s Sentence) String() string {
 	return b.String()
 }
 
-// Of returns the sentence of an entry. name returns what a project is called now, "" if there is no such project; nil:
-// nothing is known of projects, and they are called by their slugs where the entry has them.
-func Of(e *client.AuditEntry, name func(project int64) string) Sentence {
+// SentenceOf returns the sentence of an entry. name returns what a project is called now, "" if there is no such project;
+// nil: nothing is known of projects, and they are called by their slugs where the entry has them.
+func SentenceOf(e *client.AuditEntry, name func(project int64) string) Sentence {
 	w := writer{e: e, name: name, gone: strings.HasSuffix(e.Action, ".delete")}
 	noun, verb, _ := strings.Cut(e.Action, ".")
 	if other := others[e.Action]; other != nil {

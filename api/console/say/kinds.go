@@ -1,4 +1,4 @@
-package sentence
+package say
 
 import "fingerpost/resolver/catalog"
 

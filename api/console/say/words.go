@@ -1,20 +1,16 @@
-// Package words says values, times and browsers as people do: "yes", "3 hours ago", "in 12 days", "Firefox on Linux".
-//
-// What a browser is follows from its User-Agent header, which says what the browser likes: Brave and Vivaldi say that
-// they are Chrome, an iPad may say that it is a Mac, and a program may say anything. So the words help a person to
-// recognise an own session, and prove nothing. Versions are left out.
-package words
+package say
 
 import (
-	"strconv"
 	"strings"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 // Ago says how long ago a time was: "just now" within a minute, and also if it is yet to come.
 func Ago(t, now time.Time) string {
 	if d := now.Sub(t); d >= time.Minute {
-		return span(d) + " ago"
+		return Span(d) + " ago"
 	}
 	return "just now"
 }
@@ -27,13 +23,13 @@ func Until(t, now time.Time) string {
 	case d < time.Minute:
 		return "in less than a minute"
 	default:
-		return "in " + span(d)
+		return "in " + Span(d)
 	}
 }
 
-// Sentence writes a message of the API, which begins with a small letter and ends without a stop, as a sentence of a page.
+// AsSentence writes a message of the API, which begins with a small letter and ends without a stop, as a sentence of a page.
 // A first word that is a name, such as jwt_secret, stays as it is.
-func Sentence(message string) string {
+func AsSentence(message string) string {
 	first, _, _ := strings.Cut(message, " ")
 	if first != "" && strings.Trim(first, "abcdefghijklmnopqrstuvwxyz,") == "" {
 		message = strings.ToUpper(message[:1]) + message[1:]
@@ -44,8 +40,8 @@ func Sentence(message string) string {
 	return message
 }
 
-// span says a length of time of a minute or more by its largest unit, rounded down.
-func span(d time.Duration) string {
+// Span says a length of time by its largest unit, rounded down: "3 hours".
+func Span(d time.Duration) string {
 	const day = 24 * time.Hour
 	for _, unit := range []struct {
 		length time.Duration
@@ -54,14 +50,12 @@ func span(d time.Duration) string {
 		switch n := int(d / unit.length); {
 		case n == 0:
 		case unit.name == "":
-			return strconv.Itoa(int(d/(30*day))) + " months"
-		case n == 1:
-			return "1 " + unit.name
+			return catalog.Count(int(d/(30*day)), "month")
 		default:
-			return strconv.Itoa(n) + " " + unit.name + "s"
+			return catalog.Count(n, unit.name)
 		}
 	}
-	return "a moment"
+	return catalog.Count(max(1, int(d/time.Second)), "second")
 }
 
 // A mark is what a User-Agent header has of a browser or a system. The first one decides: most browsers also name those

@@ -1,8 +1,4 @@
-// Package delivery says in words what has become of a mail: where it is, why it has not arrived, and what a person can do.
-//
-// It promises sentences that a support person understands, and a reason and a remedy for every code of a failure that
-// mailer/README.md lists. It needs an entry of the mail log, as package client reads it, and knows no page.
-package delivery
+package say
 
 import (
 	"fmt"
@@ -80,8 +76,8 @@ func ReasonOf(code string) Reason {
 // A State is where a mail is. Kind is good, warn or bad.
 type State struct{ Kind, Text string }
 
-// Of returns the state of a mail.
-func Of(m *client.MailEntry, now time.Time) State {
+// StateOf returns the state of a mail.
+func StateOf(m *client.MailEntry, now time.Time) State {
 	why := ""
 	if m.ErrorCode != nil {
 		why = ": " + ReasonOf(*m.ErrorCode).Why
@@ -104,24 +100,9 @@ func Of(m *client.MailEntry, now time.Time) State {
 	}
 	next, err := catalog.ParseMoment(*m.NextAttemptAt)
 	if left := next.Sub(now); err == nil && left > 0 {
-		return State{"warn", "Waiting: next try in " + span(left)}
+		return State{"warn", "Waiting: next try in " + Span(left.Round(time.Second))}
 	}
 	return State{"warn", "Waiting: next try now"}
-}
-
-// span says a time in the largest unit that fits.
-func span(d time.Duration) string {
-	for _, unit := range []struct {
-		of   time.Duration
-		name string
-	}{{time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
-		if n := int(d.Round(unit.of) / unit.of); n == 1 {
-			return "1 " + unit.name
-		} else if n > 1 {
-			return fmt.Sprintf("%d %ss", n, unit.name)
-		}
-	}
-	return "1 second"
 }
 
 // stages say how far an attempt got.
@@ -165,7 +146,7 @@ func Steps(m *client.MailEntry, now time.Time) []Step {
 		steps = append(steps, s)
 	}
 	ended := m.Status == string(catalog.MailSent) || m.Status == string(catalog.MailFailed)
-	if state := Of(m, now); len(m.History) == 0 || !ended {
+	if state := StateOf(m, now); len(m.History) == 0 || !ended {
 		end := Step{Kind: state.Kind, Title: state.Text}
 		if m.SentAt != nil {
 			end.At = *m.SentAt

@@ -1,16 +1,16 @@
-package words_test
+package say_test
 
 import (
 	"testing"
 
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 )
 
 func TestSample(t *testing.T) {
 	t.Parallel()
 	f := func(variable, want string) {
 		t.Helper()
-		if got := words.Sample(variable); got != want {
+		if got := say.Sample(variable); got != want {
 			t.Errorf("%s: %q, want %q", variable, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package delivery_test
+package say_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/delivery"
+	"fingerpost/api/console/say"
 )
 
 // Every code that the mail's README lists has a reason, and every field of a reason is one of the SMTP config.
@@ -19,7 +19,7 @@ func TestReasons(t *testing.T) {
 	seen := 0
 	for _, code := range regexp.MustCompile("`(SMTP_[A-Z_]+[A-Z])`").FindAllStringSubmatch(string(text), -1) {
 		seen++
-		if r := delivery.ReasonOf(code[1]); delivery.Reasons[code[1]].Why == "" || r.Why == "" {
+		if r := say.ReasonOf(code[1]); say.Reasons[code[1]].Why == "" || r.Why == "" {
 			t.Errorf("%s has no reason", code[1])
 		}
 	}
@@ -33,7 +33,7 @@ func TestStates(t *testing.T) {
 	p := func(s string) *string { return &s }
 	f := func(m client.MailEntry, kind, text string) {
 		t.Helper()
-		if got := delivery.Of(&m, now); got.Kind != kind || got.Text != text {
+		if got := say.StateOf(&m, now); got.Kind != kind || got.Text != text {
 			t.Errorf("%+v, want %s %q", got, kind, text)
 		}
 	}

@@ -1,4 +1,4 @@
-package sentence_test
+package say_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/sentence"
+	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -90,7 +90,7 @@ func TestSentences(t *testing.T) {
 			"A commit by Bob set aside what Ada Lovelace had saved; the branch fingerpost/overruled/1 keeps it"},
 		{"moon.landing", "eagle", `[]`, "Ada Lovelace made the change moon.landing"},
 	} {
-		got := sentence.Of(entry(t, c.action, c.object, c.changes), names).String()
+		got := say.SentenceOf(entry(t, c.action, c.object, c.changes), names).String()
 		if got != c.want {
 			t.Errorf("%s %s:\n got %s\nwant %s", c.action, c.changes, got, c.want)
 		}
@@ -108,7 +108,7 @@ func TestEveryAction(t *testing.T) {
 		full := entry(t, action, "thing", `[{"field":"name","before":"a","after":"b"}]`)
 		for _, e := range []*client.AuditEntry{full, {Action: action, Door: "file"}} {
 			for _, call := range []func(int64) string{names, nil} {
-				got := sentence.Of(e, call).String()
+				got := say.SentenceOf(e, call).String()
 				if strings.Contains(got, "made the change") || strings.Contains(got, action) || strings.Contains(got, "%") {
 					t.Errorf("%s has no sentence of its own: %s", action, got)
 				}
@@ -127,7 +127,7 @@ func TestEveryAction(t *testing.T) {
 
 // TestKinds: people can look for each action, by words.
 func TestKinds(t *testing.T) {
-	for _, k := range sentence.Kinds() {
+	for _, k := range say.Kinds() {
 		if !catalog.IsAuditAction(k.Action) || k.Text == "" || strings.HasPrefix(k.Text, " ") {
 			t.Errorf("a kind without words, or without an action: %+v", k)
 		}
@@ -142,7 +142,7 @@ func TestWho(t *testing.T) {
 		if e.Actor, e.Key, e.Door = &actor, &key, door; actor == "" {
 			e.Actor = nil
 		}
-		if got := sentence.Of(e, names).String(); got != want+" changed 4 values of Acme" {
+		if got := say.SentenceOf(e, names).String(); got != want+" changed 4 values of Acme" {
 			t.Errorf("%q, %q, %q: %s", actor, key, door, got)
 		}
 	}
@@ -160,18 +160,18 @@ func TestWho(t *testing.T) {
 // TestNothingSecret: what the trail hides stays hidden, and long values are left out.
 func TestNothingSecret(t *testing.T) {
 	e := entry(t, "smtp-config.update", "acme", `[{"field":"password","secret":true,"before":"old-secret","after":"new-secret"}]`)
-	if got := sentence.Of(e, names).String(); got != "Ada Lovelace changed “Password” of the mail server of Acme" {
+	if got := say.SentenceOf(e, names).String(); got != "Ada Lovelace changed “Password” of the mail server of Acme" {
 		t.Error(got)
 	}
 	e = entry(t, "template.update", "X", `[{"field":"bodyText","before":"one\ntwo","after":"one"}]`)
-	if got := sentence.Of(e, names).String(); got != "Ada Lovelace changed “Text” of the mail template X of Acme" {
+	if got := say.SentenceOf(e, names).String(); got != "Ada Lovelace changed “Text” of the mail template X of Acme" {
 		t.Error(got)
 	}
 }
 
 // TestLinks: projects and domains that exist are parts of their own.
 func TestLinks(t *testing.T) {
-	s := sentence.Of(entry(t, "domain.create", "shop.acme.example", `[]`), names)
+	s := say.SentenceOf(entry(t, "domain.create", "shop.acme.example", `[]`), names)
 	var projects, domains []string
 	for _, p := range s {
 		if p.Project == acme {
@@ -184,7 +184,7 @@ func TestLinks(t *testing.T) {
 	if !slices.Equal(projects, []string{"Acme"}) || !slices.Equal(domains, []string{"shop.acme.example"}) {
 		t.Errorf("links to %q and %q in %q", projects, domains, s)
 	}
-	for _, p := range sentence.Of(entry(t, "domain.delete", "shop.acme.example", `[]`), func(int64) string { return "" }) {
+	for _, p := range say.SentenceOf(entry(t, "domain.delete", "shop.acme.example", `[]`), func(int64) string { return "" }) {
 		if p.Project != 0 || p.Domain {
 			t.Errorf("a link to what is gone: %+v", p)
 		}

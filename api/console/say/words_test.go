@@ -1,17 +1,17 @@
-package words_test
+package say_test
 
 import (
 	"testing"
 	"time"
 
-	"fingerpost/api/console/words"
+	"fingerpost/api/console/say"
 )
 
 func TestSentence(t *testing.T) {
 	for message, want := range map[string]string{"": "", "no such template": "No such template.", "Already one.": "Already one.",
 		"jwt_secret is required": "jwt_secret is required.", "host: say one": "host: say one.", "read projects.d/a: no": "Read projects.d/a: no.",
 		"already, or not?": "Already, or not?", "é is no letter": "é is no letter.", "5 mails wait": "5 mails wait."} {
-		if got := words.Sentence(message); got != want {
+		if got := say.AsSentence(message); got != want {
 			t.Errorf("%q is written %q, want %q", message, got, want)
 		}
 	}
@@ -25,14 +25,14 @@ func TestTimes(t *testing.T) {
 		119 * time.Minute: "1 hour ago", 23 * time.Hour: "23 hours ago", day: "1 day ago", 59 * day: "59 days ago",
 		60 * day: "2 months ago", 364 * day: "12 months ago", 365 * day: "1 year ago", 800 * day: "2 years ago",
 	} {
-		if got := words.Ago(now.Add(-d), now); got != want {
+		if got := say.Ago(now.Add(-d), now); got != want {
 			t.Errorf("%v ago: %s, want %s", d, got, want)
 		}
 	}
 	for d, want := range map[time.Duration]string{
 		-time.Hour: "now", time.Second: "in less than a minute", time.Minute: "in 1 minute", 13 * day: "in 13 days",
 	} {
-		if got := words.Until(now.Add(d), now); got != want {
+		if got := say.Until(now.Add(d), now); got != want {
 			t.Errorf("in %v: %s, want %s", d, got, want)
 		}
 	}
@@ -51,7 +51,7 @@ func TestBrowser(t *testing.T) {
 		"<script>":               "an unknown browser",
 		"Something new on Linux": "an unknown browser on Linux",
 	} {
-		if got := words.Browser(agent); got != want {
+		if got := say.Browser(agent); got != want {
 			t.Errorf("%s: %s, want %s", agent, got, want)
 		}
 	}
