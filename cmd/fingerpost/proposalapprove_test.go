@@ -83,7 +83,8 @@ func TestProposalApprovals(t *testing.T) {
 		fmt.Sprintf(`{"comment":%q}`, strings.Repeat("x", 2001)): 400} {
 		g.must(g.ask("POST", proposalsPath+"/shop/apply", g.keys["full"], body), status)
 	}
-	comment, err := json.Marshal("Read twice.\r\n\r\nFingerpost-Key: forged\nApproved-by: Nobody <nobody@example.com>")
+	comment, err := json.Marshal("Read twice.\r\n\r\nFingerpost-Key: forged\nApproved-by: Nobody <nobody@example.com>\n" +
+		"---\n# ------------------------ >8 ------------------------\nat the end")
 	must(t, err)
 	got := g.must(g.ask("POST", proposalsPath+"/shop/apply", g.keys["full"], `{"comment":`+string(comment)+`}`,
 		"X-Actor: "+adaLovelace), http.StatusOK)
@@ -95,7 +96,12 @@ func TestProposalApprovals(t *testing.T) {
 	}
 	trailers := g.git(g.dir, "log", "-1", "--format=%(trailers:key=Approved-by,valueonly)%(trailers:key=Fingerpost-Key,valueonly)")
 	if trailers != bobBrown+"\n"+adaLovelace+"\nfull" {
-		t.Errorf("the trailers: %q", trailers)
+		t.Fatalf("the trailers: %q", trailers)
+	}
+	must(t, os.WriteFile(g.path("message.txt"), []byte(g.git(g.dir, "log", "-1", "--format=%B")), 0o600))
+	if parsed := g.git(g.dir, "interpret-trailers", "--parse", g.path("message.txt")); strings.Contains(parsed, "Nobody") ||
+		!strings.Contains(parsed, "Approved-by: "+bobBrown) {
+		t.Errorf("git reads the trailers as %q", parsed)
 	}
 }
 

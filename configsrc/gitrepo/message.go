@@ -76,7 +76,7 @@ func messageWith(writes []*pendingWrite, text string, approved []Approval) strin
 	}
 	b.WriteString("\n")
 	if text != "" {
-		b.WriteString(text + "\n\n")
+		b.WriteString(withoutEnds(text) + "\n\n")
 	}
 	generation := uint64(0)
 	for _, w := range writes {
@@ -98,6 +98,18 @@ func messageWith(writes []*pendingWrite, text string, approved []Approval) strin
 		trailer("Fingerpost-Generation", fmt.Sprint(generation))
 	}
 	return b.String()
+}
+
+// withoutEnds indents the lines of a text at which git takes a message to end: it would read the trailers before them,
+// which are the author's of the text, and not ours behind it.
+func withoutEnds(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "---") || strings.Contains(line, "- >8 -") {
+			lines[i] = " " + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // oneLine makes one line of printable text, of at most n characters.
