@@ -48,6 +48,22 @@ Fingerpost-Generation: 2
 	if got := testrig.Git(t, r.clone, "log", "-1", "--format=%an <%ae> %s"); got != "deploy <deploy@svc.example> Rename the shop" {
 		t.Error(got)
 	}
+	// No message hides the trailers: git takes one to end at such lines.
+	for i, message := range []string{"--- a/acme.hcl", "# " + strings.Repeat("-", 24) + " >8 " + strings.Repeat("-", 24)} {
+		by = key("ci", fmt.Sprintf("req-2-%d", i))
+		by.Message = message
+		r.mustWrite(by, "other", message)
+		whole := testrig.Git(t, r.clone, "log", "-1", "--format=%B")
+		file := filepath.Join(t.TempDir(), "message")
+		if err := os.WriteFile(file, []byte(whole+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		parsed := testrig.Git(t, r.clone, "interpret-trailers", "--parse", file)
+		logged := testrig.Git(t, r.clone, "log", "-1", "--format=%(trailers:key=Fingerpost-Key,valueonly)")
+		if !strings.Contains(parsed, "Fingerpost-Key: ci") || strings.TrimSpace(logged) != "ci" {
+			t.Errorf("%s: the trailers are %q and %q", message, parsed, logged)
+		}
+	}
 	// A project comes and goes, with its file.
 	p := &catalog.Project{Name: "New", Slug: "new", Status: catalog.StatusDraft, UUID: catalog.NewUUID()}
 	if _, err := r.source.Write(t.Context(), &catalog.Edit{By: key("ci", "req-3").Author, NewProject: &catalog.ProjectConfig{Project: *p}}); err != nil {

@@ -76,8 +76,11 @@ func messageWith(writes []*pendingWrite, text string, approved []Approval) strin
 	}
 	b.WriteString("\n")
 	if text != "" {
-		b.WriteString(withoutEnds(text) + "\n\n")
+		b.WriteString(text + "\n\n")
 	}
+	said := withoutEnds(b.String())
+	b.Reset()
+	b.WriteString(said)
 	generation := uint64(0)
 	for _, w := range writes {
 		generation = max(generation, w.Generation)
