@@ -25,6 +25,12 @@ type projectsView struct {
 	Problem              string
 }
 
+// mostFound is how many projects a search finds at most, the best ones.
+const mostFound = 1000
+
+// More reports whether a number of projects that a search has found may be smaller than that of those that match.
+func (v projectsView) More(found int) bool { return v.Query != "" && found >= mostFound }
+
 // A projectRow is a project with what a person looks for in the list.
 type projectRow struct {
 	client.ProjectSummary

@@ -79,3 +79,28 @@ func TestConsoleLargeProposals(t *testing.T) {
 		}
 	}
 }
+
+// The list of many projects with long names and labels stays a list, on a phone too.
+func TestConsoleManyProjects(t *testing.T) {
+	testrig.Thorough(t)
+	program := findBrowser(t)
+	files, admin, _ := consoleFiles(25)
+	var many strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&many, `project "tenant-%04d-of-a-group-with-a-long-name" {
+  name   = "Tenant %d of a group whose name is longer than the column"
+  status = "%s"
+  labels = { plan = "gold", region = "eu-central", owner_team = "customer-success", since = "2026" }
+  domain "shop-%d.customers.with.a.long.name.example" { primary = true }
+}
+`, i, i, []string{"ACTIVE", "DRAFT", "SUSPENDED"}[i%3], i)
+	}
+	files["many.hcl"] = many.String()
+	r := idleRig(t, t.TempDir(), files)
+	r.start()
+	b := newTab(t, program, r.url)
+	b.signIn(admin)
+	b.open("/console/projects?q=tenant")
+	b.sees("all 1\u202f000+", "The best 1\u202f000 projects; more match", "active 667")
+	b.look("projects-many")
+}
