@@ -35,6 +35,10 @@ func (b *tab) look(name string) {
 			if broken != "" {
 				b.t.Errorf("%s: on a phone words are broken in their middle, or a list is too long:\n%s", name, cutMiddle(broken, 600))
 			}
+			var cut string
+			if b.eval(`[...document.querySelectorAll(".scroll:has(table.stack)")].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel + ": " + e.scrollWidth + " px").join("\n")`, &cut); cut != "" && width != 768 {
+				b.t.Errorf("%s, %d px: a list is cut off at its right end: %s", name, width, cut)
+			}
 			var heads string
 			if b.eval(`[...document.querySelectorAll("table.stack:has(thead) tbody td:not([data-label], [colspan], :first-child)")].map(e => e.outerHTML).join("\n")`, &heads); heads != "" {
 				b.t.Errorf("%s: on a phone these cells stand without the head of their column:\n%s", name, cutMiddle(heads, 600))
