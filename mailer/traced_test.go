@@ -64,17 +64,19 @@ func TestLaterAttemptsAreLinks(t *testing.T) {
 	}
 	other := r.send(raw("acme")) // is not traced
 	request.End()
-	r.waits("acme", other.LogID, 1)
-	next := r.waits("acme", receipt.LogID, 1).NextAttemptAt
+	both := func(attempt int) time.Time { // returns when both are due again: each wait has its own jitter
+		a, b := r.waits("acme", other.LogID, attempt).NextAttemptAt, r.waits("acme", receipt.LogID, attempt).NextAttemptAt
+		return a.Add(max(0, b.Sub(a)))
+	}
+	next := both(1)
 	if first := ended("mail.attempt"); len(first) != 1 || first[0].ParentSpanID != request.ID().SpanID() ||
 		first[0].TraceID != request.ID().TraceID() || len(first[0].Links) > 0 {
 		t.Fatalf("the first attempt: %+v", first)
 	}
 	seen := map[string]bool{request.ID().TraceID(): true}
 	for attempt := 2; attempt <= 3; attempt++ {
-		r.reach(next.Add(time.Minute))
-		next = r.waits("acme", receipt.LogID, attempt).NextAttemptAt
-		r.waits("acme", other.LogID, attempt)
+		r.reach(next.Add(time.Second)) // the attempt after this one is at least 24 s away
+		next = both(attempt)
 		later := ended("mail.attempt")
 		if len(later) != 1 || seen[later[0].TraceID] || later[0].ParentSpanID != "" || len(later[0].Links) != 1 ||
 			later[0].Links[0].TraceID != request.ID().TraceID() || later[0].Links[0].SpanID != request.ID().SpanID() {
