@@ -12,7 +12,7 @@ import (
 )
 
 // An againView offers to send a mail of the log again: as a new mail to the same address, which names the old one. What a
-// mail said is deleted when it reaches its end, so a template is rendered anew, with values that a person gives.
+// mail said is deleted when it reaches its end, so its template is rendered again, with values that a person gives.
 type againView struct {
 	Why       string // why it cannot be sent again from here; "": it can
 	Once      string // makes one mail of a form that is sent twice

@@ -68,7 +68,7 @@ func TestConsoleMailOfOneProject(t *testing.T) {
 	v.expects(http.StatusOK, `id="queue"`)
 }
 
-// A mail of the log is sent again where its text is known or can be made anew, as a new mail that names the old one, and by
+// A mail of the log is sent again where its text is known or can be rendered again, as a new mail that names the old one, and by
 // a key that may send; else the page says why not.
 func TestConsoleSendsAgain(t *testing.T) {
 	t.Parallel()

@@ -268,17 +268,7 @@ func TestProposalUpdateBeforeAPull(t *testing.T) {
 	for _, name := range names {
 		g.must(g.as("first", "", http.MethodPost, proposalsPath+"/"+name+"/update", ""), http.StatusOK)
 	}
-	g.push("pat.hcl", "project \"pat\" {\n  name = \"Pat\"\n}\n")
-	testrig.Eventually(t, "the pull is live", func() bool {
-		return strings.Contains(g.get("/api/platform/projects/by-slug/pat").body, "Pat")
-	})
-	inMain := func() bool {
-		_, err := testrig.TryGit(g.dir, "merge-base", "--is-ancestor", former, "main")
-		return err == nil
-	}
-	if inMain() {
-		t.Fatal("the commit was not rebased")
-	}
+	g.rebases(former)
 	for _, name := range names {
 		p := g.look("first", name)
 		if p.Refusal != nil || strings.Contains(p.Diff, "Other of the API") || len(p.Commits) != 2 ||
@@ -290,7 +280,7 @@ func TestProposalUpdateBeforeAPull(t *testing.T) {
 	g.actor(adaLovelace, "PUT", acme, `{"name":"Acme by Ada again"}`, http.StatusOK)
 	g.must(g.as("first", "", http.MethodPost, proposalsPath+"/again/update", ""), http.StatusOK)
 	g.must(g.as("full", "", http.MethodPost, proposalsPath+"/again/apply", ""), http.StatusOK)
-	if inMain() {
+	if g.inMain(former) {
 		t.Error("the former commit is in the branch again")
 	}
 	if got := g.get(acme).body; !strings.Contains(got, "Acme proposed") {

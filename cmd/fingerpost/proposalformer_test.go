@@ -8,6 +8,23 @@ import (
 	"fingerpost/cmd/testrig"
 )
 
+// rebases has a pull take a commit from the branch, by a push of another clone.
+func (g *proposalRig) rebases(commit string) {
+	g.t.Helper()
+	g.push("pat.hcl", "project \"pat\" {\n  name = \"Pat\"\n}\n")
+	testrig.Eventually(g.t, "the pull is live", func() bool {
+		return strings.Contains(g.get("/api/platform/projects/by-slug/pat").body, "Pat")
+	})
+	if g.inMain(commit) {
+		g.t.Fatal("the commit was not rebased")
+	}
+}
+
+func (g *proposalRig) inMain(commit string) bool {
+	_, err := testrig.TryGit(g.dir, "merge-base", "--is-ancestor", commit, "main")
+	return err == nil
+}
+
 // TestProposalBeforeAPull: a proposal that left the branch at a commit which a pull then rebased changes what it
 // changed before, for those who reached it before, and brings no former copy of that commit back.
 func TestProposalBeforeAPull(t *testing.T) {
@@ -21,17 +38,7 @@ func TestProposalBeforeAPull(t *testing.T) {
 	g.add("full", "fresh", http.MethodPut, other, `{"description":"fresh"}`)
 
 	// The remote is ahead as well: the pull rebases the commit.
-	g.push("pat.hcl", "project \"pat\" {\n  name = \"Pat\"\n}\n")
-	testrig.Eventually(t, "the pull is live", func() bool {
-		return strings.Contains(g.get("/api/platform/projects/by-slug/pat").body, "Pat")
-	})
-	inMain := func() bool {
-		_, err := testrig.TryGit(g.dir, "merge-base", "--is-ancestor", former, "main")
-		return err == nil
-	}
-	if inMain() {
-		t.Fatal("the commit was not rebased")
-	}
+	g.rebases(former)
 	for round := range 2 { // a further move of the branch changes nothing
 		list := g.must(g.as("first", "", http.MethodGet, proposalsPath, ""), http.StatusOK)
 		if !strings.Contains(list.body, `"name":"later"`) || !strings.Contains(list.body, `"mergeable":true`) ||
@@ -43,7 +50,7 @@ func TestProposalBeforeAPull(t *testing.T) {
 	g.add("first", "later", http.MethodPut, acme, `{"description":"Added after the pull"}`)
 	g.must(g.as("first", "", http.MethodPost, proposalsPath+"/later/apply", ""), http.StatusOK)
 	g.must(g.as("full", "", http.MethodPost, proposalsPath+"/fresh/apply", ""), http.StatusOK)
-	if inMain() {
+	if g.inMain(former) {
 		t.Error("the former commit is in the branch again")
 	}
 	subjects := strings.Split(g.git(g.dir, "log", "--format=%s of %an", "main"), "\n")

@@ -15,7 +15,7 @@ func keyClashes(of catalog.Clash, was, live, proposed *catalog.Key) []catalog.Cl
 	return catalog.ClashesOf(of, nil, live.AuditFields(), proposed.AuditFields())
 }
 
-// keys returns the step that makes the edit of keys. A key that changes is written anew.
+// keys returns the step that makes the edit of keys. A key that changes is removed and added.
 func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]byte, error)) {
 	var remove []string
 	var add []*catalog.Key

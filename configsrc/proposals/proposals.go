@@ -335,8 +335,7 @@ func (s *Set) judge(ctx context.Context, key string, p *Proposal, found *gitrepo
 
 // Apply makes a proposal live, removes it, and returns the branch's new commit. In the turn in which the branch moves,
 // it judges the change, and asks permit, which gets what is changed by then, for the coverages of the keys that must be
-// allowed to make it.
-// comment, "" for none, is in the message of the merge.
+// allowed to make it. comment, "" for none, is in the message of the merge.
 func (s *Set) Apply(ctx context.Context, name string, by catalog.Author, comment string, check Check,
 	permit func(*Proposal, *compare.Weight) ([]catalog.Coverage, error)) (commit string, err error) {
 	turn := func(found *gitrepo.Proposal, move func() error) error {
