@@ -27,9 +27,9 @@ type formState struct {
 // formNouns lists the fields of each kind.
 func formNouns() map[string][]catalog.Field {
 	return map[string][]catalog.Field{
-		"project": new(catalog.Project).AuditFields(), "domain": new(catalog.Domain).AuditFields(),
+		"project": new(catalog.Project).AllFields(), "domain": new(catalog.Domain).AllFields(),
 		"service-settings": new(catalog.ServiceSettings).Fields(), "auth-settings": new(catalog.AuthSettings).Fields(),
-		"smtp-config": new(catalog.SMTPConfig).Fields(), "template": new(catalog.Template).AuditFields(),
+		"smtp-config": new(catalog.SMTPConfig).Fields(), "template": new(catalog.Template).AllFields(),
 	}
 }
 

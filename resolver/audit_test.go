@@ -205,9 +205,9 @@ func (f *folder) check(r *resolver.Resolver) {
 	}
 	for _, file := range f.files {
 		p := &file.Declared.Projects[0]
-		declare("project", p.Project.ID, p.Project.Slug, p.Project.AuditFields())
+		declare("project", p.Project.ID, p.Project.Slug, p.Project.AllFields())
 		for i := range p.Domains {
-			declare("domain", p.Project.ID, p.Domains[i].Name, p.Domains[i].AuditFields())
+			declare("domain", p.Project.ID, p.Domains[i].Name, p.Domains[i].AllFields())
 		}
 		if p.SMTP != nil {
 			declare("smtp-config", p.Project.ID, p.Project.Slug, p.SMTP.Fields())

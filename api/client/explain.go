@@ -26,11 +26,11 @@ func ReadExplained(document json.RawMessage) (*catalog.Explained, error) {
 	c := &x.Config
 	c.Project.ID = values.number("id")
 	c.Project.UUID, _ = catalog.ParseUUID(values.text("uuid"))
-	values.take(c.Project.AuditFields())
+	values.take(c.Project.AllFields())
 	from := origin.objects("domains")
 	for i, v := range values.objects("domains") {
 		d := catalog.Domain{ID: v.number("id"), ProjectID: c.Project.ID}
-		v.take(d.AuditFields())
+		v.take(d.AllFields())
 		if c.Domains = append(c.Domains, d); i < len(from) {
 			x.Domains = append(x.Domains, from[i].origins(nil))
 		}
@@ -108,11 +108,11 @@ func ExplainedRows(document json.RawMessage, matched string) ([]ExplainedRow, er
 	}
 	c := &x.Config
 	id, uuid := int(c.Project.ID), c.Project.UUID.String()
-	rows := rowsOf("", append(c.Project.AuditFields(), catalog.Field{Name: "id", Value: &id},
+	rows := rowsOf("", append(c.Project.AllFields(), catalog.Field{Name: "id", Value: &id},
 		catalog.Field{Name: "uuid", Value: &uuid}), x.Project)
 	for i := range x.Domains {
 		if d := &c.Domains[i]; d.Name == matched {
-			rows = append(rows, rowsOf("domain.", d.AuditFields(), x.Domains[i])...)
+			rows = append(rows, rowsOf("domain.", d.AllFields(), x.Domains[i])...)
 		}
 	}
 	rows = append(rows, rowsOf("service_settings.", c.Service.Fields(), x.Service)...)

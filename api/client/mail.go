@@ -42,7 +42,7 @@ func templatePath(project, id int64) string {
 // template reads a template. A default one has no project.
 func (r row) template() (catalog.Template, error) {
 	t := catalog.Template{ID: r.number("id"), ProjectID: r.number("projectId"), Active: true}
-	return t, r.fill(t.AuditFields(), templateFields)
+	return t, r.fill(t.AllFields(), templateFields)
 }
 
 // mailOf adds SMTP config and templates.
@@ -107,7 +107,7 @@ func (c *Client) template(ctx context.Context, f *Project, x row) (t catalog.Tem
 			x = full
 		}
 	}
-	if err := x.fill(t.AuditFields(), templateFields); err != nil {
+	if err := x.fill(t.AllFields(), templateFields); err != nil {
 		return t, false, fmt.Errorf("GET %s: %w", path, err)
 	}
 	if _, told := x["maxAge"]; !told {

@@ -118,7 +118,7 @@ func (r row) time(name string) time.Time {
 
 func (r row) domain() (catalog.Domain, error) {
 	d := catalog.Domain{ID: r.number("id"), ProjectID: r.number("projectId"), Active: true}
-	return d, r.fill(d.AuditFields(), domainFields)
+	return d, r.fill(d.AllFields(), domainFields)
 }
 
 // eachRow reads the rows of a list.
@@ -135,7 +135,7 @@ func eachRow[T any](rows []row, read func(row) (T, error)) ([]T, error) {
 
 func (r row) summary() (s ProjectSummary, err error) {
 	if s.Project, err = r.project(); err == nil {
-		err = r.fill(s.Project.AuditFields(), []string{"labels"})
+		err = r.fill(s.Project.AllFields(), []string{"labels"})
 	}
 	s.PrimaryDomain, s.Domains = r.text("primaryDomain"), int(r.number("domainCount"))
 	s.Mail, s.File = r.text("mail"), r.text("file")
@@ -146,7 +146,7 @@ func (r row) project() (catalog.Project, error) {
 	p := catalog.Project{ID: r.number("id"), Status: catalog.StatusDraft, CreatedAt: r.time("createdAt"),
 		UpdatedAt: r.time("updatedAt")}
 	p.UUID, _ = catalog.ParseUUID(r.text("uuid"))
-	err := r.fill(p.AuditFields(), projectFields)
+	err := r.fill(p.AllFields(), projectFields)
 	p.Status = strings.ToUpper(p.Status) // one form of the API has it in lower case
 	if err == nil && p.ID <= 0 {
 		err = fmt.Errorf("project %q of the answer has no id", Printable(p.Slug))

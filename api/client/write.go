@@ -24,7 +24,7 @@ func (c *Client) CreateProject(ctx context.Context, p *catalog.Project) (catalog
 	if p.Owner != nil {
 		fields = append(fields, "owner")
 	}
-	x, err := write(ctx, c.platform, http.MethodPost, projectsPath, p.AuditFields(),
+	x, err := write(ctx, c.platform, http.MethodPost, projectsPath, p.AllFields(),
 		fields, more)
 	if err != nil {
 		return catalog.Project{}, err
@@ -43,7 +43,7 @@ func (c *Client) UpdateProject(ctx context.Context, id int64, p *catalog.Project
 	if full || p.Owner != nil {
 		fields = append(slices.Clone(fields), "owner")
 	}
-	_, err := write(ctx, c.platform, http.MethodPut, projectPath(id, ""), p.AuditFields(), fields, more)
+	_, err := write(ctx, c.platform, http.MethodPut, projectPath(id, ""), p.AllFields(), fields, more)
 	return err
 }
 
@@ -85,7 +85,7 @@ func (c *Client) domain(ctx context.Context, method, path string, d *catalog.Dom
 	if full || d.Verified != nil {
 		more["verified"] = d.Verified
 	}
-	_, err := write(ctx, c.platform, method, path, d.AuditFields(), domainFields, more)
+	_, err := write(ctx, c.platform, method, path, d.AllFields(), domainFields, more)
 	return err
 }
 
@@ -114,7 +114,7 @@ func (c *Client) PutTemplate(ctx context.Context, project int64, t *catalog.Temp
 	if t.MaxAge == "" {
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "maxAge" })
 	}
-	return c.save(ctx, mailPath(project, "/templates"), t.AuditFields(), names, nil)
+	return c.save(ctx, mailPath(project, "/templates"), t.AllFields(), names, nil)
 }
 
 // DeleteTemplate removes a template of a project.

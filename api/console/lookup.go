@@ -309,7 +309,7 @@ func groupsOf(x *catalog.Explained) (groups []valueGroup) {
 	}
 	p := &x.Config.Project
 	id, uuid := int(p.ID), p.UUID.String()
-	table("Project", append(form.NameFirst(p.AuditFields()), catalog.Field{Name: "id", Value: &id},
+	table("Project", append(form.NameFirst(p.AllFields()), catalog.Field{Name: "id", Value: &id},
 		catalog.Field{Name: "uuid", Value: &uuid}), x.Project)
 	table("Service settings", x.Config.Service.Fields(), x.Service)
 	table("Auth settings", x.Config.Auth.Fields(), x.Auth)

@@ -15,7 +15,7 @@ var (
 	// templateFields are the fields that sort a list of templates.
 	templateFields = []string{"id", "projectId", "code", "name", "subjectTemplate", "active", "defaultTemplate", "maxAge"}
 	// templateNames are the fields of a template in a request.
-	templateNames = catalog.RequestNames(new(catalog.Template).AuditFields())
+	templateNames = catalog.RequestNames(new(catalog.Template).AllFields())
 
 	refuseDefault = &catalog.Error{Code: catalog.CodeForbidden,
 		Message: "this is a default template, which belongs to no project: " +

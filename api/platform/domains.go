@@ -25,7 +25,7 @@ func (a *API) getDomain(r *web.Request, _ *catalog.Project, d *catalog.Domain) e
 }
 
 // domainNames are the fields of a domain in a request.
-var domainNames = catalog.RequestNames(new(catalog.Domain).AuditFields())
+var domainNames = catalog.RequestNames(new(catalog.Domain).AllFields())
 
 // readDomain reads the body into d and makes the name canonical. What it makes of the proof is settleProof's part.
 func readDomain(f *web.Form, d *catalog.Domain) error {
@@ -33,7 +33,7 @@ func readDomain(f *web.Form, d *catalog.Domain) error {
 	if d.Verified != nil {
 		present = *d.Verified
 	}
-	f.Fill(d.AuditFields(), domainNames...)
+	f.Fill(d.AllFields(), domainNames...)
 	if f.Has("domain") && !f.Bad["domain"] {
 		name, err := catalog.ParseDomain(d.Name)
 		if err != nil {

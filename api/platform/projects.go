@@ -103,7 +103,7 @@ func (a *API) succeedProject(r *web.Request, p *catalog.Project) {
 }
 
 // projectNames are the fields of a project in a request.
-var projectNames = catalog.RequestNames(new(catalog.Project).AuditFields())
+var projectNames = catalog.RequestNames(new(catalog.Project).AllFields())
 
 // newProjectNames are the fields of a new project in a request.
 var newProjectNames = []string{"name", "slug", "description", "labels", ownerField, domainsField}
@@ -129,7 +129,7 @@ func (a *API) createProject(r *web.Request) error {
 	made := catalog.ProjectConfig{Project: catalog.Project{UUID: catalog.NewUUID(), Status: catalog.StatusDraft}}
 	p := &made.Project
 	f.Require("name", "is required")
-	f.Fill(p.AuditFields(), newProjectNames...)
+	f.Fill(p.AllFields(), newProjectNames...)
 	switch {
 	case f.Has("slug"):
 	case f.Bad["name"] || strings.TrimSpace(p.Name) == "":
@@ -303,7 +303,7 @@ func (a *API) updateProject(r *web.Request, project *catalog.Project) error {
 	}
 	apply := func(p *catalog.Project) error {
 		slug, owner := p.Slug, p.Owner
-		f.Fill(p.AuditFields(), projectNames...)
+		f.Fill(p.AllFields(), projectNames...)
 		if err := f.Validated(p.Validate()); err != nil {
 			return err
 		}

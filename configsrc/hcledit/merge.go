@@ -165,12 +165,12 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 			added = append(added, string(text))
 		case b == nil:
 			if len(projectWords(o, t)) > 0 {
-				m.clash(catalog.ClashesOf(ofProject(o, catalog.KindProject), nil, t.Project.AuditFields(),
-					o.Project.AuditFields()), "project %s", o.Project.Slug)
+				m.clash(catalog.ClashesOf(ofProject(o, catalog.KindProject), nil, t.Project.AllFields(),
+					o.Project.AllFields()), "project %s", o.Project.Slug)
 			}
 		case o == nil && t == nil:
 		case o == nil && !m.force && len(projectWords(b, t)) > 0:
-			m.clash(removedHere(ofProject(b, catalog.KindProject), b.Project.AuditFields(), t.Project.AuditFields()),
+			m.clash(removedHere(ofProject(b, catalog.KindProject), b.Project.AllFields(), t.Project.AllFields()),
 				"project %s, which is removed here", b.Project.Slug)
 		case o == nil:
 			if err := draft.RemoveProject(t.Project.Slug); err != nil {
@@ -229,14 +229,14 @@ func (m *merge) project(b, o, t *catalog.ProjectConfig) *catalog.ProjectConfig {
 	want := &all.Clone().Projects[0]
 	slug := t.Project.Slug
 	of := func(kind catalog.Kind) catalog.Clash { return ofProject(t, kind) }
-	m.fields(of(catalog.KindProject), slug, b.Project.AuditFields(), o.Project.AuditFields(), want.Project.AuditFields())
+	m.fields(of(catalog.KindProject), slug, b.Project.AllFields(), o.Project.AllFields(), want.Project.AllFields())
 	m.fields(of(catalog.KindServiceSettings), slug+" service_settings", b.Service.Fields(), o.Service.Fields(),
 		want.Service.Fields())
 	m.fields(of(catalog.KindAuthSettings), slug+" auth_settings", b.Auth.Fields(), o.Auth.Fields(), want.Auth.Fields())
 	m.smtp(of(catalog.KindSMTPConfig), b.SMTP, o.SMTP, &want.SMTP)
 	want.Domains = mergeList(m, of(catalog.KindDomain), slug+": domain ", b.Domains, o.Domains, want.Domains,
 		func(d *catalog.Domain) string { return d.UUID.String() },
-		(*catalog.Domain).AuditFields, func(d *catalog.Domain) string { return d.Name })
+		(*catalog.Domain).AllFields, func(d *catalog.Domain) string { return d.Name })
 	want.Templates = mergeList(m, of(catalog.KindTemplate), slug+": template ", b.Templates, o.Templates, want.Templates,
 		func(t *catalog.Template) string { return t.Code }, (*catalog.Template).Fields,
 		func(t *catalog.Template) string { return t.Code })

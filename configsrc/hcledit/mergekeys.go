@@ -9,10 +9,10 @@ import (
 // keyClashes lists the fields of a key that both have changed. If they have changed different ones, it lists those that
 // differ: a key changes as a whole.
 func keyClashes(of catalog.Clash, was, live, proposed *catalog.Key) []catalog.Clash {
-	if list := catalog.ClashesOf(of, was.AuditFields(), live.AuditFields(), proposed.AuditFields()); len(list) > 0 {
+	if list := catalog.ClashesOf(of, was.AllFields(), live.AllFields(), proposed.AllFields()); len(list) > 0 {
 		return list
 	}
-	return catalog.ClashesOf(of, nil, live.AuditFields(), proposed.AuditFields())
+	return catalog.ClashesOf(of, nil, live.AllFields(), proposed.AllFields())
 }
 
 // keys returns the step that makes the edit of keys. A key that changes is removed and added.
@@ -20,7 +20,7 @@ func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]
 	var remove []string
 	var add []*catalog.Key
 	of := func(k *catalog.Key) catalog.Clash { return catalog.Clash{Kind: catalog.KindKey, Object: k.Name} }
-	same := func(a, b *catalog.Key) bool { return len(catalog.FieldChanges(a.AuditFields(), b.AuditFields())) == 0 }
+	same := func(a, b *catalog.Key) bool { return len(catalog.FieldChanges(a.AllFields(), b.AllFields())) == 0 }
 	at := func(list []catalog.Key, name string) *catalog.Key {
 		if i := slices.IndexFunc(list, func(k catalog.Key) bool { return k.Name == name }); i >= 0 {
 			return &list[i]
@@ -39,7 +39,7 @@ func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]
 		case m.force || b != nil && same(b, t):
 			remove, add = append(remove, o.Name), append(add, mergedKey(b, o, t))
 		case b == nil:
-			m.clash(catalog.ClashesOf(of(o), nil, t.AuditFields(), o.AuditFields()), "key %s", o.Name)
+			m.clash(catalog.ClashesOf(of(o), nil, t.AllFields(), o.AllFields()), "key %s", o.Name)
 		default:
 			m.clash(keyClashes(of(o), b, t, o), "key %s", o.Name)
 		}
@@ -52,7 +52,7 @@ func (m *merge) keys(before, after, theirs []catalog.Key) (step func([]byte) ([]
 		case m.force || same(b, t):
 			remove = append(remove, b.Name)
 		default:
-			m.clash(removedHere(of(b), b.AuditFields(), t.AuditFields()), "key %s, which is removed here", b.Name)
+			m.clash(removedHere(of(b), b.AllFields(), t.AllFields()), "key %s, which is removed here", b.Name)
 		}
 	}
 	return func(src []byte) ([]byte, error) {

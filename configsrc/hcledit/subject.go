@@ -45,19 +45,19 @@ func Subject(was, is *catalog.Declared) string {
 	}
 	parts = append(parts, differing("key", was.Keys, is.Keys, func(k *catalog.Key) (string,
 		[]catalog.Field) {
-		return k.Name, k.AuditFields()
+		return k.Name, k.AllFields()
 	})...)
 	return strings.Join(parts, "; ")
 }
 
 // projectWords lists what differs between two states of a project.
 func projectWords(had, p *catalog.ProjectConfig) (words []string) {
-	for _, c := range catalog.FieldChanges(had.Project.AuditFields(), p.Project.AuditFields()) {
+	for _, c := range catalog.FieldChanges(had.Project.AllFields(), p.Project.AllFields()) {
 		words = append(words, catalog.Snake(c.Field))
 	}
 	words = append(words, differing("domain", had.Domains, p.Domains, func(d *catalog.Domain) (string,
 		[]catalog.Field) {
-		return d.Name, d.AuditFields()
+		return d.Name, d.AllFields()
 	})...)
 	words = append(words, fieldWords("service_settings", "", had.Service.Fields(), p.Service.Fields())...)
 	words = append(words, fieldWords("auth_settings", "", had.Auth.Fields(), p.Auth.Fields())...)
@@ -70,7 +70,7 @@ func projectWords(had, p *catalog.ProjectConfig) (words []string) {
 		words = append(words, fieldWords("smtp_config", "smtp_config ", had.SMTP.Fields(), p.SMTP.Fields())...)
 	}
 	return append(words, differing("template", had.Templates, p.Templates,
-		func(t *catalog.Template) (string, []catalog.Field) { return t.Code, t.AuditFields() })...)
+		func(t *catalog.Template) (string, []catalog.Field) { return t.Code, t.AllFields() })...)
 }
 
 // maxNamed is how many projects with the same differences are named; of more, the number is told.

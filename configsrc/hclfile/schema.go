@@ -45,7 +45,7 @@ var (
 	edgeSchema    = newSchema("edge", "its name", `edge "fra1" {`, nil, "public_key")
 	sealingSchema = newSchema("sealing", "", "sealing {", nil, "recipients", "require")
 
-	verificationSchema = newSchema("verification", "", "verification {", new(catalog.Verification).AuditFields())
+	verificationSchema = newSchema("verification", "", "verification {", new(catalog.Verification).AllFields())
 
 	// What is in the defaults block has no identity.
 	defaultServiceSchema = newSchema("service_settings", "", "service_settings {", new(catalog.ServiceSettings).Fields())

@@ -12,7 +12,7 @@ func (d *decoder) verification(block *hclsyntax.Block) *catalog.Verification {
 	v := catalog.NewVerification()
 	var targets, cas list
 	var grace string
-	fields := v.AuditFields()
+	fields := v.AllFields()
 	fields[1].Value, fields[3].Value, fields[4].Value = &targets, &grace, &cas
 	c := d.attributes(block, verificationSchema, fields)
 	for i, text := range targets.values {

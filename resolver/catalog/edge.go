@@ -37,8 +37,8 @@ func (e *Edge) Validate() Problems {
 	return ps
 }
 
-// AuditFields lists the fields of an edge for the audit trail.
-func (e *Edge) AuditFields() []Field {
+// AllFields lists the fields of an edge for the audit trail.
+func (e *Edge) AllFields() []Field {
 	return []Field{{Name: "name", Value: &e.Name}, {Name: "publicKey", Value: &e.PublicKey}}
 }
 

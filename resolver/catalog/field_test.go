@@ -49,9 +49,9 @@ func TestSameFields(t *testing.T) {
 
 // TestFieldLabels: every field of a noun that people edit has a name for them.
 func TestFieldLabels(t *testing.T) {
-	for kind, fields := range map[Kind][]Field{KindProject: new(Project).AuditFields(), KindDomain: new(Domain).AuditFields(),
+	for kind, fields := range map[Kind][]Field{KindProject: new(Project).AllFields(), KindDomain: new(Domain).AllFields(),
 		KindServiceSettings: new(ServiceSettings).Fields(), KindAuthSettings: new(AuthSettings).Fields(),
-		KindSMTPConfig: new(SMTPConfig).Fields(), KindTemplate: new(Template).AuditFields()} {
+		KindSMTPConfig: new(SMTPConfig).Fields(), KindTemplate: new(Template).AllFields()} {
 		for _, f := range fields {
 			if _, null := f.Value.(**bool); f.Label == "" || null && f.Unset == "" {
 				t.Errorf("%s.%s has no label, or nothing that says what null means", kind, f.Name)

@@ -27,11 +27,11 @@ func (x *Explained) Part(k Kind, id int64) ([]Field, Origins) {
 	c := &x.Config
 	switch k {
 	case KindProject:
-		return c.Project.AuditFields(), x.Project
+		return c.Project.AllFields(), x.Project
 	case KindDomain:
 		for i := range x.Domains {
 			if c.Domains[i].ID == id {
-				return c.Domains[i].AuditFields(), x.Domains[i]
+				return c.Domains[i].AllFields(), x.Domains[i]
 			}
 		}
 	case KindServiceSettings:

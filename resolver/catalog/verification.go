@@ -43,8 +43,8 @@ func NewVerification() Verification {
 	return Verification{Require: RequireNone, OnLost: OnLostReport, Grace: 72 * time.Hour}
 }
 
-// AuditFields lists the fields of the block for the audit trail.
-func (v *Verification) AuditFields() []Field {
+// AllFields lists the fields of the block for the audit trail.
+func (v *Verification) AllFields() []Field {
 	grace := v.Grace.String()
 	for _, zero := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(grace, zero) {

@@ -115,7 +115,7 @@ func TestVerificationBlock(t *testing.T) {
 	}
 	v.Grace = 90 * time.Second
 	got := map[string]any{}
-	for _, change := range catalog.FieldChanges(of().Defaults.AuditFields(), c.Defaults.AuditFields()) {
+	for _, change := range catalog.FieldChanges(of().Defaults.AllFields(), c.Defaults.AllFields()) {
 		got[change.Field] = []any{change.Before, change.After}
 	}
 	want := map[string]any{
@@ -127,7 +127,7 @@ func TestVerificationBlock(t *testing.T) {
 	}
 	for grace, want := range map[time.Duration]string{time.Second: "1s", time.Minute: "1m", 30 * time.Second: "30s", 10 * time.Hour: "10h", 100 * time.Minute: "1h40m"} {
 		v.Grace = grace
-		for _, f := range v.AuditFields() {
+		for _, f := range v.AllFields() {
 			if f.Name == "grace" && f.Plain() != want {
 				t.Errorf("%s is shown as %v", grace, f.Plain())
 			}

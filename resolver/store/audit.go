@@ -145,7 +145,7 @@ func projectFields(p *catalog.ProjectConfig) fieldsOf {
 	if p == nil {
 		return nil
 	}
-	return p.Project.AuditFields
+	return p.Project.AllFields
 }
 
 func smtpFields(p *catalog.ProjectConfig) fieldsOf {
@@ -190,13 +190,13 @@ func (w *writer) tellDomain(old []byte, d *catalog.Domain) error {
 			return err
 		}
 		if d != nil && d.ProjectID == was.ProjectID {
-			w.tell(auditDomain, d.ProjectID, d.Name, was.AuditFields, d.AuditFields)
+			w.tell(auditDomain, d.ProjectID, d.Name, was.AllFields, d.AllFields)
 			return nil
 		}
-		w.tell(auditDomain, was.ProjectID, was.Name, was.AuditFields, nil)
+		w.tell(auditDomain, was.ProjectID, was.Name, was.AllFields, nil)
 	}
 	if d != nil {
-		w.tell(auditDomain, d.ProjectID, d.Name, nil, d.AuditFields)
+		w.tell(auditDomain, d.ProjectID, d.Name, nil, d.AllFields)
 	}
 	return nil
 }
@@ -212,13 +212,13 @@ func (w *writer) tellTemplate(old []byte, t *catalog.Template) error {
 			return err
 		}
 		if t != nil && t.ProjectID == was.ProjectID {
-			w.tell(templateNoun(t), t.ProjectID, t.Code, was.AuditFields, t.AuditFields)
+			w.tell(templateNoun(t), t.ProjectID, t.Code, was.AllFields, t.AllFields)
 			return nil
 		}
-		w.tell(templateNoun(was), was.ProjectID, was.Code, was.AuditFields, nil)
+		w.tell(templateNoun(was), was.ProjectID, was.Code, was.AllFields, nil)
 	}
 	if t != nil {
-		w.tell(templateNoun(t), t.ProjectID, t.Code, nil, t.AuditFields)
+		w.tell(templateNoun(t), t.ProjectID, t.Code, nil, t.AllFields)
 	}
 	return nil
 }
@@ -242,10 +242,10 @@ func (w *writer) tellEdge(old []byte, e *catalog.Edge) error {
 		if err := decode(old, was); err != nil {
 			return err
 		}
-		name, before = was.Name, was.AuditFields
+		name, before = was.Name, was.AllFields
 	}
 	if e != nil {
-		name, after = e.Name, e.AuditFields
+		name, after = e.Name, e.AllFields
 	}
 	w.tell(auditEdge, 0, name, before, after)
 	return nil
@@ -263,11 +263,11 @@ func (w *writer) tellKey(old []byte, k *catalog.Key) error {
 		if err := decodeKey(was, old); err != nil {
 			return err
 		}
-		name, before = was.Name, was.AuditFields
+		name, before = was.Name, was.AllFields
 		rotated = k != nil && was.ID != k.ID
 	}
 	if k != nil {
-		name, after = k.Name, k.AuditFields
+		name, after = k.Name, k.AllFields
 	}
 	w.tell(auditKey, 0, name, before, after)
 	if rotated {
@@ -278,12 +278,12 @@ func (w *writer) tellKey(old []byte, k *catalog.Key) error {
 
 // tellDefaults tells of a defaults block that is new, changed, or with d nil removed.
 func (w *writer) tellDefaults(old []byte, d *catalog.Defaults) error {
-	return tellBlock(w, auditDefaults, old, d, (*catalog.Defaults).AuditFields)
+	return tellBlock(w, auditDefaults, old, d, (*catalog.Defaults).AllFields)
 }
 
 // tellSealing tells of a sealing block that is new, changed, or with z nil removed.
 func (w *writer) tellSealing(old []byte, z *catalog.Sealing) error {
-	return tellBlock(w, auditSealing, old, z, (*catalog.Sealing).AuditFields)
+	return tellBlock(w, auditSealing, old, z, (*catalog.Sealing).AllFields)
 }
 
 func tellBlock[T any](w *writer, noun string, old []byte, is *T, fields func(*T) []catalog.Field) error {
@@ -320,8 +320,8 @@ func (s *Store) AuditID() (id int64, err error) {
 
 func auditValue(id int64) []byte { return binary.AppendUvarint(nil, uint64(id)) }
 
-// AuditFields returns the present fields of an object of the audit trail, nil if there is none.
-func (s *Store) AuditFields(noun string, project int64, object string) (fields []catalog.Field, err error) {
+// AllFields returns the present fields of an object of the audit trail, nil if there is none.
+func (s *Store) AllFields(noun string, project int64, object string) (fields []catalog.Field, err error) {
 	err = s.read(func() error {
 		of, err := s.auditFields(noun, project, object)
 		if of != nil {
@@ -361,29 +361,29 @@ func (s *Store) auditFields(noun string, project int64, object string) (fieldsOf
 			if _, err := decodeDomain(d, rec); err != nil || d.ProjectID != project {
 				return nil, err
 			}
-			return d.AuditFields, nil
+			return d.AllFields, nil
 		})
 	case auditTemplate, auditDefaultTemplate:
 		return load(templateCodeKey(project, object), func(id []byte) (fieldsOf, error) {
 			return load(append(idKey(prefixTemplate, project), id...), func(rec []byte) (fieldsOf, error) {
 				t := new(catalog.Template)
-				return t.AuditFields, decodeTemplate(t, rec)
+				return t.AllFields, decodeTemplate(t, rec)
 			})
 		})
 	case auditKey:
 		return load(textKey(prefixKey, object), func(rec []byte) (fieldsOf, error) {
 			k := new(catalog.Key)
-			return k.AuditFields, decodeKey(k, rec)
+			return k.AllFields, decodeKey(k, rec)
 		})
 	case auditDefaults:
 		return load(keyDefaults, func(rec []byte) (fieldsOf, error) {
 			d := new(catalog.Defaults)
-			return d.AuditFields, decode(rec, d)
+			return d.AllFields, decode(rec, d)
 		})
 	case auditSealing:
 		return load(keySealing, func(rec []byte) (fieldsOf, error) {
 			z := new(catalog.Sealing)
-			return z.AuditFields, decode(rec, z)
+			return z.AllFields, decode(rec, z)
 		})
 	}
 	return nil, nil

@@ -93,7 +93,7 @@ project.delete other by file: slug=other><nil> name=The other><nil> status=ACTIV
 domain.delete acme.example by file: domain=acme.example><nil> primary=false><nil> active=true><nil>
 `, gone("other.hcl"))
 	for object, fields := range map[[2]string]int{{"project", ""}: 6, {"smtp-config", ""}: 12, {"template", "HELLO"}: 7, {"template", "X"}: 0, {"domain", "first.example"}: 0} {
-		if got, err := s.AuditFields(object[0], acme.Project.ID, object[1]); err != nil || len(got) != fields {
+		if got, err := s.AllFields(object[0], acme.Project.ID, object[1]); err != nil || len(got) != fields {
 			t.Errorf("%v has %d fields, want %d; %v", object, len(got), fields, err)
 		}
 	}

@@ -153,15 +153,15 @@ func (k *Keeper) GiveTimes(c *catalog.Change) {
 		templates := func(noun string, list []catalog.Template) {
 			for j := range list {
 				t := &list[j]
-				give(catalog.KindTemplate, t.UUID, noun, t.ProjectID, t.Code, t.AuditFields())
+				give(catalog.KindTemplate, t.UUID, noun, t.ProjectID, t.Code, t.AllFields())
 			}
 		}
 		for j := range d.Projects {
 			p := &d.Projects[j]
-			give(catalog.KindProject, p.Project.UUID, "project", p.Project.ID, "", p.Project.AuditFields())
+			give(catalog.KindProject, p.Project.UUID, "project", p.Project.ID, "", p.Project.AllFields())
 			for n := range p.Domains {
 				o := &p.Domains[n]
-				give(catalog.KindDomain, o.UUID, "domain", p.Project.ID, o.Name, o.AuditFields())
+				give(catalog.KindDomain, o.UUID, "domain", p.Project.ID, o.Name, o.AllFields())
 			}
 			templates("template", p.Templates)
 		}
@@ -249,7 +249,7 @@ func (k *Keeper) Settle(st *store.Store, l *ledger.Ledger) error {
 	}
 	var entries []catalog.AuditEntry
 	for _, of := range k.ahead.keys() {
-		fields, err := st.AuditFields(of.noun, of.project, of.object)
+		fields, err := st.AllFields(of.noun, of.project, of.object)
 		if err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ func NameFirst(fields noun) noun {
 // keyFields lists the fields of a request for a key: those of the key that it chooses, and for how long.
 func keyFields() noun {
 	asked := []string{"name", "allow", "projects", "owner"}
-	return append(slices.DeleteFunc(new(catalog.Key).AuditFields(), func(f catalog.Field) bool {
+	return append(slices.DeleteFunc(new(catalog.Key).AllFields(), func(f catalog.Field) bool {
 		return !slices.Contains(asked, f.Name)
 	}), catalog.Field{Name: "expiresIn", Value: new(string), Label: "Expires"},
 		catalog.Field{Name: "expiresAt", Value: new(string), Label: "Day",

@@ -75,7 +75,7 @@ var nouns = map[string]noun{
 		"the mail template %o of %p", catalog.NewFields(catalog.KindTemplate), nil},
 	"default-template": {"added the default mail template %o", "removed the default mail template %o",
 		"the default mail template %o", catalog.NewFields(catalog.KindTemplate), nil},
-	"key": {"created the key %o", "revoked the key %o", "the key %o", new(catalog.Key).AuditFields(), (*writer).key},
+	"key": {"created the key %o", "revoked the key %o", "the key %o", new(catalog.Key).AllFields(), (*writer).key},
 	"edge": {"let the edge %o join", "removed the edge %o", "the edge %o",
 		[]catalog.Field{{Name: "publicKey", Label: "Public key"}}, nil},
 	"defaults": {of: "the defaults of every project"},
@@ -136,7 +136,7 @@ func defaultsFields() []catalog.Field {
 	smtp := new(catalog.SMTPConfig)
 	service, auth := catalog.ServiceSettings{Said: ^catalog.FieldSet(0)}, catalog.AuthSettings{Said: ^catalog.FieldSet(0)}
 	return (&catalog.Defaults{Service: &service, Auth: &auth, SMTP: smtp, Verification: new(catalog.Verification)}).
-		AuditFields()
+		AllFields()
 }
 
 // because adds the reason, if there is one.

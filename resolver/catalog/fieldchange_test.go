@@ -34,16 +34,16 @@ func TestEveryFieldIsAudited(t *testing.T) {
 	of := []string{"ID", "UUID", "ProjectID", "CreatedAt", "UpdatedAt", "Said"}
 	p, d, s, a, m := new(catalog.Project), new(catalog.Domain), new(catalog.ServiceSettings), new(catalog.AuthSettings), new(catalog.SMTPConfig)
 	tpl, k, seal := new(catalog.Template), new(catalog.Key), new(catalog.Sealing)
-	check(p, p.AuditFields, of...)
-	check(d, d.AuditFields, of...)
+	check(p, p.AllFields, of...)
+	check(d, d.AllFields, of...)
 	check(s, s.Fields, of...)
 	check(a, a.Fields, append(of, "Token", "Password")...)
 	check(&a.Token, a.Fields)
 	check(&a.Password, a.Fields)
 	check(m, m.Fields, of...)
-	check(tpl, tpl.AuditFields, of...)
-	check(k, k.AuditFields, "Hash") // which is only told as changed
-	check(seal, seal.AuditFields)
+	check(tpl, tpl.AllFields, of...)
+	check(k, k.AllFields, "Hash") // which is only told as changed
+	check(seal, seal.AllFields)
 }
 
 // change gives a field a value that it does not have.
@@ -112,16 +112,16 @@ func TestFieldChanges(t *testing.T) {
 		t.Errorf("a long text: %q", got)
 	}
 	defaults := catalog.Defaults{Service: &catalog.ServiceSettings{AuditRetentionDays: 30, Said: catalog.FieldSet(0).With(5)}}
-	if got := catalog.FieldChanges(nil, defaults.AuditFields()); !reflect.DeepEqual(got,
+	if got := catalog.FieldChanges(nil, defaults.AllFields()); !reflect.DeepEqual(got,
 		[]catalog.FieldChange{{Field: "serviceSettings.auditRetentionDays", After: int64(30)}}) {
 		t.Errorf("defaults: %v", got)
 	}
 	relay := catalog.Defaults{SMTP: &catalog.SMTPConfig{Host: "relay.example"}}
-	if got := catalog.FieldChanges(nil, relay.AuditFields()); len(got) == 0 || got[0].Field != "smtpConfig.host" {
+	if got := catalog.FieldChanges(nil, relay.AllFields()); len(got) == 0 || got[0].Field != "smtpConfig.host" {
 		t.Errorf("the relay of the defaults: %v", got)
 	}
 	a, b := catalog.Key{Hash: [32]byte{1}}, catalog.Key{Hash: [32]byte{2}}
-	if got := catalog.FieldChanges(a.AuditFields(), b.AuditFields()); !reflect.DeepEqual(got, []catalog.FieldChange{{Field: "key", Secret: true}}) {
+	if got := catalog.FieldChanges(a.AllFields(), b.AllFields()); !reflect.DeepEqual(got, []catalog.FieldChange{{Field: "key", Secret: true}}) {
 		t.Errorf("a new key text: %v", got)
 	}
 }

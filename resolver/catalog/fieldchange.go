@@ -1,0 +1,128 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+func fieldNamed(fields []Field, name string) *Field {
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &fields[i]
+}
+
+// FieldChanges lists the fields that differ between two states of one noun, in the order of its table. A nil list
+// stands for a noun that does not exist: then all fields with a value are listed.
+func FieldChanges(before, after []Field) (changes []FieldChange) {
+	add := func(was, is *Field) {
+		if was != nil && is != nil && sameAudited(was, is) {
+			return
+		}
+		name, c := "", FieldChange{}
+		var a, b any
+		if was != nil {
+			name, a = was.Name, auditValue(was)
+		}
+		if is != nil {
+			name, b = is.Name, auditValue(is)
+		}
+		if reflect.DeepEqual(a, b) {
+			return
+		}
+		c.Field = name
+		if c.Secret = hides(a) || hides(b); !c.Secret {
+			c.Before, c.After = shown(a), shown(b)
+		}
+		changes = append(changes, c)
+	}
+	for i := range after {
+		add(fieldNamed(before, after[i].Name), &after[i])
+	}
+	for i := range before {
+		if fieldNamed(after, before[i].Name) == nil {
+			add(&before[i], nil)
+		}
+	}
+	return changes
+}
+
+// sameAudited compares the usual kinds of fields without an allocation: most are equal.
+func sameAudited(a, b *Field) bool {
+	switch a.Value.(type) {
+	case *bool, *int, *string, **string, *Secret:
+		return a.Same(*b)
+	}
+	return reflect.DeepEqual(auditValue(a), auditValue(b))
+}
+
+// auditValue returns a field's value in the form of FieldChange, but a Secret as it is. What has no value is nil.
+func auditValue(f *Field) any {
+	switch v := f.Value.(type) {
+	case *int:
+		return int64(*v)
+	case *string:
+		if *v != "" {
+			return *v
+		}
+	case *Secret:
+		if v.Source != SecretNone {
+			return *v
+		}
+	case *[]Label:
+		if len(*v) > 0 {
+			labels := make(map[string]string, len(*v))
+			for _, l := range *v {
+				labels[l.Name] = l.Value
+			}
+			return labels
+		}
+	case []string:
+		if v != nil {
+			return v
+		}
+	case time.Time:
+		if !v.IsZero() {
+			return Moment(v)
+		}
+	default:
+		return f.Plain()
+	}
+	return nil
+}
+
+// hides reports whether v is a secret that must not be shown: one in clear text, or sealed. The text of an expression,
+// such as env("X"), is no secret.
+func hides(v any) bool {
+	s, is := v.(Secret)
+	return is && s.Source != SecretEnv && s.Source != SecretFile
+}
+
+// MaxAuditText is the longest text in a FieldChange, in bytes. Of a longer one it has the beginning, the length and the
+// SHA-256.
+const MaxAuditText = 1024
+
+func shown(v any) any {
+	switch v := v.(type) {
+	case Secret:
+		if v.Source == SecretEnv {
+			return `env("` + v.Ref + `")`
+		}
+		return `file("` + v.Ref + `")`
+	case string:
+		if len(v) <= MaxAuditText {
+			return v
+		}
+		end := MaxAuditText
+		for !utf8.RuneStart(v[end]) {
+			end--
+		}
+		return fmt.Sprintf("%s… (%d bytes, SHA-256 %x)", v[:end], len(v), sha256.Sum256([]byte(v)))
+	}
+	return v
+}
