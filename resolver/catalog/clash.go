@@ -21,7 +21,7 @@ const KindFile Kind = "file"
 // ClashesOf lists the fields of of that live and proposed have otherwise, but for those in which one of them is as was.
 // A nil list stands for a noun that does not exist, or not any more.
 func ClashesOf(of Clash, was, live, proposed []Field) (list []Clash) {
-	for _, c := range FieldChanges(live, proposed) {
+	for _, c := range AuditChanges(live, proposed) {
 		before := fieldNamed(was, c.Field)
 		one := of
 		one.Field, one.Secret, one.Live, one.Proposed = c.Field, c.Secret, c.Before, c.After
@@ -31,7 +31,7 @@ func ClashesOf(of Clash, was, live, proposed []Field) (list []Clash) {
 			}
 			value := auditValue(before)
 			if one.Secret = one.Secret || hides(value); !one.Secret {
-				one.Was = shown(value)
+				one.Was = cutText(shown(value))
 			}
 		}
 		if one.Secret {

@@ -31,10 +31,10 @@ func (d *Domain) Fields() []Field {
 			Help: "The project's main address; another one stops being it."},
 		{Name: "active", Value: &d.Active, Label: "Active",
 			Help: "Requests for an inactive domain are answered with 403."},
-		{Name: "certificates", Value: &d.Certificates, Label: "Certificates",
+		{Name: "certificates", Value: &d.Certificates, Own: true, Label: "Certificates",
 			Help:  "Whether gateways may fetch certificates for the names that it covers.",
 			Unset: "not said: yes for a name, no for a wildcard"},
-		{Name: "verified", Value: &d.Verified, Label: "Verified",
+		{Name: "verified", Value: &d.Verified, Own: true, Label: "Verified",
 			Help:  "pending, lost, or the day of the proof. While it is pending or lost, requests are answered with 403.",
 			Unset: "not said: trusted, unless the defaults require a proof of all"},
 	}

@@ -37,9 +37,10 @@ func (e *Edge) Validate() Problems {
 	return ps
 }
 
-// AllFields lists the fields of an edge for the audit trail.
+// AllFields lists the fields of an edge.
 func (e *Edge) AllFields() []Field {
-	return []Field{{Name: "name", Value: &e.Name}, {Name: "publicKey", Value: &e.PublicKey}}
+	return []Field{{Name: "name", Value: &e.Name, Heading: true},
+		{Name: "publicKey", Value: &e.PublicKey, Label: "Public key"}}
 }
 
 // IsUserKey reports whether s is the public nkey of a user: a type byte, an Ed25519 key and their CRC-16 (XMODEM, low

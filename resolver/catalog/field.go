@@ -1,6 +1,9 @@
 package catalog
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A Field is one attribute of a noun, as Fields lists it.
 type Field struct {
@@ -17,6 +20,10 @@ type Field struct {
 	Verbatim    bool   // the line ends of a text count
 	// FileOnly says that requests of the API do not have the field: only the files change it.
 	FileOnly bool
+	Heading  bool   // the value is the label of the object's block, which names the object
+	File     string // the attribute in the files; "": Snake(Name)
+	// Own says that this service alone has the field: other services with the API ignore it, and their answers lack it.
+	Own bool
 	// Follows names a field of the noun: a request of the API that has that field and not this one sets this one, too.
 	Follows string
 }
@@ -39,6 +46,9 @@ func RequestNames(fields []Field) (names []string) {
 	}
 	return names
 }
+
+// Attribute returns the field's name in the files.
+func (f *Field) Attribute() string { return cmp.Or(f.File, Snake(f.Name)) }
 
 // Plain returns the value: a bool, an int, a string, a Secret, a []Label, or nil for null.
 func (f Field) Plain() any {

@@ -96,6 +96,11 @@ func auditValue(f *Field) any {
 	return nil
 }
 
+// AuditChanges is FieldChanges with the values as the audit trail keeps them: of a long text the beginning.
+func AuditChanges(before, after []Field) []FieldChange {
+	return cutChanges(FieldChanges(before, after))
+}
+
 // hides reports whether v is a secret that must not be shown: one in clear text, or sealed. The text of an expression,
 // such as env("X"), is no secret.
 func hides(v any) bool {
@@ -103,26 +108,35 @@ func hides(v any) bool {
 	return is && s.Source != SecretEnv && s.Source != SecretFile
 }
 
-// MaxAuditText is the longest text in a FieldChange, in bytes. Of a longer one it has the beginning, the length and the
-// SHA-256.
-const MaxAuditText = 1024
-
 func shown(v any) any {
-	switch v := v.(type) {
-	case Secret:
-		if v.Source == SecretEnv {
-			return `env("` + v.Ref + `")`
+	if s, is := v.(Secret); is {
+		if s.Source == SecretEnv {
+			return `env("` + s.Ref + `")`
 		}
-		return `file("` + v.Ref + `")`
-	case string:
-		if len(v) <= MaxAuditText {
-			return v
-		}
-		end := MaxAuditText
-		for !utf8.RuneStart(v[end]) {
-			end--
-		}
-		return fmt.Sprintf("%s… (%d bytes, SHA-256 %x)", v[:end], len(v), sha256.Sum256([]byte(v)))
+		return `file("` + s.Ref + `")`
 	}
 	return v
+}
+
+// MaxAuditText is the longest text that the audit trail keeps of a field, in bytes. Of a longer one it has the beginning,
+// the length and the SHA-256.
+const MaxAuditText = 1024
+
+func cutChanges(changes []FieldChange) []FieldChange {
+	for i := range changes {
+		changes[i].Before, changes[i].After = cutText(changes[i].Before), cutText(changes[i].After)
+	}
+	return changes
+}
+
+func cutText(v any) any {
+	s, is := v.(string)
+	if !is || len(s) <= MaxAuditText {
+		return v
+	}
+	end := MaxAuditText
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… (%d bytes, SHA-256 %x)", s[:end], len(s), sha256.Sum256([]byte(s)))
 }

@@ -2,49 +2,12 @@ package catalog_test
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"fingerpost/resolver/catalog"
 )
-
-// Every field of a noun that a file or the API can set has a line in the noun's table: changing it is a FieldChange.
-func TestEveryFieldIsAudited(t *testing.T) {
-	t.Parallel()
-	check := func(noun any, fields func() []catalog.Field, derived ...string) {
-		t.Helper()
-		v := reflect.ValueOf(noun).Elem()
-		for i := range v.NumField() {
-			name := v.Type().Field(i).Name
-			if name == "_" || slices.Contains(derived, name) {
-				continue
-			}
-			was := reflect.New(v.Type())
-			was.Elem().Set(v)
-			before := catalog.FieldChanges(nil, fields())
-			change(v.Field(i))
-			if after := catalog.FieldChanges(nil, fields()); reflect.DeepEqual(before, after) {
-				t.Errorf("%s.%s changes, and the audit trail does not tell", v.Type().Name(), name)
-			}
-			v.Set(was.Elem())
-		}
-	}
-	of := []string{"ID", "UUID", "ProjectID", "CreatedAt", "UpdatedAt", "Said"}
-	p, d, s, a, m := new(catalog.Project), new(catalog.Domain), new(catalog.ServiceSettings), new(catalog.AuthSettings), new(catalog.SMTPConfig)
-	tpl, k, seal := new(catalog.Template), new(catalog.Key), new(catalog.Sealing)
-	check(p, p.AllFields, of...)
-	check(d, d.AllFields, of...)
-	check(s, s.Fields, of...)
-	check(a, a.Fields, append(of, "Token", "Password")...)
-	check(&a.Token, a.Fields)
-	check(&a.Password, a.Fields)
-	check(m, m.Fields, of...)
-	check(tpl, tpl.AllFields, of...)
-	check(k, k.AllFields, "Hash") // which is only told as changed
-	check(seal, seal.AllFields)
-}
 
 // change gives a field a value that it does not have.
 func change(v reflect.Value) {
@@ -67,11 +30,17 @@ func change(v reflect.Value) {
 		}
 		switch v.Kind() {
 		case reflect.Bool:
-			v.SetBool(true)
-		case reflect.Int:
-			v.SetInt(7)
+			v.SetBool(!v.Bool())
+		case reflect.Int, reflect.Int64:
+			v.SetInt(v.Int() + 7)
+		case reflect.Uint32:
+			v.SetUint(v.Uint() ^ 1)
+		case reflect.Uint8:
+			v.SetUint(v.Uint() + 1)
+		case reflect.Array:
+			change(v.Index(0))
 		case reflect.String:
-			v.SetString("x")
+			v.SetString(v.String() + "x")
 		default:
 			panic("a field of type " + v.Type().String())
 		}
@@ -107,7 +76,7 @@ func TestFieldChanges(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
 	}
-	got := catalog.FieldChanges(nil, field(&long))[0].After.(string)
+	got := catalog.AuditChanges(nil, field(&long))[0].After.(string)
 	if !strings.HasPrefix(got, long[:catalog.MaxAuditText]+"… (2048 bytes, SHA-256 ") || len(got) > catalog.MaxAuditText+120 {
 		t.Errorf("a long text: %q", got)
 	}

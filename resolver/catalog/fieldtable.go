@@ -3,8 +3,8 @@ package catalog
 // The tables below list all fields of a noun, by their names in the API: what the block's label says, and the
 // noun's Fields. The audit trail, requests of the API, the client, the merge, forms and explain take them from here.
 
-// NewFields lists the fields of something new of a kind, with the values that the API sets where a request does not have
-// them. nil: the kind has no such table.
+// NewFields lists the fields of something new of a kind, with the values that hold without a line in its block. nil:
+// there is no such kind.
 func NewFields(k Kind) []Field {
 	switch k {
 	case KindProject:
@@ -12,45 +12,60 @@ func NewFields(k Kind) []Field {
 	case KindDomain:
 		return (&Domain{Active: true}).AllFields()
 	case KindServiceSettings:
-		return new(ServiceSettings).Fields()
+		s := NewServiceSettings()
+		return s.Fields()
 	case KindAuthSettings:
-		return new(AuthSettings).Fields()
+		a := NewAuthSettings()
+		return a.Fields()
 	case KindSMTPConfig:
-		return (&SMTPConfig{Active: true}).Fields()
+		return newSMTPConfig().Fields()
 	case KindTemplate:
 		return (&Template{Active: true}).AllFields()
+	case KindKey:
+		return new(Key).AllFields()
+	case KindEdge:
+		return new(Edge).AllFields()
+	case KindDefaults:
+		return newDefaultsFields()
+	case KindSealing:
+		return new(Sealing).AllFields()
 	}
 	return nil
 }
 
-// AllFields lists the project's own fields for the audit trail.
+func newSMTPConfig() *SMTPConfig { return &SMTPConfig{Active: true} }
+
+// FieldOf returns the field of a kind's table with a name of the API, nil if there is none.
+func FieldOf(k Kind, name string) *Field { return fieldNamed(NewFields(k), name) }
+
+// AllFields lists the project's own fields.
 func (p *Project) AllFields() []Field {
-	return append([]Field{{Name: "slug", Value: &p.Slug, Label: "Slug",
+	return append([]Field{{Name: "slug", Value: &p.Slug, Heading: true, Label: "Slug",
 		Help: "Lower-case letters, digits and hyphens. Left empty, it is made from the name."}}, p.Fields()...)
 }
 
-// AllFields lists the fields of a domain for the audit trail.
+// AllFields lists the fields of a domain.
 func (d *Domain) AllFields() []Field {
-	return append([]Field{{Name: "domain", Value: &d.Name, Label: "Domain", Required: true,
+	return append([]Field{{Name: "domain", Value: &d.Name, Heading: true, Label: "Domain", Required: true,
 		Help: "A name, or *.name for everything below it."}}, d.Fields()...)
 }
 
-// AllFields lists the fields of a template for the audit trail.
+// AllFields lists the fields of a template.
 func (t *Template) AllFields() []Field {
-	return append([]Field{{Name: "code", Value: &t.Code, Label: "Code", Required: true,
+	return append([]Field{{Name: "code", Value: &t.Code, Heading: true, Label: "Code", Required: true,
 		Help: "What callers name, such as WELCOME."}}, t.Fields()...)
 }
 
-// AllFields lists the fields of a key for the audit trail. Its hash counts as a secret.
+// AllFields lists the fields of a key Its hash counts as a secret.
 func (k *Key) AllFields() []Field {
 	var owner *string
 	if k.Owner != "" {
 		owner = &k.Owner
 	}
 	return []Field{
-		{Name: "name", Value: &k.Name, Label: "Name", Required: true},
+		{Name: "name", Value: &k.Name, Heading: true, Label: "Name", Required: true},
 		{Name: "id", Value: &k.ID},
-		{Name: "key", Value: &Secret{Source: SecretSealed, Ref: string(k.Hash[:])}},
+		{Name: "key", File: "hash", Value: &Secret{Source: SecretSealed, Ref: string(k.Hash[:])}},
 		{Name: "allow", Value: k.Allow.Words(), OneOf: Permissions, Label: "May"},
 		{Name: "projects", Value: k.Projects, Label: "Projects",
 			Help: "One slug a line. Left empty, the key covers every project."},
@@ -62,31 +77,53 @@ func (k *Key) AllFields() []Field {
 
 // AllFields lists the values that the defaults block sets, under the names of their blocks.
 func (d *Defaults) AllFields() (fields []Field) {
-	add := func(block string, list []Field, said FieldSet) {
-		for i, f := range list {
-			if said.Has(i) {
-				f.Name = block + "." + f.Name
-				fields = append(fields, f)
-			}
-		}
-	}
 	if d.Service != nil {
-		add("serviceSettings", d.Service.Fields(), d.Service.Said)
+		fields = appendPart(fields, "serviceSettings", d.Service.Fields(), d.Service.Said)
 	}
 	if d.Auth != nil {
-		add("authSettings", d.Auth.Fields(), d.Auth.Said)
+		fields = appendPart(fields, "authSettings", d.Auth.Fields(), d.Auth.Said)
 	}
 	if d.SMTP != nil {
-		add("smtpConfig", d.SMTP.Fields(), ^FieldSet(0))
+		fields = appendPart(fields, "smtpConfig", d.SMTP.Fields(), differing(newSMTPConfig().Fields(), d.SMTP.Fields()))
 	}
 	if d.Verification != nil {
-		add("verification", d.Verification.AllFields(), ^FieldSet(0))
+		fields = appendPart(fields, "verification", d.Verification.AllFields(), ^FieldSet(0))
 	}
 	return fields
 }
 
-// AllFields lists the fields of the sealing block.
-func (s *Sealing) AllFields() []Field {
-	return []Field{{Name: "recipients", Value: s.Recipients}, {Name: "require", Value: &s.Require}}
+// newDefaultsFields lists what a defaults block can set.
+func newDefaultsFields() (fields []Field) {
+	const all = ^FieldSet(0)
+	fields = appendPart(fields, "serviceSettings", NewFields(KindServiceSettings), all)
+	fields = appendPart(fields, "authSettings", NewFields(KindAuthSettings), all)
+	fields = appendPart(fields, "smtpConfig", NewFields(KindSMTPConfig), all)
+	return appendPart(fields, "verification", new(Verification).AllFields(), all)
 }
 
+// appendPart appends the fields of a block inside the defaults block that are in said.
+func appendPart(fields []Field, block string, part []Field, said FieldSet) []Field {
+	for i, f := range part {
+		if said.Has(i) {
+			f.Name = block + "." + f.Name
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// differing returns which fields of one kind have another value.
+func differing(a, b []Field) (set FieldSet) {
+	for i := range a {
+		if !a[i].Same(b[i]) {
+			set = set.With(i)
+		}
+	}
+	return set
+}
+
+// AllFields lists the fields of the sealing block.
+func (s *Sealing) AllFields() []Field {
+	return []Field{{Name: "recipients", Value: s.Recipients, Label: "Recipients"},
+		{Name: "require", Value: &s.Require, Label: "Secrets must be sealed"}}
+}

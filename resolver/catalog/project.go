@@ -41,8 +41,9 @@ func (p *Project) Fields() []Field {
 		{Name: "description", Value: &p.Description, Label: "Description", Lines: true},
 		{Name: "status", Value: &p.Status, OneOf: Statuses, Label: "Status",
 			Help: "The domains of a suspended project are answered with 403."},
-		{Name: "labels", Value: &p.Labels, Label: "Labels", Help: "One name=value a line, for gateways and tools."},
-		{Name: "owner", Value: &p.Owner, Label: "Owner", Unset: "nobody",
+		{Name: "labels", Value: &p.Labels, Own: true, Label: "Labels",
+			Help: "One name=value a line, for gateways and tools."},
+		{Name: "owner", Value: &p.Owner, Own: true, Label: "Owner", Unset: "nobody",
 			Help: "Keys with this owner reach the project."},
 	}
 }

@@ -43,7 +43,7 @@ func NewVerification() Verification {
 	return Verification{Require: RequireNone, OnLost: OnLostReport, Grace: 72 * time.Hour}
 }
 
-// AllFields lists the fields of the block for the audit trail.
+// AllFields lists the fields of the block.
 func (v *Verification) AllFields() []Field {
 	grace := v.Grace.String()
 	for _, zero := range []string{"m0s", "h0m"} {

@@ -25,7 +25,7 @@ type Effect struct {
 	Sealing    bool
 
 	// Objects is what happened to each object, for the audit trail. It is empty for the parts of a first load.
-	Objects []ObjectChange
+	Objects []NewEntry
 	// Loaded: this change ends the load of a store that was empty.
 	Loaded bool
 	Counts Counts // after the change
@@ -120,8 +120,8 @@ func (s *Store) Apply(c *catalog.Change, generations uint64, now time.Time,
 func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, committing func(*Effect) error) (*Effect,
 	error) {
 	effect := &Effect{Generation: s.generation.Load() + generations, Loaded: s.filling && generations > 0}
-	w := &writer{s: s, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: effect, untold: s.filling ||
-		c.Position != nil}
+	w := &writer{s: s, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: effect,
+		unaudited: s.filling || c.Position != nil}
 	if c.Position == nil {
 		if err := s.reserveFor(effect.Generation); err != nil {
 			return nil, err
@@ -199,9 +199,9 @@ type writer struct {
 	by     *catalog.Author           // of the file at hand; nil: somebody saved it
 	others map[int64]*catalog.Author // of single projects in it
 	// the audit trail tells of no single object: the store is being filled, or an edge's
-	untold  bool
-	times   map[timedObject]catalog.ObjectTime // of the file at hand, from the authority
-	inForce *catalog.Defaults                  // see defaults
+	unaudited bool
+	times     map[timedObject]catalog.ObjectTime // of the file at hand, from the authority
+	inForce   *catalog.Defaults                  // see defaults
 
 	// released holds index keys that an object has given up; a key that another object of the Change takes is not deleted.
 	released map[string]struct{}

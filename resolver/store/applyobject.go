@@ -27,7 +27,7 @@ func (w *writer) project(p *catalog.ProjectConfig) (rec []byte, err error) {
 	if !w.inherit(catalog.KindProject, rec, old, own) {
 		return rec, nil
 	}
-	if err := w.tellProject(&was, settings, p, rec[headerLen+len(own):]); err != nil {
+	if err := w.auditProject(&was, settings, p, rec[headerLen+len(own):]); err != nil {
 		return nil, err
 	}
 	w.set(key, rec)
@@ -99,7 +99,7 @@ func (w *writer) domain(d *catalog.Domain, projectCopy []byte) error {
 		return nil
 	}
 	if changed {
-		if err := w.tellDomain(old, d); err != nil {
+		if err := w.auditDomain(old, d); err != nil {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func (w *writer) template(t *catalog.Template) error {
 	if !w.inherit(catalog.KindTemplate, rec, old, rec[headerLen:]) {
 		return nil
 	}
-	if err := w.tellTemplate(old, t); err != nil {
+	if err := w.auditTemplate(old, t); err != nil {
 		return err
 	}
 	w.set(key, rec)
@@ -191,7 +191,7 @@ func (w *writer) remove(ref *catalog.Ref) error {
 		if err != nil || old == nil {
 			return err
 		}
-		return w.tellDomain(old, nil)
+		return w.auditDomain(old, nil)
 	case catalog.KindTemplate:
 		key := idKey(prefixTemplate, ref.ProjectID, ref.ID)
 		old, err := w.s.load(key)
@@ -200,21 +200,21 @@ func (w *writer) remove(ref *catalog.Ref) error {
 		if err != nil || old == nil {
 			return err
 		}
-		return w.tellTemplate(old, nil)
+		return w.auditTemplate(old, nil)
 	case catalog.KindKey:
 		return w.removePlain(textKey(prefixKey, ref.Name), &w.effect.Keys, func(old []byte) error {
-			return w.tellKey(old,
+			return w.auditKey(old,
 				nil)
 		})
 	case catalog.KindEdge:
 		return w.removePlain(textKey(prefixEdge, ref.Name), &w.effect.Edges, func(old []byte) error {
-			return w.tellEdge(old,
+			return w.auditEdge(old,
 				nil)
 		})
 	case catalog.KindDefaults:
-		return w.removePlain(keyDefaults, &w.effect.Defaults, func(old []byte) error { return w.tellDefaults(old, nil) })
+		return w.removePlain(keyDefaults, &w.effect.Defaults, func(old []byte) error { return w.auditDefaults(old, nil) })
 	case catalog.KindSealing:
-		return w.removePlain(keySealing, &w.effect.Sealing, func(old []byte) error { return w.tellSealing(old, nil) })
+		return w.removePlain(keySealing, &w.effect.Sealing, func(old []byte) error { return w.auditSealing(old, nil) })
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (w *writer) removeProject(ref *catalog.Ref) error {
 	var was catalog.Project
 	settings, err := decodeProjectOnly(&was, old)
 	if err == nil {
-		err = w.tellProject(&was, settings, nil, nil)
+		err = w.auditProject(&was, settings, nil, nil)
 	}
 	if err != nil {
 		return err

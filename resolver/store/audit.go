@@ -10,62 +10,42 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// An ObjectChange is what a Change did to one object, for the audit trail.
-type ObjectChange struct {
+// A NewEntry is an entry of the audit trail that a Change gives rise to.
+type NewEntry struct {
 	// Entry has the action, project, object and changes, and who made them.
 	Entry catalog.AuditEntry
 	After func() []catalog.Field // the object's fields now; nil if it is gone
 	Days  int                    // of a removed project: how long its entries were kept
 }
 
-// A fieldsOf returns the fields of a noun; nil stands for an object that does not exist.
-type fieldsOf = func() []catalog.Field
-
-// The nouns in the actions of the audit trail.
-const (
-	auditProject         = "project"
-	auditService         = "service-settings"
-	auditAuth            = "auth-settings"
-	auditSMTP            = "smtp-config"
-	auditDomain          = "domain"
-	auditTemplate        = "template"
-	auditDefaultTemplate = "default-template"
-	auditKey             = "key"
-	auditEdge            = "edge"
-	auditDefaults        = "defaults"
-	auditSealing         = "sealing"
-)
-
-// tell adds what happened to an object to the effect.
-func (w *writer) tell(noun string, project int64, object string, before, after fieldsOf) {
-	verb, was, is := "update", []catalog.Field(nil), []catalog.Field(nil)
-	if before != nil {
-		was = before()
-	}
-	if after != nil {
-		is = after()
-	}
-	switch {
-	case noun == auditDefaults || noun == auditSealing: // there is one of each
-	case before == nil:
-		verb = "create"
-	case after == nil:
-		verb = "delete"
-	}
-	changes := catalog.FieldChanges(was, is)
-	if verb == "update" && len(changes) == 0 {
+// audit adds an entry for what happened to an object to the effect. was is nil for a new object, is for one that goes.
+func (w *writer) audit(was, is *catalog.Object) {
+	if was != nil && is != nil && was.ProjectID != is.ProjectID {
+		w.audit(was, nil)
+		w.audit(nil, is)
 		return
 	}
-	by := cmp.Or(w.others[project], w.by)
-	if by != nil && by.Door == catalog.DoorDNS && noun == auditDomain {
+	change := catalog.ChangeOf(was, is)
+	o := change.Object()
+	verb := change.Verb()
+	if verb == "update" && len(change.Fields) == 0 {
+		return
+	}
+	changes := change.Audited()
+	by := cmp.Or(w.others[o.ProjectID], w.by)
+	if by != nil && by.Door == catalog.DoorDNS && o.Kind == catalog.KindDomain {
 		verb, changes = proofVerb(verb, changes, by.Reason)
 	}
-	e := catalog.AuditEntry{Action: noun + "." + verb, ProjectID: project, Object: object, Changes: changes,
-		Door: catalog.DoorFile}
+	e := catalog.AuditEntry{Action: o.Noun() + "." + verb, ProjectID: o.ProjectID, Object: cmp.Or(o.Name, o.Slug),
+		Changes: changes, Door: catalog.DoorFile}
 	if by != nil {
 		e.Door, e.Actor, e.Key, e.RequestID, e.Commit = by.Door, by.Actor, by.Key, by.RequestID, by.Commit
 	}
-	w.effect.Objects = append(w.effect.Objects, ObjectChange{Entry: e, After: after})
+	entry := NewEntry{Entry: e}
+	if is != nil {
+		entry.After = is.Fields
+	}
+	w.effect.Objects = append(w.effect.Objects, entry)
 }
 
 // proofVerb returns the verb for what the proof of a domain has changed, and the changes with the reason.
@@ -81,24 +61,85 @@ func proofVerb(verb string, changes []catalog.FieldChange, reason string) (strin
 	if reason != "" {
 		changes = append(changes, catalog.FieldChange{Field: catalog.AuditReason, After: reason})
 	}
-	return strings.TrimPrefix(action, auditDomain+"."), changes
+	_, verb, _ = strings.Cut(action, ".")
+	return verb, changes
 }
 
-// tellProject tells of a project that is new, changed, or with p nil removed. was is the project before and old its
+// auditRecord audits an object that is new, changed, or with is nil removed. old is its record before, nil if there was
+// none.
+func auditRecord[T any](w *writer, old []byte, is *T, read func(*T, []byte) error,
+	object func(*T) catalog.Object) error {
+	if w.unaudited {
+		return nil
+	}
+	var before, after *catalog.Object
+	if old != nil {
+		was := new(T)
+		if err := read(was, old); err != nil {
+			return err
+		}
+		o := object(was)
+		before = &o
+	}
+	if is != nil {
+		o := object(is)
+		after = &o
+	}
+	w.audit(before, after)
+	return nil
+}
+
+// auditDomain is auditRecord for a domain; old is without the copy of the project's record.
+func (w *writer) auditDomain(old []byte, d *catalog.Domain) error {
+	return auditRecord(w, old, d, domainRecord, (*catalog.Domain).Object)
+}
+
+func domainRecord(d *catalog.Domain, rec []byte) error {
+	_, err := decodeDomain(d, rec)
+	return err
+}
+
+func (w *writer) auditTemplate(old []byte, t *catalog.Template) error {
+	return auditRecord(w, old, t, decodeTemplate, (*catalog.Template).Object)
+}
+
+func (w *writer) auditKey(old []byte, k *catalog.Key) error {
+	return auditRecord(w, old, k, decodeKey, (*catalog.Key).Object)
+}
+
+func (w *writer) auditEdge(old []byte, e *catalog.Edge) error {
+	return auditRecord(w, old, e, plainRecord, (*catalog.Edge).Object)
+}
+
+func (w *writer) auditDefaults(old []byte, d *catalog.Defaults) error {
+	return auditRecord(w, old, d, plainRecord, (*catalog.Defaults).Object)
+}
+
+func (w *writer) auditSealing(old []byte, s *catalog.Sealing) error {
+	return auditRecord(w, old, s, plainRecord, (*catalog.Sealing).Object)
+}
+
+// plainRecord is decode, with the arguments of decodeKey.
+func plainRecord[T any](dst *T, rec []byte) error { return decode(rec, dst) }
+
+// auditProject audits a project that is new, changed, or with p nil removed. was is the project before and old its
 // settings, nil if there was none. is are the settings of p, which need no comparison if they have the same bytes.
-func (w *writer) tellProject(was *catalog.Project, old []byte, p *catalog.ProjectConfig, is []byte) error {
-	if w.untold {
+func (w *writer) auditProject(was *catalog.Project, old []byte, p *catalog.ProjectConfig, is []byte) error {
+	if w.unaudited {
 		return nil
 	}
 	var before *catalog.ProjectConfig
+	var wasObject, isObject *catalog.Object
 	if old != nil {
 		before = &catalog.ProjectConfig{Project: *was}
+		o := before.Project.Object()
+		wasObject = &o
 	}
-	id, slug := was.ID, was.Slug
 	if p != nil {
-		id, slug = p.Project.ID, p.Project.Slug
+		o := p.Project.Object()
+		isObject = &o
 	}
-	w.tell(auditProject, id, slug, projectFields(before), projectFields(p))
+	w.audit(wasObject, isObject)
 	if bytes.Equal(old, is) {
 		return nil
 	}
@@ -107,61 +148,39 @@ func (w *writer) tellProject(was *catalog.Project, old []byte, p *catalog.Projec
 			return err
 		}
 	}
+	defaults, err := w.defaults()
+	if err != nil {
+		return err
+	}
 	if p == nil {
-		defaults, err := w.defaults()
-		if err != nil {
-			return err
+		service, _ := defaults.InForce(before)
+		w.effect.Objects[len(w.effect.Objects)-1].Days = service.AuditRetentionDays
+		if o := before.SMTPObject(); o != nil {
+			w.audit(o, nil)
 		}
-		w.effect.Objects[len(w.effect.Objects)-1].Days = before.Service.Over(defaults.Service).AuditRetentionDays
+		return nil
 	}
-	return w.tellSettings(id, slug, before, p)
-}
-
-// tellSettings tells of the blocks in a project's. The settings exist from the start, with the values of the defaults.
-func (w *writer) tellSettings(id int64, slug string, before, p *catalog.ProjectConfig) error {
-	if p != nil {
-		defaults, err := w.defaults()
-		if err != nil {
-			return err
-		}
-		from := before
-		if from == nil {
-			from = &catalog.ProjectConfig{Service: catalog.NewServiceSettings(), Auth: catalog.NewAuthSettings()}
-		}
-		if !p.Service.Same(&from.Service) || p.Service.Said != from.Service.Said {
-			w.tell(auditService, id, slug, serviceFields(from, defaults), serviceFields(p, defaults))
-		}
-		if !p.Auth.Same(&from.Auth) || p.Auth.Said != from.Auth.Said {
-			w.tell(auditAuth, id, slug, authFields(from, defaults), authFields(p, defaults))
-		}
-	}
-	if before, after := smtpFields(before), smtpFields(p); before != nil || after != nil {
-		w.tell(auditSMTP, id, slug, before, after)
-	}
+	w.auditSettings(before, p, defaults)
 	return nil
 }
 
-func projectFields(p *catalog.ProjectConfig) fieldsOf {
-	if p == nil {
-		return nil
+// auditSettings audits the blocks in a project's. The settings exist from the start, with the values of the defaults.
+func (w *writer) auditSettings(before, p *catalog.ProjectConfig, defaults *catalog.Defaults) {
+	if before == nil {
+		before = &catalog.ProjectConfig{Project: p.Project, Service: catalog.NewServiceSettings(),
+			Auth: catalog.NewAuthSettings()}
 	}
-	return p.Project.AllFields
-}
-
-func smtpFields(p *catalog.ProjectConfig) fieldsOf {
-	if p == nil || p.SMTP == nil {
-		return nil
+	if !p.Service.Same(&before.Service) || p.Service.Said != before.Service.Said {
+		was, is := before.ServiceObject(defaults), p.ServiceObject(defaults)
+		w.audit(&was, &is)
 	}
-	return p.SMTP.Fields
-}
-
-// serviceFields and authFields have the values in force, as the API shows them.
-func serviceFields(p *catalog.ProjectConfig, d *catalog.Defaults) fieldsOf {
-	return func() []catalog.Field { s := p.Service.Over(d.Service); return s.Fields() }
-}
-
-func authFields(p *catalog.ProjectConfig, d *catalog.Defaults) fieldsOf {
-	return func() []catalog.Field { a := p.Auth.Over(d.Auth); return a.Fields() }
+	if !p.Auth.Same(&before.Auth) || p.Auth.Said != before.Auth.Said {
+		was, is := before.AuthObject(defaults), p.AuthObject(defaults)
+		w.audit(&was, &is)
+	}
+	if was, is := before.SMTPObject(), p.SMTPObject(); was != nil || is != nil {
+		w.audit(was, is)
+	}
 }
 
 // defaults returns the defaults block as it is after the change, an empty one if there is none.
@@ -179,134 +198,6 @@ func (w *writer) defaults() (*catalog.Defaults, error) {
 	return d, err
 }
 
-// tellDomain tells of a domain that is new, changed, or with d nil removed. old is its record without the project's.
-func (w *writer) tellDomain(old []byte, d *catalog.Domain) error {
-	if w.untold {
-		return nil
-	}
-	if old != nil {
-		was := new(catalog.Domain)
-		if _, err := decodeDomain(was, old); err != nil {
-			return err
-		}
-		if d != nil && d.ProjectID == was.ProjectID {
-			w.tell(auditDomain, d.ProjectID, d.Name, was.AllFields, d.AllFields)
-			return nil
-		}
-		w.tell(auditDomain, was.ProjectID, was.Name, was.AllFields, nil)
-	}
-	if d != nil {
-		w.tell(auditDomain, d.ProjectID, d.Name, nil, d.AllFields)
-	}
-	return nil
-}
-
-// tellTemplate tells of a template that is new, changed, or with t nil removed.
-func (w *writer) tellTemplate(old []byte, t *catalog.Template) error {
-	if w.untold {
-		return nil
-	}
-	if old != nil {
-		was := new(catalog.Template)
-		if err := decodeTemplate(was, old); err != nil {
-			return err
-		}
-		if t != nil && t.ProjectID == was.ProjectID {
-			w.tell(templateNoun(t), t.ProjectID, t.Code, was.AllFields, t.AllFields)
-			return nil
-		}
-		w.tell(templateNoun(was), was.ProjectID, was.Code, was.AllFields, nil)
-	}
-	if t != nil {
-		w.tell(templateNoun(t), t.ProjectID, t.Code, nil, t.AllFields)
-	}
-	return nil
-}
-
-func templateNoun(t *catalog.Template) string {
-	if t.ProjectID == 0 {
-		return auditDefaultTemplate
-	}
-	return auditTemplate
-}
-
-// tellEdge tells of an edge that is new, changed, or with e nil removed.
-func (w *writer) tellEdge(old []byte, e *catalog.Edge) error {
-	if w.untold {
-		return nil
-	}
-	var before, after fieldsOf
-	name := ""
-	if old != nil {
-		was := new(catalog.Edge)
-		if err := decode(old, was); err != nil {
-			return err
-		}
-		name, before = was.Name, was.AllFields
-	}
-	if e != nil {
-		name, after = e.Name, e.AllFields
-	}
-	w.tell(auditEdge, 0, name, before, after)
-	return nil
-}
-
-// tellKey tells of a key that is new, changed, or with k nil removed.
-func (w *writer) tellKey(old []byte, k *catalog.Key) error {
-	if w.untold {
-		return nil
-	}
-	var before, after fieldsOf
-	name, rotated := "", false
-	if old != nil {
-		was := new(catalog.Key)
-		if err := decodeKey(was, old); err != nil {
-			return err
-		}
-		name, before = was.Name, was.AllFields
-		rotated = k != nil && was.ID != k.ID
-	}
-	if k != nil {
-		name, after = k.Name, k.AllFields
-	}
-	w.tell(auditKey, 0, name, before, after)
-	if rotated {
-		w.effect.Objects[len(w.effect.Objects)-1].Entry.Action = auditKey + ".rotate"
-	}
-	return nil
-}
-
-// tellDefaults tells of a defaults block that is new, changed, or with d nil removed.
-func (w *writer) tellDefaults(old []byte, d *catalog.Defaults) error {
-	return tellBlock(w, auditDefaults, old, d, (*catalog.Defaults).AllFields)
-}
-
-// tellSealing tells of a sealing block that is new, changed, or with z nil removed.
-func (w *writer) tellSealing(old []byte, z *catalog.Sealing) error {
-	return tellBlock(w, auditSealing, old, z, (*catalog.Sealing).AllFields)
-}
-
-func tellBlock[T any](w *writer, noun string, old []byte, is *T, fields func(*T) []catalog.Field) error {
-	if w.untold {
-		return nil
-	}
-	of := func(v *T) fieldsOf {
-		if v == nil {
-			return nil
-		}
-		return func() []catalog.Field { return fields(v) }
-	}
-	var was *T
-	if old != nil {
-		was = new(T)
-		if err := decode(old, was); err != nil {
-			return err
-		}
-	}
-	w.tell(noun, 0, "", of(was), of(is))
-	return nil
-}
-
 // AuditID returns the id of the newest entry of the audit trail when the last change was committed: the trail may be
 // ahead of a store that has lost its last commits. 0 if unknown.
 func (s *Store) AuditID() (id int64, err error) {
@@ -320,71 +211,74 @@ func (s *Store) AuditID() (id int64, err error) {
 
 func auditValue(id int64) []byte { return binary.AppendUvarint(nil, uint64(id)) }
 
-// AllFields returns the present fields of an object of the audit trail, nil if there is none.
-func (s *Store) AllFields(noun string, project int64, object string) (fields []catalog.Field, err error) {
+// Object returns an object as it is now, as the audit trail tells of it: its settings are those in force. nil if there is
+// none. project is 0 for what belongs to no project, and name "" where there is one of the kind.
+func (s *Store) Object(kind catalog.Kind, project int64, name string) (o *catalog.Object, err error) {
 	err = s.read(func() error {
-		of, err := s.auditFields(noun, project, object)
-		if of != nil {
-			fields = of()
-		}
+		o, err = s.object(kind, project, name)
 		return err
 	})
-	return fields, err
+	return o, err
 }
 
-func (s *Store) auditFields(noun string, project int64, object string) (fieldsOf, error) {
-	load := func(key []byte, decode func(rec []byte) (fieldsOf, error)) (fieldsOf, error) {
-		rec, err := s.load(key)
+func (s *Store) object(kind catalog.Kind, project int64, name string) (*catalog.Object, error) {
+	switch kind {
+	case catalog.KindProject, catalog.KindServiceSettings, catalog.KindAuthSettings, catalog.KindSMTPConfig:
+		p := new(catalog.ProjectConfig)
+		rec, err := s.load(idKey(prefixProject, project))
+		if err == nil && rec != nil {
+			err = decodeProject(p, rec)
+		}
 		if err != nil || rec == nil {
 			return nil, err
 		}
-		return decode(rec)
-	}
-	switch noun {
-	case auditProject, auditService, auditAuth, auditSMTP:
-		return load(idKey(prefixProject, project), func(rec []byte) (fieldsOf, error) {
-			w := writer{s: s}
-			defaults, err := w.defaults()
-			p := new(catalog.ProjectConfig)
-			if err == nil {
-				err = decodeProject(p, rec)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return map[string]fieldsOf{auditProject: projectFields(p), auditSMTP: smtpFields(p),
-				auditService: serviceFields(p, defaults), auditAuth: authFields(p, defaults)}[noun], nil
-		})
-	case auditDomain:
-		return load(appendDomainKey(nil, object), func(rec []byte) (fieldsOf, error) {
-			d := new(catalog.Domain)
-			if _, err := decodeDomain(d, rec); err != nil || d.ProjectID != project {
-				return nil, err
-			}
-			return d.AllFields, nil
-		})
-	case auditTemplate, auditDefaultTemplate:
-		return load(templateCodeKey(project, object), func(id []byte) (fieldsOf, error) {
-			return load(append(idKey(prefixTemplate, project), id...), func(rec []byte) (fieldsOf, error) {
-				t := new(catalog.Template)
-				return t.AllFields, decodeTemplate(t, rec)
-			})
-		})
-	case auditKey:
-		return load(textKey(prefixKey, object), func(rec []byte) (fieldsOf, error) {
-			k := new(catalog.Key)
-			return k.AllFields, decodeKey(k, rec)
-		})
-	case auditDefaults:
-		return load(keyDefaults, func(rec []byte) (fieldsOf, error) {
-			d := new(catalog.Defaults)
-			return d.AllFields, decode(rec, d)
-		})
-	case auditSealing:
-		return load(keySealing, func(rec []byte) (fieldsOf, error) {
-			z := new(catalog.Sealing)
-			return z.AllFields, decode(rec, z)
-		})
+		w := writer{s: s}
+		defaults, err := w.defaults()
+		o := p.Project.Object()
+		switch kind {
+		case catalog.KindServiceSettings:
+			o = p.ServiceObject(defaults)
+		case catalog.KindAuthSettings:
+			o = p.AuthObject(defaults)
+		case catalog.KindSMTPConfig:
+			return p.SMTPObject(), err
+		}
+		return &o, err
+	case catalog.KindDomain:
+		o, err := objectAt(s, appendDomainKey(nil, name), domainRecord, (*catalog.Domain).Object)
+		if o != nil && o.ProjectID != project {
+			o = nil
+		}
+		return o, err
+	case catalog.KindTemplate:
+		id, err := s.load(templateCodeKey(project, name))
+		if err != nil || id == nil {
+			return nil, err
+		}
+		return objectAt(s, append(idKey(prefixTemplate, project), id...), decodeTemplate, (*catalog.Template).Object)
+	case catalog.KindKey:
+		return objectAt(s, textKey(prefixKey, name), decodeKey, (*catalog.Key).Object)
+	case catalog.KindEdge:
+		return objectAt(s, textKey(prefixEdge, name), plainRecord, (*catalog.Edge).Object)
+	case catalog.KindDefaults:
+		return objectAt(s, keyDefaults, plainRecord, (*catalog.Defaults).Object)
+	case catalog.KindSealing:
+		return objectAt(s, keySealing, plainRecord, (*catalog.Sealing).Object)
 	}
 	return nil, nil
+}
+
+// objectAt returns the object with a record, nil if there is none.
+func objectAt[T any](s *Store, key []byte, read func(*T, []byte) error, object func(*T) catalog.Object) (*catalog.Object,
+	error) {
+	rec, err := s.load(key)
+	if err != nil || rec == nil {
+		return nil, err
+	}
+	v := new(T)
+	if err := read(v, rec); err != nil {
+		return nil, err
+	}
+	o := object(v)
+	return &o, nil
 }

@@ -19,7 +19,7 @@ func (w *writer) declare(d *catalog.Declared) error {
 	for i := range d.Keys {
 		k := &d.Keys[i]
 		err := w.plain(textKey(prefixKey, k.Name), encodeKey(k), &w.effect.Keys,
-			func(old []byte) error { return w.tellKey(old, k) })
+			func(old []byte) error { return w.auditKey(old, k) })
 		if err != nil {
 			return err
 		}
@@ -27,20 +27,20 @@ func (w *writer) declare(d *catalog.Declared) error {
 	for i := range d.Edges {
 		e := &d.Edges[i]
 		if err := w.plain(textKey(prefixEdge, e.Name), encode(e), &w.effect.Edges,
-			func(old []byte) error { return w.tellEdge(old, e) }); err != nil {
+			func(old []byte) error { return w.auditEdge(old, e) }); err != nil {
 			return err
 		}
 	}
 	if d.Defaults != nil {
 		err := w.plain(keyDefaults, encode(d.Defaults), &w.effect.Defaults,
-			func(old []byte) error { return w.tellDefaults(old, d.Defaults) })
+			func(old []byte) error { return w.auditDefaults(old, d.Defaults) })
 		if err != nil {
 			return err
 		}
 	}
 	if d.Sealing != nil {
 		return w.plain(keySealing, encode(d.Sealing), &w.effect.Sealing, func(old []byte) error {
-			return w.tellSealing(old,
+			return w.auditSealing(old,
 				d.Sealing)
 		})
 	}

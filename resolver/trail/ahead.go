@@ -20,7 +20,7 @@ type ahead map[key]*audited
 type key struct {
 	noun    string // the first part of the action
 	project int64
-	object  string // "" where a project has one
+	object  string // "" where there is one
 }
 
 // An audited is what the trail says of one object.
@@ -39,8 +39,7 @@ type aSecret struct{}
 func keyOf(e *catalog.AuditEntry) key {
 	noun, _, _ := strings.Cut(e.Action, ".")
 	of := key{noun: noun, project: e.ProjectID}
-	switch noun {
-	case "domain", "template", "default-template", "key", "edge":
+	if catalog.KindOfNoun(noun).Named() {
 		of.object = e.Object
 	}
 	return of
@@ -53,9 +52,6 @@ func (k key) compare(o key) int {
 func (a ahead) keys() []key {
 	return slices.SortedFunc(maps.Keys(a), key.compare)
 }
-
-// single reports whether there is one such block, which is always updated.
-func single(noun string) bool { return noun == "defaults" || noun == "sealing" }
 
 // refines reports whether a verb is that of an update which has a name of its own.
 func refines(verb string) bool { return verb == "rotate" || verb == "verify" || verb == "lost" }
@@ -108,7 +104,7 @@ func (s *audited) same(is []catalog.Field) bool {
 		return false
 	}
 	left := maps.Clone(s.fields)
-	for _, c := range catalog.FieldChanges(nil, is) {
+	for _, c := range catalog.AuditChanges(nil, is) {
 		told, known := left[c.Field]
 		delete(left, c.Field)
 		if _, secret := told.(aSecret); known && !secret && !reflect.DeepEqual(told, c.After) || !known && s.whole {
@@ -128,11 +124,11 @@ func (s *audited) same(is []catalog.Field) bool {
 func (s *audited) rebase(e *catalog.AuditEntry, after func() []catalog.Field) bool {
 	var is []catalog.FieldChange
 	if after != nil {
-		is = catalog.FieldChanges(nil, after())
+		is = catalog.AuditChanges(nil, after())
 	}
 	noun, verb, _ := strings.Cut(e.Action, ".")
 	switch gone := after == nil; {
-	case single(noun):
+	case catalog.KindOfNoun(noun).Single():
 	case !s.exists && gone:
 		return false
 	case !s.exists:

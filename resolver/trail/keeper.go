@@ -144,28 +144,21 @@ func (k *Keeper) GiveTimes(c *catalog.Change) {
 		if d == nil {
 			continue
 		}
-		give := func(kind catalog.Kind, uuid catalog.UUID, noun string, project int64, object string, is []catalog.Field) {
-			if known := k.ahead[key{noun, project, object}]; known != nil && known.same(is) {
-				c.Files[i].Times = append(c.Files[i].Times, catalog.ObjectTime{Kind: kind, UUID: uuid, CreatedAt: known.created,
-					UpdatedAt: known.updated})
+		for _, o := range d.Objects() {
+			switch o.Kind {
+			case catalog.KindProject, catalog.KindDomain, catalog.KindTemplate:
+			default: // has no times
+				continue
+			}
+			of := key{noun: o.Noun(), project: o.ProjectID}
+			if o.Kind.Named() {
+				of.object = o.Name
+			}
+			if known := k.ahead[of]; known != nil && known.same(o.Fields()) {
+				c.Files[i].Times = append(c.Files[i].Times, catalog.ObjectTime{Kind: o.Kind, UUID: o.UUID,
+					CreatedAt: known.created, UpdatedAt: known.updated})
 			}
 		}
-		templates := func(noun string, list []catalog.Template) {
-			for j := range list {
-				t := &list[j]
-				give(catalog.KindTemplate, t.UUID, noun, t.ProjectID, t.Code, t.AllFields())
-			}
-		}
-		for j := range d.Projects {
-			p := &d.Projects[j]
-			give(catalog.KindProject, p.Project.UUID, "project", p.Project.ID, "", p.Project.AllFields())
-			for n := range p.Domains {
-				o := &p.Domains[n]
-				give(catalog.KindDomain, o.UUID, "domain", p.Project.ID, o.Name, o.AllFields())
-			}
-			templates("template", p.Templates)
-		}
-		templates("default-template", d.Templates)
 	}
 }
 
@@ -249,7 +242,7 @@ func (k *Keeper) Settle(st *store.Store, l *ledger.Ledger) error {
 	}
 	var entries []catalog.AuditEntry
 	for _, of := range k.ahead.keys() {
-		fields, err := st.AllFields(of.noun, of.project, of.object)
+		o, err := st.Object(catalog.KindOfNoun(of.noun), of.project, of.object)
 		if err != nil {
 			return err
 		}
@@ -258,8 +251,8 @@ func (k *Keeper) Settle(st *store.Store, l *ledger.Ledger) error {
 			Door: catalog.DoorFile,
 			Time: k.time(), Generation: st.Generation()}
 		var after func() []catalog.Field
-		if fields != nil {
-			after = func() []catalog.Field { return fields }
+		if o != nil {
+			after = o.Fields
 		}
 		if known.rebase(&e, after) {
 			entries = append(entries, e)
