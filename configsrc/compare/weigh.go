@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
 
 	"fingerpost/configsrc/folder"
@@ -152,23 +151,15 @@ type touching struct {
 
 // models compares the projects of all files, wherever they stand, and the rest file by file.
 func (t *touching) models() {
-	was, is := projectsIn(t.w.Was), projectsIn(t.w.Is)
 	ends := map[string]bool{} // slugs of projects that go
-	for uuid, p := range was {
-		q := is[uuid]
-		switch {
-		case q == nil:
-			ends[p.Project.Slug] = true
-		case reflect.DeepEqual(p, q):
-			continue
-		default:
-			t.projects[q.Project.ID] = true
+	for _, c := range catalog.Changes(projectsOf(t.w.Was), projectsOf(t.w.Is)) {
+		for _, o := range []*catalog.Object{c.Was, c.Is} {
+			if o != nil {
+				t.projects[o.ProjectID] = true
+			}
 		}
-		t.projects[p.Project.ID] = true
-	}
-	for uuid, p := range is {
-		if was[uuid] == nil {
-			t.projects[p.Project.ID] = true
+		if c.Was != nil && c.Is == nil && c.Was.Kind == catalog.KindProject {
+			ends[c.Was.Slug] = true
 		}
 	}
 	for i := range t.w.files { // a key that loses a project which goes is part of its end
@@ -179,12 +170,11 @@ func (t *touching) models() {
 	}
 }
 
-func projectsIn(files []*catalog.Declared) map[catalog.UUID]*catalog.ProjectConfig {
-	all := map[catalog.UUID]*catalog.ProjectConfig{}
+// projectsOf returns the projects of all files, and nothing else of them.
+func projectsOf(files []*catalog.Declared) *catalog.Declared {
+	all := new(catalog.Declared)
 	for _, d := range files {
-		for i := range d.Projects {
-			all[d.Projects[i].Project.UUID] = &d.Projects[i]
-		}
+		all.Projects = append(all.Projects, d.Projects...)
 	}
 	return all
 }
@@ -203,26 +193,9 @@ func without(d *catalog.Declared, slugs map[string]bool) *catalog.Declared {
 
 // sameRest reports whether both declare the same outside of projects.
 func sameRest(a, b *catalog.Declared) bool {
-	return sameList(a.Templates, b.Templates, func(t *catalog.Template) string { return t.Code }) &&
-		sameList(a.Keys, b.Keys, func(k *catalog.Key) string { return k.Name }) &&
-		sameList(a.Edges, b.Edges, func(e *catalog.Edge) string { return e.Name }) &&
-		reflect.DeepEqual(a.Defaults, b.Defaults) && reflect.DeepEqual(a.Sealing, b.Sealing)
-}
-
-func sameList[T any](a, b []T, name func(*T) string) bool {
-	at := map[string]*T{}
-	for i := range a {
-		at[name(&a[i])] = &a[i]
-	}
-	if len(a) != len(b) || len(at) != len(a) {
-		return false
-	}
-	for i := range b {
-		if have := at[name(&b[i])]; have == nil || !reflect.DeepEqual(*have, b[i]) {
-			return false
-		}
-	}
-	return true
+	was, is := *a, *b
+	was.Projects, is.Projects = nil, nil
+	return len(catalog.Changes(&was, &is)) == 0
 }
 
 // otherwise counts a file that differs, but in nothing that was found to differ, as touching all that it declares: a
@@ -299,11 +272,11 @@ func (t *touching) bodies(name string, in side, p string) (named bool) {
 	}
 	a, b := with("one text"), with("another text")
 	for i := range a.Projects {
-		if i < len(b.Projects) && !reflect.DeepEqual(a.Projects[i], b.Projects[i]) {
+		if i < len(b.Projects) && len(catalog.ProjectChanges(&a.Projects[i], &b.Projects[i])) > 0 {
 			t.projects[a.Projects[i].Project.ID], named = true, true
 		}
 	}
-	if !reflect.DeepEqual(a.Templates, b.Templates) {
+	if !sameRest(a, b) {
 		t.w.Rest, named = true, true
 	}
 	return named

@@ -149,7 +149,7 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 	for _, uuid := range uuids {
 		b, o, t := project(before, uuid), project(after, uuid), project(theirs.Declared, uuid)
 		switch {
-		case b != nil && o != nil && len(projectWords(b, o)) == 0: // not the edit's
+		case b != nil && o != nil && catalog.SameValues(b, o): // not the edit's
 		case b == nil && t == nil:
 			m.writes("project "+o.Project.Slug, o.Auth.Fields()...)
 			if o.SMTP != nil {
@@ -164,12 +164,12 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 			}
 			added = append(added, string(text))
 		case b == nil:
-			if len(projectWords(o, t)) > 0 {
+			if !catalog.SameValues(o, t) {
 				m.clash(catalog.ClashesOf(ofProject(o, catalog.KindProject), nil, t.Project.AllFields(),
 					o.Project.AllFields()), "project %s", o.Project.Slug)
 			}
 		case o == nil && t == nil:
-		case o == nil && !m.force && len(projectWords(b, t)) > 0:
+		case o == nil && !m.force && !catalog.SameValues(b, t):
 			m.clash(removedHere(ofProject(b, catalog.KindProject), b.Project.AllFields(), t.Project.AllFields()),
 				"project %s, which is removed here", b.Project.Slug)
 		case o == nil:

@@ -11,66 +11,19 @@ import (
 // two_factor_required = true, + domain new.acme.example". Projects in which the same differs are told together: "acme,
 // globex: status", or "12 projects: status". It is empty if nothing differs.
 func Subject(was, is *catalog.Declared) string {
-	var parts []string
-	alike := map[string][]string{} // slugs by what differs
-	projects := map[catalog.UUID]*catalog.ProjectConfig{}
-	for i := range was.Projects {
-		projects[was.Projects[i].Project.UUID] = &was.Projects[i]
-	}
-	for i := range is.Projects {
-		p := &is.Projects[i]
-		had := projects[p.Project.UUID]
-		delete(projects, p.Project.UUID)
-		if had == nil {
-			parts = append(parts, "+ project "+p.Project.Slug)
-		} else if words := strings.Join(projectWords(had, p), ", "); words != "" {
-			if alike[words] == nil {
-				parts = append(parts, words)
+	var s subject
+	changes := catalog.Changes(was, is)
+	for len(changes) > 0 {
+		n := 1
+		if id := changes[0].Object().ProjectID; id != 0 {
+			for n < len(changes) && changes[n].Object().ProjectID == id {
+				n++
 			}
-			alike[words] = append(alike[words], had.Project.Slug)
 		}
+		s.add(changes[:n])
+		changes = changes[n:]
 	}
-	for i, words := range parts {
-		switch slugs := alike[words]; {
-		case len(slugs) > maxNamed:
-			parts[i] = fmt.Sprintf("%d projects: %s", len(slugs), words)
-		case slugs != nil:
-			parts[i] = strings.Join(slugs, ", ") + ": " + words
-		}
-	}
-	for i := range was.Projects {
-		if p := &was.Projects[i]; projects[p.Project.UUID] != nil {
-			parts = append(parts, "- project "+p.Project.Slug)
-		}
-	}
-	parts = append(parts, differing("key", was.Keys, is.Keys, func(k *catalog.Key) (string,
-		[]catalog.Field) {
-		return k.Name, k.AllFields()
-	})...)
-	return strings.Join(parts, "; ")
-}
-
-// projectWords lists what differs between two states of a project.
-func projectWords(had, p *catalog.ProjectConfig) (words []string) {
-	for _, c := range catalog.FieldChanges(had.Project.AllFields(), p.Project.AllFields()) {
-		words = append(words, catalog.Snake(c.Field))
-	}
-	words = append(words, differing("domain", had.Domains, p.Domains, func(d *catalog.Domain) (string,
-		[]catalog.Field) {
-		return d.Name, d.AllFields()
-	})...)
-	words = append(words, fieldWords("service_settings", "", had.Service.Fields(), p.Service.Fields())...)
-	words = append(words, fieldWords("auth_settings", "", had.Auth.Fields(), p.Auth.Fields())...)
-	switch {
-	case had.SMTP == nil && p.SMTP != nil:
-		words = append(words, "+ smtp_config")
-	case had.SMTP != nil && p.SMTP == nil:
-		words = append(words, "- smtp_config")
-	case had.SMTP != nil && *had.SMTP != *p.SMTP:
-		words = append(words, fieldWords("smtp_config", "smtp_config ", had.SMTP.Fields(), p.SMTP.Fields())...)
-	}
-	return append(words, differing("template", had.Templates, p.Templates,
-		func(t *catalog.Template) (string, []catalog.Field) { return t.Code, t.AllFields() })...)
+	return s.String()
 }
 
 // maxNamed is how many projects with the same differences are named; of more, the number is told.
@@ -79,45 +32,98 @@ const maxNamed = 3
 // maxFieldWords is how many fields of a block are named; of more, only the block is.
 const maxFieldWords = 3
 
-// fieldWords lists the fields of a block that differ, a switch or a number with its value: "two_factor_required = true".
-func fieldWords(block, prefix string, had, is []catalog.Field) (words []string) {
-	changes := catalog.FieldChanges(had, is)
-	if len(changes) > maxFieldWords {
-		return []string{block}
-	}
-	for _, c := range changes {
-		word := prefix + catalog.Snake(c.Field)
-		switch c.After.(type) {
-		case bool, int64:
-			word += fmt.Sprint(" = ", c.After)
-		}
-		words = append(words, word)
-	}
-	return words
+// A subject collects the parts of a Subject.
+type subject struct {
+	parts []string            // the words of projects that changed, and whole parts
+	alike map[string][]string // the slugs of projects by their words
+	last  []string            // the parts that come after those of all projects which are still there
 }
 
-// differing lists the nouns of a kind that were added, changed or removed. of returns a noun's name and fields.
-func differing[T any](kind string, was, is []T, of func(*T) (string, []catalog.Field)) (words []string) {
-	before := map[string][]catalog.Field{}
-	for i := range was {
-		name, fields := of(&was[i])
-		before[name] = fields
+// add adds the changes of one project, or one of what belongs to no project.
+func (s *subject) add(changes []catalog.ObjectChange) {
+	first := &changes[0]
+	o := first.Object()
+	switch {
+	case o.ProjectID == 0:
+		s.last = append(s.last, objectWords(first)...)
+	case o.Kind == catalog.KindProject && first.Was == nil:
+		s.parts = append(s.parts, "+ project "+o.Slug)
+	case o.Kind == catalog.KindProject && first.Is == nil:
+		s.last = append(s.last, "- project "+o.Slug)
+	default:
+		slug := o.Slug
+		if o.Kind == catalog.KindProject {
+			slug = first.Was.Slug
+		}
+		var words []string
+		for i := range changes {
+			words = append(words, objectWords(&changes[i])...)
+		}
+		text := strings.Join(words, ", ")
+		if text == "" {
+			return
+		}
+		if s.alike == nil {
+			s.alike = map[string][]string{}
+		}
+		if s.alike[text] == nil {
+			s.parts = append(s.parts, text)
+		}
+		s.alike[text] = append(s.alike[text], slug)
 	}
-	for i := range is {
-		name, fields := of(&is[i])
-		had, known := before[name]
-		delete(before, name)
-		switch {
-		case !known:
-			words = append(words, fmt.Sprintf("+ %s %s", kind, name))
-		case len(catalog.FieldChanges(had, fields)) > 0:
-			words = append(words, fmt.Sprintf("~ %s %s", kind, name))
+}
+
+func (s *subject) String() string {
+	for i, words := range s.parts {
+		switch slugs := s.alike[words]; {
+		case len(slugs) > maxNamed:
+			s.parts[i] = fmt.Sprintf("%d projects: %s", len(slugs), words)
+		case slugs != nil:
+			s.parts[i] = strings.Join(slugs, ", ") + ": " + words
 		}
 	}
-	for i := range was {
-		if name, _ := of(&was[i]); before[name] != nil {
-			words = append(words, fmt.Sprintf("- %s %s", kind, name))
+	return strings.Join(append(s.parts, s.last...), "; ")
+}
+
+// objectWords says what differs in an object: the fields of a project and of its blocks, of all else that it does.
+func objectWords(c *catalog.ObjectChange) []string {
+	o := c.Object()
+	name := strings.TrimSpace(string(o.Kind) + " " + o.Name)
+	switch {
+	case c.Was == nil:
+		return []string{"+ " + name}
+	case c.Is == nil:
+		return []string{"- " + name}
+	case len(c.Fields) == 0:
+		return nil
+	case o.Kind == catalog.KindProject:
+		var words []string
+		for _, f := range c.Fields {
+			words = append(words, catalog.Snake(f.Field))
 		}
+		return words
+	case o.Kind == catalog.KindSMTPConfig:
+		return fieldWords(c, name+" ")
+	case o.Kind.Lasts():
+		return fieldWords(c, "")
+	case c.Was.Name != o.Name:
+		return []string{"+ " + name, "- " + string(o.Kind) + " " + c.Was.Name}
+	}
+	return []string{"~ " + name}
+}
+
+// fieldWords lists the fields of a block that differ, a switch or a number with its value: "two_factor_required = true".
+func fieldWords(c *catalog.ObjectChange, prefix string) (words []string) {
+	if len(c.Fields) > maxFieldWords {
+		return []string{string(c.Is.Kind)}
+	}
+	for _, f := range c.Fields {
+		word := prefix + catalog.Snake(f.Field)
+		switch f.After.(type) {
+		case bool, int64:
+			word += fmt.Sprint(" = ", f.After)
+		}
+		words = append(words, word)
 	}
 	return words
 }
