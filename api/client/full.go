@@ -37,7 +37,7 @@ func (c *Client) full(ctx context.Context, f *Project) error {
 }
 
 func (f *Project) fillFull(x row) error {
-	if err := x.fill(f.Project.Fields(), []string{"labels", "owner"}); err != nil {
+	if err := x.fill(f.Project.Fields(), OwnFields(catalog.KindProject)); err != nil {
 		return err
 	}
 	var domains []row
@@ -49,10 +49,9 @@ func (f *Project) fillFull(x row) error {
 		return fmt.Errorf("field origin of the answer: %w", err)
 	}
 	for n, d := range domains {
-		fields := []string{"certificates", "verified"}
-		if n < len(origin.Domains) && origin.Domains[n].text("certificates") == "built-in" {
-			fields = fields[1:] // the file does not say it
-		}
+		fields := slices.DeleteFunc(OwnFields(catalog.KindDomain), func(name string) bool {
+			return name == "certificates" && n < len(origin.Domains) && origin.Domains[n].text(name) == "built-in"
+		}) // without what the file does not say: its value in force is one that follows from the name
 		name := d.text("domain")
 		i := slices.IndexFunc(f.Domains, func(known catalog.Domain) bool { return known.Name == name })
 		if i < 0 {
@@ -65,11 +64,24 @@ func (f *Project) fillFull(x row) error {
 	return nil
 }
 
-// labelsBody returns labels as a request has them. A server without labels ignores them.
-func labelsBody(labels []catalog.Label) map[string]any {
-	values := make(map[string]string, len(labels))
-	for _, l := range labels {
-		values[l.Name] = l.Value
+// ownBody returns the OwnFields as a request has them: all, if full says that the server's are known, else those with a
+// value, so that nothing is removed that was not seen.
+func ownBody(fields []catalog.Field, full bool) map[string]any {
+	body := map[string]any{}
+	for _, f := range fields {
+		value := f.Plain()
+		labels, isLabels := value.([]catalog.Label)
+		switch {
+		case !f.Own, !full && (value == nil || isLabels && len(labels) == 0):
+		case isLabels:
+			values := make(map[string]string, len(labels))
+			for _, l := range labels {
+				values[l.Name] = l.Value
+			}
+			body[f.Name] = values
+		default:
+			body[f.Name] = value
+		}
 	}
-	return map[string]any{"labels": values}
+	return body
 }

@@ -229,8 +229,8 @@ func (c *Client) flat(ctx context.Context, f *Project) error {
 			return nil
 		}
 		f.Flat, f.JWTSecret = true, x.AuthSettings.text("jwtSecret") != ""
-		if err = x.AuthSettings.fill(f.Auth.Fields(), flatAuthFields); err == nil {
-			err = x.ServiceSettings.fill(f.Service.Fields(), flatServiceFields)
+		if err = x.AuthSettings.fill(f.Auth.Fields(), FlatFields(catalog.KindAuthSettings)); err == nil {
+			err = x.ServiceSettings.fill(f.Service.Fields(), FlatFields(catalog.KindServiceSettings))
 		}
 		return err
 	}

@@ -14,49 +14,37 @@ import (
 // The fields that each API returns and accepts, besides id, uuid and owner. Other fields of the files are not in the
 // API.
 var (
-	projectFields = []string{"name", "slug", "description", "status"}
-	domainFields  = []string{"domain", "primary", "active"}
-	serviceFields = []string{"authEnabled", "mailEnabled", "smsEnabled", "auditEnabled"}
-	authFields    = []string{"registrationMode", "emailVerificationRequired", "phoneVerificationRequired",
-		"approvalRequired", "inviteOnly", "twoFactorRequired"}
-	smtpFields = []string{"host", "port", "username", "fromEmail", "fromName", "replyTo", "sslEnabled", "tlsEnabled",
-		"active", "ehloName"}
-	templateFields = []string{"code", "name", "subjectTemplate", "bodyHtml", "bodyText", "active", "maxAge"}
-
-	flatServiceFields = []string{"smsProvider", "auditRetentionDays"}
-	flatAuthFields    = []string{"jwtEnabled", "jwtExpiresIn", "refreshTokenEnabled", "refreshTokenExpiresIn",
-		"sessionTimeout",
-		"passwordMinLength", "passwordRequireUppercase", "passwordRequireNumbers"}
+	projectFields  = Fields(catalog.KindProject)
+	domainFields   = Fields(catalog.KindDomain)
+	serviceFields  = Fields(catalog.KindServiceSettings)
+	authFields     = Fields(catalog.KindAuthSettings)
+	smtpFields     = Fields(catalog.KindSMTPConfig)
+	templateFields = Fields(catalog.KindTemplate)
 )
 
-// Fields names the fields that the API returns and accepts of an object, besides id, uuid and owner.
+// Fields names the fields that every service with the API returns and accepts of an object, besides id, uuid and owner.
 func Fields(kind catalog.Kind) []string {
-	switch kind {
-	case catalog.KindProject:
-		return slices.Clone(projectFields)
-	case catalog.KindDomain:
-		return slices.Clone(domainFields)
-	case catalog.KindServiceSettings:
-		return slices.Clone(serviceFields)
-	case catalog.KindAuthSettings:
-		return slices.Clone(authFields)
-	case catalog.KindSMTPConfig:
-		return slices.Clone(smtpFields)
-	case catalog.KindTemplate:
-		return slices.Clone(templateFields)
-	}
-	return nil
+	return fieldsThat(kind, func(f *catalog.Field) bool { return !f.FileOnly && !f.Own })
+}
+
+// OwnFields names the fields that an answer with view=full has in addition. Other services ignore them.
+func OwnFields(kind catalog.Kind) []string {
+	return fieldsThat(kind, func(f *catalog.Field) bool { return f.Own })
 }
 
 // FlatFields names the settings that only the flat form of resolve returns. No call accepts them.
 func FlatFields(kind catalog.Kind) []string {
-	switch kind {
-	case catalog.KindServiceSettings:
-		return slices.Clone(flatServiceFields)
-	case catalog.KindAuthSettings:
-		return slices.Clone(flatAuthFields)
+	return fieldsThat(kind, func(f *catalog.Field) bool { return f.FileOnly && kind.Lasts() })
+}
+
+// fieldsThat names the fields of a kind's table, without secrets: no API returns them.
+func fieldsThat(kind catalog.Kind, is func(f *catalog.Field) bool) (names []string) {
+	for _, f := range catalog.NewFields(kind) {
+		if _, secret := f.Value.(*catalog.Secret); !secret && is(&f) {
+			names = append(names, f.Name)
+		}
 	}
-	return nil
+	return names
 }
 
 // A row is one object as JSON.

@@ -16,16 +16,8 @@ import (
 // CreateProject makes a project with name, slug, description, labels and owner, and returns it as the server has it. The
 // server chooses all other fields.
 func (c *Client) CreateProject(ctx context.Context, p *catalog.Project) (catalog.Project, error) {
-	var more map[string]any
-	if len(p.Labels) > 0 {
-		more = labelsBody(p.Labels)
-	}
-	fields := []string{"name", "slug", "description"}
-	if p.Owner != nil {
-		fields = append(fields, "owner")
-	}
 	x, err := write(ctx, c.platform, http.MethodPost, projectsPath, p.AllFields(),
-		fields, more)
+		[]string{"name", "slug", "description"}, ownBody(p.Fields(), false))
 	if err != nil {
 		return catalog.Project{}, err
 	}
@@ -35,15 +27,8 @@ func (c *Client) CreateProject(ctx context.Context, p *catalog.Project) (catalog
 // UpdateProject replaces a project's own fields, slug and status among them. It removes all labels, or the owner, only if
 // full says that the server's are known.
 func (c *Client) UpdateProject(ctx context.Context, id int64, p *catalog.Project, full bool) error {
-	var more map[string]any
-	if full || len(p.Labels) > 0 {
-		more = labelsBody(p.Labels)
-	}
-	fields := projectFields
-	if full || p.Owner != nil {
-		fields = append(slices.Clone(fields), "owner")
-	}
-	_, err := write(ctx, c.platform, http.MethodPut, projectPath(id, ""), p.AllFields(), fields, more)
+	_, err := write(ctx, c.platform, http.MethodPut, projectPath(id, ""), p.AllFields(), projectFields,
+		ownBody(p.Fields(), full))
 	return err
 }
 
@@ -78,14 +63,7 @@ func (c *Client) UpdateDomain(ctx context.Context, project, id int64, d *catalog
 }
 
 func (c *Client) domain(ctx context.Context, method, path string, d *catalog.Domain, full bool) error {
-	more := map[string]any{}
-	if full || d.Certificates != nil {
-		more["certificates"] = d.Certificates
-	}
-	if full || d.Verified != nil {
-		more["verified"] = d.Verified
-	}
-	_, err := write(ctx, c.platform, method, path, d.AllFields(), domainFields, more)
+	_, err := write(ctx, c.platform, method, path, d.AllFields(), domainFields, ownBody(d.Fields(), full))
 	return err
 }
 

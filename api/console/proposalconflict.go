@@ -29,21 +29,11 @@ func conflictRows(list []client.FieldConflict) (rows []conflictRow) {
 		row := conflictRow{FieldConflict: c, Of: title + " " + c.Object, WasText: plainText(c.Was),
 			LiveText: plainText(c.Live), WantedText: plainText(c.Proposed)}
 		if c.Field != nil {
-			row.Label = labelOf(catalog.Kind(c.Kind), *c.Field)
+			row.Label = say.Label(catalog.Kind(c.Kind), *c.Field, catalog.Snake(*c.Field))
 		}
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-// labelOf is what forms call a field.
-func labelOf(kind catalog.Kind, field string) string {
-	for _, f := range catalog.NewFields(kind) {
-		if f.Name == field && f.Label != "" {
-			return f.Label
-		}
-	}
-	return catalog.Snake(field)
 }
 
 // plainText is a value of a conflict as people read it; labels as forms have them.

@@ -22,6 +22,8 @@ type Change struct {
 	Name    string       `json:"name,omitempty"`    // slug, domain, template code or key name
 	// of an added object: those that differ from their value without a line
 	Fields []FieldChange `json:"fields"`
+
+	id int64 // of the object that is changed or removed, where it is now
 }
 
 // A FieldChange is the change of one field. A secret never has values.

@@ -1,138 +1,142 @@
 package transfer
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"fingerpost/api/client"
 	"fingerpost/resolver/catalog"
 )
 
-// A view lists the fields that can be compared; a nil list means all.
+// A view says what of an object can be compared. The zero view compares what every service with the API returns.
 type view struct {
-	project, domain, service, auth, smtp, template []string
-	ids                                            bool // uuid and id, too
+	store bool // all: it is not a server that is compared with
+	own   bool // what an answer with view=full has
+	flat  bool // what the flat form of resolve has
+	ids   bool // uuid and id, too
+	// untold are the fields that the server does not return of its templates.
+	untold client.Untold
 }
 
 // everything is the view of a store.
-var everything = view{ids: true}
+var everything = view{store: true, ids: true}
 
-// apiView returns the view that every API has.
-func apiView() view {
-	return view{
-		project: client.Fields(catalog.KindProject), domain: client.Fields(catalog.KindDomain),
-		service: client.Fields(catalog.KindServiceSettings), auth: client.Fields(catalog.KindAuthSettings),
-		smtp: client.Fields(catalog.KindSMTPConfig), template: client.Fields(catalog.KindTemplate),
-	}
-}
+// seenBy returns the view that a server has of a project.
+func seenBy(f *client.Project, ids bool) view { return view{ids: ids, flat: f.Flat} }
 
-// seenBy returns the API's view of a project.
-func seenBy(f *client.Project, ids bool) view {
-	v := apiView()
-	v.ids = ids
-	if f.Flat {
-		v.service = append(v.service, client.FlatFields(catalog.KindServiceSettings)...)
-		v.auth = append(v.auth, client.FlatFields(catalog.KindAuthSettings)...)
+// compares reports whether a field can be compared. isNew: the object is not there yet; a server takes OwnFields, also
+// where its lists do not tell them.
+func (v *view) compares(o *catalog.Object, f *catalog.Field, isNew bool) bool {
+	_, secret := f.Value.(*catalog.Secret)
+	switch {
+	case f.Heading:
+		return !isNew
+	case v.store:
+		return true
+	case secret:
+		return false
+	case f.Own:
+		return v.own || isNew
+	case f.FileOnly:
+		return v.flat && o.Kind.Lasts()
 	}
-	return v
+	return !slices.Contains(v.untold[o.Name], f.Name)
 }
 
 // compareProject returns the changes that turn have into want; one of them may be nil. renumbered counts the objects
 // whose uuid or id differ if v does not compare them.
 func compareProject(have *client.Project, want *catalog.ProjectConfig, v view) (changes []Change, renumbered int) {
 	c := comparison{view: v}
-	if v.project != nil && (have == nil || have.Full) {
-		c.view.project = append(slices.Clone(v.project), "labels", "owner")
-		c.view.domain = append(slices.Clone(v.domain), "certificates", "verified")
+	var was *catalog.ProjectConfig
+	if have != nil {
+		was = &have.ProjectConfig
+		c.slug, c.untold, c.mailless = was.Project.Slug, have.Untold, !have.Mail
 	}
-	switch {
-	case have == nil:
+	c.own = v.own || have == nil || have.Full
+	if want != nil {
 		c.slug = want.Project.Slug
-		c.add(want)
-	case want == nil:
-		c.slug = have.Project.Slug
-		c.remove(&have.ProjectConfig)
-	default:
-		c.slug = want.Project.Slug
-		c.project(have, want)
+		if !v.store && !want.SMTP.HasServer() { // APIs have no config without a host
+			own := *want
+			own.SMTP, want = nil, &own
+		}
 	}
+	c.add(catalog.ProjectChanges(was, want))
+	first := slices.IndexFunc(c.changes, isDomain)
+	if first < 0 {
+		return c.changes, c.renumbered
+	}
+	end := first
+	for end < len(c.changes) && isDomain(c.changes[end]) {
+		end++
+	}
+	slices.SortFunc(c.changes[first:end], func(a, b Change) int { return strings.Compare(a.Name, b.Name) })
 	return c.changes, c.renumbered
 }
 
+func isDomain(c Change) bool { return c.Kind == catalog.KindDomain }
+
+// compareRest returns the changes of what belongs to no project.
+func compareRest(have, want *catalog.Declared, v view) (changes []Change, renumbered int) {
+	c := comparison{view: v}
+	c.add(catalog.Changes(have, want))
+	return c.changes, c.renumbered
+}
+
+// A comparison puts the differences of two sets of declarations into the words of a plan.
 type comparison struct {
 	view
 	slug       string
+	mailless   bool // the server does not return SMTP config and templates
 	changes    []Change
 	renumbered int
 }
 
-func (c *comparison) note(action string, kind catalog.Kind, name string, fields []FieldChange) {
-	if action == Changed && len(fields) == 0 {
+func (c *comparison) add(list []catalog.ObjectChange) {
+	for i := range list {
+		c.object(&list[i])
+	}
+}
+
+func (c *comparison) object(d *catalog.ObjectChange) {
+	o := d.Object()
+	if c.mailless && (o.Kind == catalog.KindSMTPConfig || o.Kind == catalog.KindTemplate) {
 		return
 	}
-	if action == Added {
-		for i := range fields {
-			fields[i].Old = nil
+	change := Change{Action: Changed, Kind: o.Kind, Project: c.slug, Name: o.Name, Fields: []FieldChange{}}
+	switch {
+	case d.Is == nil:
+		if o.Kind.Lasts() {
+			return // goes with its project
+		}
+		change.Action, change.id = Removed, o.ID
+	case d.Was == nil:
+		change.Action = Added
+		fields := d.Fields
+		if o.Kind != catalog.KindDefaults { // which sets what it has a line for
+			fields = catalog.FieldChanges(catalog.NewFields(o.Kind), o.Fields())
+		}
+		change.Fields = c.fields(o, fields, true)
+		if o.Kind.Lasts() && len(change.Fields) == 0 {
+			return
+		}
+	default:
+		change.id = d.Was.ID
+		change.Fields = append(c.fields(o, d.Fields, false), c.identity(d)...)
+		if len(change.Fields) == 0 {
+			return
 		}
 	}
-	if fields == nil {
-		fields = []FieldChange{}
-	}
-	c.changes = append(c.changes, Change{action, kind, c.slug, name, fields})
+	c.changes = append(c.changes, change)
 }
 
-func (c *comparison) add(want *catalog.ProjectConfig) {
-	plain := catalog.Project{Status: catalog.StatusDraft}
-	c.note(Added, catalog.KindProject, c.slug, diffFields(plain.Fields(), want.Project.Fields(), c.view.project))
-	for i := range want.Domains {
-		c.addDomain(&want.Domains[i])
-	}
-	service, auth := catalog.NewServiceSettings(), catalog.NewAuthSettings()
-	if fields := diffFields(service.Fields(), want.Service.Fields(), c.service); len(fields) > 0 {
-		c.note(Added, catalog.KindServiceSettings, "", fields)
-	}
-	if fields := diffFields(auth.Fields(), want.Auth.Fields(), c.auth); len(fields) > 0 {
-		c.note(Added, catalog.KindAuthSettings, "", fields)
-	}
-	c.compareSMTP(nil, want.SMTP)
-	c.templates(nil, want.Templates, nil)
-}
-
-func (c *comparison) remove(have *catalog.ProjectConfig) {
-	c.note(Removed, catalog.KindProject, c.slug, nil)
-	for i := range have.Domains {
-		c.note(Removed, catalog.KindDomain, have.Domains[i].Name, nil)
-	}
-	c.compareSMTP(have.SMTP, nil)
-	c.templates(have.Templates, nil, nil)
-}
-
-func (c *comparison) project(have *client.Project, want *catalog.ProjectConfig) {
-	h, w := &have.Project, &want.Project
-	fields := diffFields(
-		append([]catalog.Field{{Name: "slug", Value: &h.Slug}}, h.Fields()...),
-		append([]catalog.Field{{Name: "slug", Value: &w.Slug}}, w.Fields()...), c.view.project)
-	fields = append(fields, c.identity(h.UUID, w.UUID, h.ID, w.ID)...)
-	c.note(Changed, catalog.KindProject, w.Slug, fields)
-	c.domains(have.Domains, want.Domains)
-	c.note(Changed, catalog.KindServiceSettings, "", append(diffFields(have.Service.Fields(), want.Service.Fields(),
-		c.service),
-		c.settingsIdentity(have.Service.UUID, want.Service.UUID)...))
-	c.note(Changed, catalog.KindAuthSettings, "", append(diffFields(have.Auth.Fields(), want.Auth.Fields(), c.auth),
-		c.settingsIdentity(have.Auth.UUID, want.Auth.UUID)...))
-	if have.Mail {
-		c.compareSMTP(have.SMTP, want.SMTP)
-		c.templates(have.Templates, want.Templates, have.Untold)
-	}
-}
-
-// identity compares uuid and id. A uuid that the server does not return is not compared.
-func (c *comparison) identity(haveUUID, wantUUID catalog.UUID, have, want int64) (fields []FieldChange) {
-	if haveUUID != (catalog.UUID{}) && haveUUID != wantUUID {
-		fields = append(fields, FieldChange{Field: "uuid", Old: haveUUID.String(), New: wantUUID.String()})
-	}
-	if have != want {
-		fields = append(fields, FieldChange{Field: "id", Old: have, New: want})
+// identity lists the differing uuid and id. A uuid that the server does not return is not compared.
+func (c *comparison) identity(d *catalog.ObjectChange) (fields []FieldChange) {
+	for _, f := range d.Identity {
+		if f.Field == "id" || f.Field == "uuid" && d.Was.UUID != (catalog.UUID{}) {
+			fields = append(fields, FieldChange{Field: f.Field, Old: f.Before, New: f.After})
+		}
 	}
 	if !c.ids && len(fields) > 0 {
 		c.renumbered++
@@ -141,165 +145,75 @@ func (c *comparison) identity(haveUUID, wantUUID catalog.UUID, have, want int64)
 	return fields
 }
 
-// settingsIdentity compares the identities of settings, which only a store has.
-func (c *comparison) settingsIdentity(have, want catalog.UUID) []FieldChange {
-	if !c.ids || have == (catalog.UUID{}) || have == want {
-		return nil
-	}
-	return []FieldChange{{Field: "uuid", Old: have.String(), New: want.String()}}
-}
-
-func (c *comparison) addDomain(d *catalog.Domain) {
-	plain, names := catalog.Domain{Active: true}, c.domain
-	if names != nil { // a server takes these, but its lists do not tell them
-		names = append(slices.Clone(names), "certificates", "verified")
-	}
-	c.note(Added, catalog.KindDomain, d.Name, diffFields(plain.Fields(), d.Fields(), names))
-}
-
-func (c *comparison) domains(have, want []catalog.Domain) {
-	for _, p := range pairDomains(have, want) {
-		switch {
-		case p.have == nil:
-			c.addDomain(p.want)
-		case p.want == nil:
-			c.note(Removed, catalog.KindDomain, p.have.Name, nil)
-		default:
-			fields := diffFields(
-				append([]catalog.Field{{Name: "domain", Value: &p.have.Name}}, p.have.Fields()...),
-				append([]catalog.Field{{Name: "domain", Value: &p.want.Name}}, p.want.Fields()...), c.domain)
-			fields = append(fields, c.identity(p.have.UUID, p.want.UUID, p.have.ID, p.want.ID)...)
-			c.note(Changed, catalog.KindDomain, p.want.Name, fields)
+// fields lists the changes of the fields that can be compared, by their names in the files. Those of something new have
+// no old value.
+func (c *comparison) fields(o *catalog.Object, changes []catalog.FieldChange, isNew bool) []FieldChange {
+	out := []FieldChange{}
+	table := catalog.NewFields(o.Kind)
+	for _, x := range changes {
+		f := &table[slices.IndexFunc(table, func(f catalog.Field) bool { return f.Name == x.Field })]
+		if !c.compares(o, f, isNew) {
+			continue
 		}
-	}
-}
-
-type domainPair struct{ have, want *catalog.Domain }
-
-// pairDomains pairs domains by name, and the remaining ones by id: a changed name. The pairs are sorted by name.
-func pairDomains(have, want []catalog.Domain) (pairs []domainPair) {
-	byName, byID := map[string]*catalog.Domain{}, map[int64]*catalog.Domain{}
-	for i := range have {
-		byName[have[i].Name] = &have[i]
-	}
-	var left []*catalog.Domain
-	for i := range want {
-		w := &want[i]
-		if h := byName[w.Name]; h != nil {
-			pairs = append(pairs, domainPair{h, w})
-			delete(byName, w.Name)
+		if isNew {
+			x.Before = nil
 		} else {
-			left = append(left, w)
+			x.Before = planned(o, f, x.Before)
 		}
-	}
-	for _, h := range byName {
-		byID[h.ID] = h
-	}
-	for _, w := range left {
-		h := byID[w.ID]
-		pairs = append(pairs, domainPair{h, w})
-		if h != nil {
-			delete(byID, w.ID)
-			delete(byName, h.Name)
+		x.After = planned(o, f, x.After)
+		switch f.Value.(type) {
+		case *[]catalog.Label:
+			out = append(out, diffLabels(x.Before, x.After)...)
+		case *catalog.Secret:
+			out = append(out, FieldChange{Field: f.Attribute(), Secret: true})
+		default:
+			out = append(out, FieldChange{Field: f.Attribute(), Old: x.Before, New: x.After})
 		}
-	}
-	for _, h := range byName {
-		pairs = append(pairs, domainPair{h, nil})
-	}
-	name := func(p domainPair) string {
-		if p.want != nil {
-			return p.want.Name
-		}
-		return p.have.Name
-	}
-	slices.SortFunc(pairs, func(a, b domainPair) int { return strings.Compare(name(a), name(b)) })
-	return pairs
-}
-
-func (c *comparison) compareSMTP(have, want *catalog.SMTPConfig) {
-	if c.smtp != nil && !want.HasServer() { // APIs have no config without a host
-		want = nil
-	}
-	switch {
-	case have == nil && want == nil:
-	case have == nil:
-		none := catalog.SMTPConfig{}
-		c.note(Added, catalog.KindSMTPConfig, "", diffFields(none.Fields(), want.Fields(), c.smtp))
-	case want == nil:
-		c.note(Removed, catalog.KindSMTPConfig, "", nil)
-	default:
-		c.note(Changed, catalog.KindSMTPConfig, "", append(diffFields(have.Fields(), want.Fields(), c.smtp),
-			c.settingsIdentity(have.UUID, want.UUID)...))
-	}
-}
-
-// templates compares by code, except unknown ones.
-func (c *comparison) templates(have, want []catalog.Template, unknown client.Untold) {
-	byCode := map[string]*catalog.Template{}
-	for i := range have {
-		byCode[have[i].Code] = &have[i]
-	}
-	for i := range want {
-		w := &want[i]
-		h := byCode[w.Code]
-		if h == nil {
-			plain := catalog.Template{Active: true}
-			c.note(Added, catalog.KindTemplate, w.Code, diffFields(plain.Fields(), w.Fields(), c.template))
-			continue
-		}
-		delete(byCode, w.Code)
-		names := c.template
-		if fields := unknown[w.Code]; fields != nil {
-			names = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return slices.Contains(fields, s) })
-		}
-		c.note(Changed, catalog.KindTemplate, w.Code,
-			append(diffFields(h.Fields(), w.Fields(), names), c.identity(h.UUID, w.UUID, h.ID, w.ID)...))
-	}
-	for i := range have {
-		if byCode[have[i].Code] != nil {
-			c.note(Removed, catalog.KindTemplate, have[i].Code, nil)
-		}
-	}
-}
-
-// diffFields lists the named fields whose values differ.
-func diffFields(have, want []catalog.Field, names []string) (out []FieldChange) {
-	for i, w := range want {
-		if names != nil && !slices.Contains(names, w.Name) || w.Same(have[i]) {
-			continue
-		}
-		if labels, ok := w.Value.(*[]catalog.Label); ok {
-			out = append(out, diffLabels(*have[i].Value.(*[]catalog.Label), *labels)...)
-			continue
-		}
-		f := FieldChange{Field: catalog.Snake(w.Name)}
-		if _, f.Secret = w.Value.(*catalog.Secret); !f.Secret {
-			f.Old, f.New = have[i].Plain(), w.Plain()
-		}
-		out = append(out, f)
 	}
 	return out
 }
 
-// diffLabels lists the labels whose values differ, each as a field "labels.<name>", sorted by name.
-func diffLabels(have, want []catalog.Label) (out []FieldChange) {
-	values := map[string]string{}
-	for _, l := range have {
-		values[l.Name] = l.Value
-	}
-	for _, l := range want {
-		old, had := values[l.Name]
-		delete(values, l.Name)
-		switch {
-		case !had:
-			out = append(out, FieldChange{Field: "labels." + l.Name, New: l.Value})
-		case old != l.Value:
-			out = append(out, FieldChange{Field: "labels." + l.Name, Old: old, New: l.Value})
+// planned returns a value in the form of a plan: text that is empty is "", unless its block is absent.
+func planned(o *catalog.Object, f *catalog.Field, v any) any {
+	switch v := v.(type) {
+	case nil:
+		if _, text := f.Value.(*string); text && o.Kind != catalog.KindDefaults {
+			return ""
+		}
+	case []string:
+		return strings.Join(v, ", ")
+	case string:
+		if _, moment := f.Value.(time.Time); moment {
+			at, _ := catalog.ParseMoment(v)
+			return catalog.FileMoment(at)
 		}
 	}
-	for name, old := range values {
-		out = append(out, FieldChange{Field: "labels." + name, Old: old})
+	return v
+}
+
+// diffLabels lists the labels whose values differ, each as a field "labels.<name>", sorted by name.
+func diffLabels(have, want any) (out []FieldChange) {
+	was, _ := have.(map[string]string)
+	is, _ := want.(map[string]string)
+	names := map[string]bool{}
+	for _, labels := range []map[string]string{was, is} {
+		for name := range labels {
+			names[name] = true
+		}
 	}
-	slices.SortFunc(out, func(a, b FieldChange) int { return strings.Compare(a.Field, b.Field) })
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		f := FieldChange{Field: "labels." + name}
+		old, had := was[name]
+		value, has := is[name]
+		if had {
+			f.Old = old
+		}
+		if has {
+			f.New = value
+		}
+		if had != has || old != value {
+			out = append(out, f)
+		}
+	}
 	return out
 }

@@ -38,25 +38,6 @@ func TestPairUp(t *testing.T) {
 	}
 }
 
-// TestPairDomains: a name goes before an id.
-func TestPairDomains(t *testing.T) {
-	have := []catalog.Domain{{ID: 1, Name: "a"}, {ID: 2, Name: "b"}, {ID: 3, Name: "c"}}
-	want := []catalog.Domain{{ID: 1, Name: "b"}, {ID: 3, Name: "z"}, {ID: 9, Name: "n"}}
-	var got []string
-	for _, p := range pairDomains(have, want) {
-		name := func(d *catalog.Domain) string {
-			if d == nil {
-				return "-"
-			}
-			return d.Name
-		}
-		got = append(got, name(p.have)+name(p.want))
-	}
-	if want := []string{"a-", "bb", "-n", "cz"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 // TestChangesText holds how changes look, and that no secret does.
 func TestChangesText(t *testing.T) {
 	uuid := catalog.DeriveProjectUUID("acme")
@@ -66,16 +47,19 @@ func TestChangesText(t *testing.T) {
 	have.Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretPlain, Ref: "sentinel-one"}
 	want.Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretPlain, Ref: "sentinel-two"}
 	want.Service.AuditRetentionDays = 7
-	want.SMTP = &catalog.SMTPConfig{Host: "smtp.example", Port: 25, Password: catalog.Secret{Source: catalog.SecretEnv, Ref: "sentinel"}}
+	want.SMTP = &catalog.SMTPConfig{Host: "smtp.example", Port: 25, Active: true, Password: catalog.Secret{Source: catalog.SecretEnv, Ref: "sentinel"}}
 	have.Templates = []catalog.Template{{Code: "A", BodyText: "one\ntwo\n", BodyHTML: strings.Repeat("x", 200)}, {Code: "B"}}
 	want.Templates = []catalog.Template{{Code: "A", BodyText: "one\ntwo\nthree\n", BodyHTML: strings.Repeat("x", 199)}}
-	changes, _ := compareProject(&client.Project{ProjectConfig: *have, Mail: true}, want, view{})
-	keys := compareKeys([]catalog.Key{{Name: "k", ID: "abcdef", Hash: [32]byte{1}, Allow: catalog.MayRead}},
-		[]catalog.Key{{Name: "k", ID: "abcdef", Hash: [32]byte{2}, Allow: catalog.MayRead | catalog.MayWrite, Projects: []string{"acme"}}})
+	changes, _ := compareProject(&client.Project{ProjectConfig: *have, Mail: true}, want, everything)
 	auth := catalog.NewAuthSettings()
 	auth.Password.MinLength, auth.Said = 8, catalog.FieldSet(0).With(12)
-	changes = slices.Concat(changes, keys, compareDefaults(nil, &catalog.Defaults{Auth: &auth}),
-		compareSealing(&catalog.Sealing{Require: true}, &catalog.Sealing{Recipients: []string{"age1x"}, Require: true}))
+	rest, _ := compareRest(
+		&catalog.Declared{Sealing: &catalog.Sealing{Require: true},
+			Keys: []catalog.Key{{Name: "k", ID: "abcdef", Hash: [32]byte{1}, Allow: catalog.MayRead}}},
+		&catalog.Declared{Sealing: &catalog.Sealing{Recipients: []string{"age1x"}, Require: true}, Defaults: &catalog.Defaults{Auth: &auth},
+			Keys: []catalog.Key{{Name: "k", ID: "abcdef", Hash: [32]byte{2}, Allow: catalog.MayRead | catalog.MayWrite, Projects: []string{"acme"}}}},
+		everything)
+	changes = append(changes, rest...)
 	var b strings.Builder
 	if err := WriteChanges(&b, changes, false); err != nil {
 		t.Fatal(err)
@@ -95,14 +79,14 @@ func TestChangesText(t *testing.T) {
         ~ body_html: "` + strings.Repeat("x", 80) + `"… (200 bytes) → "` + strings.Repeat("x", 80) + `"… (199 bytes)
         ~ body_text: (2 lines, 8 bytes) → (3 lines, 14 bytes)
     - template "B"
++ defaults
+    auth_settings.password_min_length = 8
 ~ key "k"
     ~ hash: changed (secret)
     ~ allow: "read" → "read, write"
     ~ projects: none → "acme"
-+ defaults
-    auth_settings.password_min_length = 8
 ~ sealing
-    ~ recipients: "" → "age1x"
+    ~ recipients: none → "age1x"
 `
 	if b.String() != wantText {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), wantText)
@@ -148,7 +132,8 @@ func TestCompareRelay(t *testing.T) {
 	}
 	f := func(have, want *catalog.Defaults, text string) {
 		t.Helper()
-		if got := show(compareDefaults(have, want)); got != text {
+		changes, _ := compareRest(&catalog.Declared{Defaults: have}, &catalog.Declared{Defaults: want}, everything)
+		if got := show(changes); got != text {
 			t.Errorf("got\n%swant\n%s", got, text)
 		}
 	}
@@ -160,14 +145,13 @@ func TestCompareRelay(t *testing.T) {
 `)
 	f(&catalog.Defaults{}, relay("a", "sentinel", true), `~ defaults
     ~ smtp_config.host: none → "a"
-    ~ smtp_config.port: none → 587
     ~ smtp_config.username: none → "u"
     ~ smtp_config.password: changed (secret)
 `)
 	sender := declared("acme", catalog.DeriveProjectUUID("acme"))
 	sender.SMTP = &catalog.SMTPConfig{UUID: catalog.NewUUID(), FromEmail: "a@b.example", Active: true}
 	have := &client.Project{ProjectConfig: *declared("acme", catalog.DeriveProjectUUID("acme")), Mail: true}
-	if changes, _ := compareProject(have, sender, apiView()); len(changes) > 0 {
+	if changes, _ := compareProject(have, sender, view{}); len(changes) > 0 {
 		t.Errorf("over an API: %s", show(changes))
 	}
 	if changes, _ := compareProject(have, sender, everything); len(changes) != 1 || changes[0].Kind != catalog.KindSMTPConfig {

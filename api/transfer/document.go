@@ -47,11 +47,8 @@ func PlanFiles(was, is []*catalog.Declared, defaults *catalog.Defaults) Document
 		changes, _ := compareProject(had, pair.want, everything)
 		d.Changes = append(d.Changes, changes...)
 	}
-	c := comparison{view: everything}
-	c.templates(have.Templates, want.Templates, nil)
-	d.Changes = append(d.Changes, slices.Concat(c.changes, compareDefaults(have.Defaults, want.Defaults),
-		compareKeys(have.Keys, want.Keys),
-		compareEdges(have.Edges, want.Edges), compareSealing(have.Sealing, want.Sealing))...)
+	rest, _ := compareRest(have.rest(), want.rest(), everything)
+	d.Changes = append(d.Changes, rest...)
 	d.Complete()
 	return d
 }

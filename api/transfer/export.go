@@ -104,7 +104,7 @@ func PlanExport(ctx context.Context, c *client.Client, want *Tree, o ExportOptio
 // plan determines what to do for one project.
 func (e *Export) plan(j *job, owners owners) {
 	have := j.found
-	j.changes, _ = compareProject(have, j.want, apiView())
+	j.changes, _ = compareProject(have, j.want, view{})
 	if j.want == nil {
 		j.changes = j.changes[:1] // everything else goes with its project
 	}
@@ -205,15 +205,14 @@ func (e *Export) unsayable() (out []string) {
 	}
 	var token, service, secrets, more, senders int
 	for _, p := range d.Projects {
-		auth, builtin := p.Auth, catalog.NewAuthSettings()
+		auth := p.Auth
 		if auth.Token.JWTSecret.Source != catalog.SecretNone {
 			secrets++
 		}
-		if len(diffFields(builtin.Fields(), auth.Fields(), client.FlatFields(catalog.KindAuthSettings))) > 0 {
+		if setsFlat(catalog.KindAuthSettings, auth.Fields()) {
 			token++
 		}
-		if plain := catalog.NewServiceSettings(); len(diffFields(plain.Fields(), p.Service.Fields(),
-			client.FlatFields(catalog.KindServiceSettings))) > 0 {
+		if setsFlat(catalog.KindServiceSettings, p.Service.Fields()) {
 			service++
 		}
 		if p.SMTP != nil && p.SMTP.CAFile != "" {
@@ -230,4 +229,12 @@ func (e *Export) unsayable() (out []string) {
 	add(senders, "project", "the smtp_config without a host of %s")
 	add(e.mailless, "project", "SMTP config and templates of %s: there is no mail API for them")
 	return out
+}
+
+// setsFlat reports whether settings have a value other than the built-in one in what no call accepts.
+func setsFlat(kind catalog.Kind, fields []catalog.Field) bool {
+	flat := client.FlatFields(kind)
+	return slices.ContainsFunc(catalog.FieldChanges(catalog.NewFields(kind), fields), func(f catalog.FieldChange) bool {
+		return slices.Contains(flat, f.Field)
+	})
 }

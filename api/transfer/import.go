@@ -135,7 +135,11 @@ func (im *Import) unsaid(f *client.Project) {
 	if im.defaults == nil {
 		return
 	}
-	follow := func(fields, defaults []catalog.Field, told []string) {
+	follow := func(kind catalog.Kind, fields, defaults []catalog.Field) {
+		told := client.Fields(kind)
+		if f.Flat {
+			told = append(told, client.FlatFields(kind)...)
+		}
 		for i := range fields {
 			secret, is := fields[i].Value.(*catalog.Secret)
 			if !slices.Contains(told, fields[i].Name) && (!is || secret.Source == catalog.SecretNone) {
@@ -143,9 +147,8 @@ func (im *Import) unsaid(f *client.Project) {
 			}
 		}
 	}
-	v := seenBy(f, false)
 	service, auth := catalog.NewServiceSettings().Over(im.defaults.Service),
 		catalog.NewAuthSettings().Over(im.defaults.Auth)
-	follow(f.Service.Fields(), service.Fields(), v.service)
-	follow(f.Auth.Fields(), auth.Fields(), v.auth)
+	follow(catalog.KindServiceSettings, f.Service.Fields(), service.Fields())
+	follow(catalog.KindAuthSettings, f.Auth.Fields(), auth.Fields())
 }

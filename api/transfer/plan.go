@@ -3,7 +3,6 @@ package transfer
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"fingerpost/api/client"
 	"fingerpost/resolver/catalog"
@@ -41,7 +40,7 @@ func PlanServer(ctx context.Context, c *client.Client, want *Tree, ids bool, par
 	var cover coverage
 	err = client.InOrder(ctx, parallel, len(pairs), readPairs(c, pairs), func(i int, have *client.Project) error {
 		progress.set(i+1, len(pairs))
-		v := apiView()
+		v := view{}
 		if have != nil {
 			cover.add(have)
 			v = seenBy(have, ids)
@@ -55,10 +54,10 @@ func PlanServer(ctx context.Context, c *client.Client, want *Tree, ids bool, par
 		return p, err
 	}
 	if cover.shared != nil {
-		d := comparison{view: view{template: client.Fields(catalog.KindTemplate), ids: ids}}
-		d.templates(cover.shared, want.Templates, cover.untold)
-		p.Changes = append(p.Changes, d.changes...)
-		p.Renumbered += d.renumbered
+		changes, renumbered := compareRest(&catalog.Declared{Templates: cover.shared},
+			&catalog.Declared{Templates: want.Templates}, view{ids: ids, untold: cover.untold})
+		p.Changes = append(p.Changes, changes...)
+		p.Renumbered += renumbered
 	}
 	p.NotCompared = cover.blind()
 	return p, nil
@@ -123,9 +122,8 @@ func (p *Plan) compareRest(s Store, want *Tree) error {
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
-	c := comparison{view: everything}
-	c.templates(templates, want.Templates, nil)
-	p.Changes = slices.Concat(p.Changes, c.changes, compareDefaults(defaults, want.Defaults), compareKeys(keys, want.Keys),
-		compareEdges(edges, want.Edges), compareSealing(sealing, want.Sealing))
+	changes, _ := compareRest(&catalog.Declared{Templates: templates, Keys: keys, Edges: edges, Defaults: defaults,
+		Sealing: sealing}, want.rest(), everything)
+	p.Changes = append(p.Changes, changes...)
 	return nil
 }

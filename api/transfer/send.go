@@ -90,17 +90,14 @@ func (e *Export) removals(ctx context.Context, j *job) []Action {
 }
 
 func (r *sending) remove(c Change) error {
-	f := r.j.found
-	id := f.Project.ID
+	id := r.j.found.Project.ID
 	switch c.Kind {
 	case catalog.KindDomain:
-		at := slices.IndexFunc(f.Domains, func(d catalog.Domain) bool { return d.Name == c.Name })
-		return r.remote.DeleteDomain(r.ctx, id, f.Domains[at].ID)
+		return r.remote.DeleteDomain(r.ctx, id, c.id)
 	case catalog.KindSMTPConfig:
 		return r.remote.DeleteSMTP(r.ctx, id)
 	case catalog.KindTemplate:
-		at := slices.IndexFunc(f.Templates, func(t catalog.Template) bool { return t.Code == c.Name })
-		return r.remote.DeleteTemplate(r.ctx, id, f.Templates[at].ID)
+		return r.remote.DeleteTemplate(r.ctx, id, c.id)
 	}
 	return r.remote.DeleteProject(r.ctx, id)
 }
@@ -177,7 +174,7 @@ func (r *sending) create() {
 		if err != nil {
 			return err
 		}
-		changes, _ := compareProject(have, r.j.want, apiView())
+		changes, _ := compareProject(have, r.j.want, view{})
 		r.j.found, r.j.changes = have, nil
 		for _, c := range changes {
 			if c.Kind == catalog.KindProject {
@@ -234,7 +231,8 @@ func (r *sending) mail() {
 		}
 	}
 	if resend {
-		c := Change{Changed, catalog.KindSMTPConfig, r.j.slug(), "", []FieldChange{{Field: "password", Secret: true}}}
+		c := Change{Action: Changed, Kind: catalog.KindSMTPConfig, Project: r.j.slug(),
+			Fields: []FieldChange{{Field: "password", Secret: true}}}
 		r.do(c, func() error { return r.putSMTP(id) })
 	}
 }
@@ -249,33 +247,33 @@ func (r *sending) putSMTP(id int64) error {
 // domains changes and adds domains. The domain that stops being the primary one comes first: a project has at most one.
 func (r *sending) domains() {
 	id := r.j.found.Project.ID
-	pairs := pairDomains(r.j.found.Domains, r.j.want.Domains)
-	slices.SortStableFunc(pairs, func(a, b domainPair) int { return rank(a) - rank(b) })
-	for _, p := range pairs {
-		if p.want == nil {
+	type step struct {
+		change Change
+		want   *catalog.Domain
+		rank   int
+	}
+	var steps []step
+	for _, c := range r.j.changes {
+		if c.Kind != catalog.KindDomain || c.Action == Removed {
 			continue
 		}
-		at := slices.IndexFunc(r.j.changes, func(c Change) bool {
-			return c.Kind == catalog.KindDomain && c.Name == p.want.Name && c.Action != Removed
-		})
-		if at < 0 {
-			continue
+		at := slices.IndexFunc(r.j.want.Domains, func(d catalog.Domain) bool { return d.Name == c.Name })
+		s := step{c, &r.j.want.Domains[at], 0}
+		switch {
+		case c.id == 0:
+			s.rank = 2
+		case s.want.Primary:
+			s.rank = 1
 		}
-		r.do(r.j.changes[at], func() error {
-			if p.have == nil {
-				return r.remote.CreateDomain(r.ctx, id, p.want)
+		steps = append(steps, s)
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return a.rank - b.rank })
+	for _, s := range steps {
+		r.do(s.change, func() error {
+			if s.change.id == 0 {
+				return r.remote.CreateDomain(r.ctx, id, s.want)
 			}
-			return r.remote.UpdateDomain(r.ctx, id, p.have.ID, p.want, r.full())
+			return r.remote.UpdateDomain(r.ctx, id, s.change.id, s.want, r.full())
 		})
 	}
-}
-
-func rank(p domainPair) int {
-	switch {
-	case p.want == nil || p.have != nil && !p.want.Primary:
-		return 0
-	case p.have != nil:
-		return 1
-	}
-	return 2
 }

@@ -55,6 +55,12 @@ func NewTree(files []*catalog.Declared) *Tree {
 	return d
 }
 
+// rest returns what belongs to no project.
+func (t *Tree) rest() *catalog.Declared {
+	return &catalog.Declared{Templates: t.Templates, Keys: t.Keys, Edges: t.Edges, Defaults: t.Defaults,
+		Sealing: t.Sealing}
+}
+
 // plainMaxAge clears a MaxAge that equals the default.
 func plainMaxAge(t *catalog.Template) {
 	if t.MaxAge == catalog.DefaultMaxAge {

@@ -55,38 +55,32 @@ func SentenceOf(e *client.AuditEntry, name func(project int64) string) Sentence 
 // A noun is how changes of an object of the audit trail are told. In each text, %p is the project and %o the object.
 type noun struct {
 	create, remove string
-	of             string // the object, after "of"
-	fields         []catalog.Field
+	of             string                    // the object, after "of"
 	special        func(*writer, *noun) bool // says an update that has a verb of its own, else nothing; nil: none has
 }
 
 var nouns = map[string]noun{
-	"project": {"created the project %p", "deleted the project %p", "%p",
-		catalog.NewFields(catalog.KindProject), (*writer).project},
+	"project": {"created the project %p", "deleted the project %p", "%p", (*writer).project},
 	"domain": {"added the domain %o to %p", "removed the domain %o from %p", "the domain %o of %p",
-		catalog.NewFields(catalog.KindDomain), (*writer).domain},
+		(*writer).domain},
 	"service-settings": {"set the service settings of %p", "removed the service settings of %p",
-		"the service settings of %p", catalog.NewFields(catalog.KindServiceSettings), nil},
-	"auth-settings": {"set the auth settings of %p", "removed the auth settings of %p",
-		"the auth settings of %p", catalog.NewFields(catalog.KindAuthSettings), nil},
-	"smtp-config": {"set up the mail server of %p", "removed the mail server of %p",
-		"the mail server of %p", catalog.NewFields(catalog.KindSMTPConfig), nil},
+		"the service settings of %p", nil},
+	"auth-settings": {"set the auth settings of %p", "removed the auth settings of %p", "the auth settings of %p", nil},
+	"smtp-config":   {"set up the mail server of %p", "removed the mail server of %p", "the mail server of %p", nil},
 	"template": {"added the mail template %o to %p", "removed the mail template %o from %p",
-		"the mail template %o of %p", catalog.NewFields(catalog.KindTemplate), nil},
+		"the mail template %o of %p", nil},
 	"default-template": {"added the default mail template %o", "removed the default mail template %o",
-		"the default mail template %o", catalog.NewFields(catalog.KindTemplate), nil},
-	"key": {"created the key %o", "revoked the key %o", "the key %o", new(catalog.Key).AllFields(), (*writer).key},
-	"edge": {"let the edge %o join", "removed the edge %o", "the edge %o",
-		[]catalog.Field{{Name: "publicKey", Label: "Public key"}}, nil},
+		"the default mail template %o", nil},
+	"key":      {"created the key %o", "revoked the key %o", "the key %o", (*writer).key},
+	"edge":     {"let the edge %o join", "removed the edge %o", "the edge %o", nil},
 	"defaults": {of: "the defaults of every project"},
-	"sealing": {of: "the sealing of secrets", fields: []catalog.Field{{Name: "recipients", Label: "Recipients"},
-		{Name: "require", Label: "Secrets must be sealed"}}},
+	"sealing":  {of: "the sealing of secrets"},
 }
 
 // others are the actions that are not the creation, update or deletion of one object.
 var others = map[string]func(*writer){
 	"key.rotate":      func(w *writer) { w.who(); w.say(" rotated the key %o") },
-	"defaults.update": func(w *writer) { n := nouns["defaults"]; n.fields = defaultsFields(); w.who(); w.update(&n) },
+	"defaults.update": func(w *writer) { n := nouns["defaults"]; w.who(); w.update(&n) },
 	"sealing.update":  func(w *writer) { n := nouns["sealing"]; w.who(); w.update(&n) },
 	catalog.AuditLoad: func(w *writer) {
 		w.say("All files were loaded: " + w.count("projects", "project") + " and " + w.count("domains", "domain"))
@@ -129,14 +123,6 @@ var others = map[string]func(*writer){
 		w.strong(w.after("branch"))
 		w.say(" keeps it")
 	},
-}
-
-// defaultsFields lists the fields that the defaults block may have, under their names in the audit trail.
-func defaultsFields() []catalog.Field {
-	smtp := new(catalog.SMTPConfig)
-	service, auth := catalog.ServiceSettings{Said: ^catalog.FieldSet(0)}, catalog.AuthSettings{Said: ^catalog.FieldSet(0)}
-	return (&catalog.Defaults{Service: &service, Auth: &auth, SMTP: smtp, Verification: new(catalog.Verification)}).
-		AllFields()
 }
 
 // because adds the reason, if there is one.

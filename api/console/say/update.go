@@ -145,7 +145,7 @@ func (w *writer) project(n *noun) bool {
 			return c.Field == "name" || c.Field == "slug"
 		})
 		if len(rest) > 0 {
-			w.text(", and changed " + fieldList(n, rest))
+			w.text(", and changed " + w.fieldList(rest))
 		}
 	case slug != nil && w.only("slug"):
 		w.say(" gave %p the slug ")
@@ -163,15 +163,15 @@ func (w *writer) project(n *noun) bool {
 			w.text(strings.ToLower(to))
 		}
 	case w.only("labels"):
-		return w.label()
+		return w.oneLabel()
 	default:
 		return false
 	}
 	return true
 }
 
-// label tells of one label that was set or removed.
-func (w *writer) label() bool {
+// oneLabel tells of one label of a project that was set or removed.
+func (w *writer) oneLabel() bool {
 	var was, is map[string]string
 	c := w.change("labels")
 	_ = json.Unmarshal(c.Before, &was) // null, or a map: the trail has no other labels
@@ -264,13 +264,13 @@ func (w *writer) update(n *noun) {
 		w.oneField(n, &w.e.Changes[0])
 	default:
 		w.say(" changed ")
-		w.text(fieldList(n, w.e.Changes))
+		w.text(w.fieldList(w.e.Changes))
 		w.say(" of " + n.of)
 	}
 }
 
 // fieldList names the fields of changes, or says how many they are.
-func fieldList(n *noun, changes []client.AuditChange) string {
+func (w *writer) fieldList(changes []client.AuditChange) string {
 	if len(changes) > maxNamed {
 		return strconv.Itoa(len(changes)) + " values"
 	}
@@ -283,14 +283,14 @@ func fieldList(n *noun, changes []client.AuditChange) string {
 		default:
 			b.WriteString(", ")
 		}
-		b.WriteString(n.label(changes[i].Field))
+		b.WriteString(w.label(changes[i].Field))
 	}
 	return b.String()
 }
 
 // oneField tells of the only changed field, with its values if they are short.
 func (w *writer) oneField(n *noun, c *client.AuditChange) {
-	label, was, is := n.label(c.Field), value(c.Before), value(c.After)
+	label, was, is := w.label(c.Field), value(c.Before), value(c.After)
 	switch {
 	case string(c.After) == "true" || string(c.After) == "false":
 		w.say(" turned ")
@@ -318,14 +318,18 @@ func (w *writer) oneField(n *noun, c *client.AuditChange) {
 	}
 }
 
-// label returns what people call a field, in quotation marks.
-func (n *noun) label(field string) string {
-	for _, f := range n.fields {
-		if f.Name == field && f.Label != "" {
-			return "“" + f.Label + "”"
-		}
+// label returns what people call a field of the entry's object, in quotation marks.
+func (w *writer) label(field string) string {
+	noun, _, _ := strings.Cut(w.e.Action, ".")
+	return "“" + Label(catalog.KindOfNoun(noun), field, field) + "”"
+}
+
+// Label returns what people call a field of a kind of object, other if it has no name for them.
+func Label(kind catalog.Kind, field, other string) string {
+	if f := catalog.FieldOf(kind, field); f != nil && f.Label != "" {
+		return f.Label
 	}
-	return "“" + field + "”"
+	return other
 }
 
 func fits(s string) bool { return len([]rune(s)) <= maxValue && !strings.ContainsAny(s, "\r\n") }
