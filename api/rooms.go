@@ -9,7 +9,7 @@ import (
 	"fingerpost/api/platform/keys"
 	"fingerpost/api/web"
 	"fingerpost/configsrc"
-	"fingerpost/resolver/overlay"
+	"fingerpost/resolver"
 )
 
 // rooms are the packages that answer most of the calls.
@@ -47,10 +47,10 @@ func (rs *rooms) routes() []route {
 
 // proposed returns the run of a route's call on the state of a proposal: the same handlers on other objects and other
 // files.
-func (rs *rooms) proposed(rt *route, r *web.Request) func(*overlay.Objects, *configsrc.Overlay) error {
-	return func(objects *overlay.Objects, files *configsrc.Overlay) error {
+func (rs *rooms) proposed(rt *route, r *web.Request) func(*resolver.Overlay, *configsrc.Overlay) error {
+	return func(state *resolver.Overlay, files *configsrc.Overlay) error {
 		writer := &web.Writer{Files: files, Store: rs.platform.Writer.Store}
-		table := slices.Concat(rs.platform.On(objects, files, writer).Routes(), rs.mail.On(objects, writer).Routes())
+		table := slices.Concat(rs.platform.On(state, files, writer).Routes(), rs.mail.On(state, writer).Routes())
 		same := func(own web.Route) bool { return own.Method == rt.Method && own.Path == rt.Path }
 		return table[slices.IndexFunc(table, same)].Run(r)
 	}

@@ -29,11 +29,11 @@ type Overlay struct {
 	writes  []*catalog.FileWrite
 }
 
-// A Layer is Facts of which some files are replaced; *overlay.Objects implements it.
+// A Layer is Facts of which some files are replaced; *resolver.Overlay implements it.
 type Layer interface {
 	Facts
-	// Put replaces what a file declares; nil if it is gone or cannot be read.
-	Put(path string, d *catalog.Declared, content []byte) error
+	// Put makes a change of files part of the Layer. A file without a Row is gone or cannot be read.
+	Put(files ...catalog.FileChange) error
 }
 
 // Overlay returns what is live with a Difference from it. layer must have no files yet.
@@ -50,31 +50,29 @@ func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range files {
-		if err := o.put(c); err != nil {
-			return nil, err
-		}
-	}
-	return o, nil
+	return o, o.put(files...)
 }
 
-// put makes a file of the branch part of the Overlay.
-func (o *Overlay) put(c *judge.Candidate) error {
-	o.table.Drop(c.Path)
-	delete(o.quarantine, c.Path)
-	o.table.Hide(c.Path)
-	declared, content := c.Declared, c.Bytes
-	switch {
-	case c.Gone:
-		declared, content = nil, nil
-	case declared == nil:
-		o.quarantine[c.Path] = &judge.Quarantined{Diags: c.Diags}
-		content = nil
-	default:
-		o.table.Put(&judge.File{Path: c.Path, Stamp: c.Stamp, Deps: c.Deps, Claims: c.Claims, Objects: len(c.Refs),
-			Counts: c.Counts})
+// put makes files of the branch part of the Overlay.
+func (o *Overlay) put(files ...*judge.Candidate) error {
+	changes := make([]catalog.FileChange, len(files))
+	for i, c := range files {
+		changes[i].Path = c.Path
+		o.table.Drop(c.Path)
+		delete(o.quarantine, c.Path)
+		o.table.Hide(c.Path)
+		switch {
+		case c.Gone:
+		case c.Declared == nil:
+			o.quarantine[c.Path] = &judge.Quarantined{Diags: c.Diags}
+		default:
+			changes[i].Row = &catalog.FileRow{Stamp: c.Stamp, Deps: c.Deps}
+			changes[i].Declared, changes[i].Bytes = c.Declared, c.Bytes
+			o.table.Put(&judge.File{Path: c.Path, Stamp: c.Stamp, Deps: c.Deps, Claims: c.Claims, Objects: len(c.Refs),
+				Counts: c.Counts})
+		}
 	}
-	if err := o.layer.Put(c.Path, declared, content); err != nil {
+	if err := o.layer.Put(changes...); err != nil {
 		return err
 	}
 	sealing := o.layer.Sealing()
@@ -183,10 +181,5 @@ func (o *Overlay) submit(_ context.Context, update *update) (id int64, err error
 			o.changed[f.Name] = nil
 		}
 	}
-	for _, c := range u.changed {
-		if err := o.put(c); err != nil {
-			return 0, err
-		}
-	}
-	return 0, nil
+	return 0, o.put(u.changed...)
 }

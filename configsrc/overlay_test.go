@@ -19,7 +19,6 @@ import (
 	"fingerpost/configsrc/compare"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
-	"fingerpost/resolver/overlay"
 )
 
 // overlayFiles are the live files of the tests below.
@@ -272,12 +271,12 @@ func TestOverlayShowsTheBranch(t *testing.T) {
 			if problems := other.source.Status().Problems; problems.HasErrors() {
 				t.Fatal(problems)
 			}
-			layer := overlay.New(live.resolver, time.Now())
+			layer := newLayer(t, live)
 			over, err := live.source.Overlay(d, layer)
 			if err != nil {
 				t.Fatal(err)
 			}
-			layer.Ready = over.Bring
+			layer.Bring = over.Bring
 			var ids, domains []int64
 			for _, r := range []*resolver.Resolver{live.resolver, other.resolver} {
 				err := r.EachProject(func(p *catalog.Project) bool {
@@ -319,13 +318,25 @@ func distinct(ids []int64) []int64 {
 
 // A countingLayer counts the files that were decoded for it.
 type countingLayer struct {
-	*overlay.Objects
+	*resolver.Overlay
 	put []string
 }
 
-func (l *countingLayer) Put(path string, d *catalog.Declared, content []byte) error {
-	l.put = append(l.put, path)
-	return l.Objects.Put(path, d, content)
+func (l *countingLayer) Put(files ...catalog.FileChange) error {
+	for i := range files {
+		l.put = append(l.put, files[i].Path)
+	}
+	return l.Overlay.Put(files...)
+}
+
+func newLayer(t *testing.T, live *node) *resolver.Overlay {
+	t.Helper()
+	o, err := live.resolver.Overlay(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = o.Close() })
+	return o
 }
 
 // An overlay reads and decodes the files that differ, and those that it writes, with any number of files.
@@ -344,7 +355,7 @@ func TestOverlayReadsFewFiles(t *testing.T) {
 		asked = append(asked, path)
 		return from(path)
 	}
-	layer := &countingLayer{Objects: overlay.New(live.resolver, time.Now())}
+	layer := &countingLayer{Overlay: newLayer(t, live)}
 	over, err := live.source.Overlay(d, layer)
 	if err != nil {
 		t.Fatal(err)
@@ -389,12 +400,12 @@ func TestOverlayOfUncommittedSaves(t *testing.T) {
 	saved["new.hcl"] = strings.Replace(saved["new.hcl"], "alpha", "uncommitted", 1)
 	live := newNode(t, writeTree(t, saved), nodeOptions{loadOnly: true})
 	d, _ := differenceTo(map[string]string{"mail/welcome.txt": "Welcome!\n"}) // the file of another uses it, too
-	layer := overlay.New(live.resolver, time.Now())
+	layer := newLayer(t, live)
 	over, err := live.source.Overlay(d, layer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer.Ready = over.Bring
+	layer.Bring = over.Bring
 	p, err := layer.ProjectBySlug("alpha")
 	if err != nil || p.Name != "Alpha" {
 		t.Fatalf("%+v, %v", p, err)

@@ -3,8 +3,8 @@ package resolver
 import "fingerpost/resolver/catalog"
 
 // File returns one row of the file table; NOT_FOUND if the store has not accepted the file.
-func (r *Resolver) File(path string) (*catalog.FileRow, error) {
-	row, err := r.stores.Writes().File(path)
+func (s *State) File(path string) (*catalog.FileRow, error) {
+	row, err := s.of.newest().File(path)
 	if err != nil {
 		return nil, readError(err)
 	}

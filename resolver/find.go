@@ -30,37 +30,37 @@ func (s Search) terms() (terms []string) {
 // A Found names a project, or a domain and its project.
 type Found = search.Ref
 
-// FoundProjects lists the projects that s selects; ids are as in Query.IDs. With a text these are at most
+// FoundProjects lists the projects that by selects; ids are as in Query.IDs. With a text these are at most
 // MaxSearchMatches, the best first, else all of them by id.
-func (r *Resolver) FoundProjects(s Search, ids []int64) ([]Found, error) {
-	found, _, err := r.lookUp((*indexes).ofProjects, search.Query{Text: s.Text, Terms: s.terms(), Projects: ids})
+func (s *State) FoundProjects(by Search, ids []int64) ([]Found, error) {
+	found, _, err := s.lookUp((*indexes).ofProjects, search.Query{Text: by.Text, Terms: by.terms(), Projects: ids})
 	return found, err
 }
 
 // FoundDomains is FoundProjects for domains, which have no status and no labels; ids are the ids of projects.
-func (r *Resolver) FoundDomains(s Search, ids []int64) ([]Found, error) {
-	found, _, err := r.lookUp((*indexes).ofDomains, search.Query{Text: s.Text, IDs: s.IDs, Projects: ids})
+func (s *State) FoundDomains(by Search, ids []int64) ([]Found, error) {
+	found, _, err := s.lookUp((*indexes).ofDomains, search.Query{Text: by.Text, IDs: by.IDs, Projects: ids})
 	return found, err
 }
 
 // MaxSearchMatches is the most rows that a Search with a Text finds.
 const MaxSearchMatches = search.MaxMatches
 
-// FindProjects returns a page of the projects that s selects, and the number of all of them. Without q.Sort and q.Desc
+// FindProjects returns a page of the projects that by selects, and the number of all of them. Without q.Sort and q.Desc
 // they are in the order of FoundProjects.
-func (r *Resolver) FindProjects(s Search, q Query) ([]*catalog.Project, int, error) {
-	page := search.Query{Text: s.Text, Terms: s.terms(), Projects: q.IDs}
-	return findRows(r, (*indexes).ofProjects, page, q, readFoundProject, projectOrders)
+func (s *State) FindProjects(by Search, q Query) ([]*catalog.Project, int, error) {
+	page := search.Query{Text: by.Text, Terms: by.terms(), Projects: q.IDs}
+	return findRows(s, (*indexes).ofProjects, page, q, readFoundProject, projectOrders)
 }
 
 // FindDomains is FindProjects for domains, see FoundDomains.
-func (r *Resolver) FindDomains(s Search, q Query) ([]*catalog.Domain, int, error) {
-	page := search.Query{Text: s.Text, IDs: s.IDs, Projects: q.IDs}
-	return findRows(r, (*indexes).ofDomains, page, q, readFoundDomain, domainOrders)
+func (s *State) FindDomains(by Search, q Query) ([]*catalog.Domain, int, error) {
+	page := search.Query{Text: by.Text, IDs: by.IDs, Projects: q.IDs}
+	return findRows(s, (*indexes).ofDomains, page, q, readFoundDomain, domainOrders)
 }
 
-func (r *Resolver) lookUp(in func(*indexes) *search.Index, q search.Query) ([]Found, int, error) {
-	x, err := r.finder.indexes(r)
+func (s *State) lookUp(in func(*indexes) *search.Index, q search.Query) ([]Found, int, error) {
+	x, err := s.of.indexes()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -69,7 +69,7 @@ func (r *Resolver) lookUp(in func(*indexes) *search.Index, q search.Query) ([]Fo
 }
 
 // findRows reads the rows of a page only, unless they must be sorted by a field.
-func findRows[Row any](r *Resolver, in func(*indexes) *search.Index, page search.Query, q Query,
+func findRows[Row any](s *State, in func(*indexes) *search.Index, page search.Query, q Query,
 	read func(*store.View, Found) (*Row, error), orders []order[Row]) ([]*Row, int, error) {
 	if _, err := orderOf(orders, q.Sort); err != nil {
 		return nil, 0, err
@@ -78,7 +78,7 @@ func findRows[Row any](r *Resolver, in func(*indexes) *search.Index, page search
 	if !sorted && q.Limit > 0 {
 		page.From, page.Count = (max(q.Page, 1)-1)*q.Limit, q.Limit
 	}
-	found, total, err := r.lookUp(in, page)
+	found, total, err := s.lookUp(in, page)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -86,7 +86,7 @@ func findRows[Row any](r *Resolver, in func(*indexes) *search.Index, page search
 		slices.SortFunc(found, func(a, b Found) int { return cmp.Compare(a.ID, b.ID) }) // as arrange needs it
 	}
 	var rows []*Row
-	err = r.view(func(v *store.View) error {
+	err = s.view(func(v *store.View) error {
 		rows = make([]*Row, 0, len(found))
 		for _, ref := range found {
 			row, err := read(v, ref)

@@ -64,7 +64,7 @@ func (f *finder) drop() {
 }
 
 // indexes returns indexes that have every change acknowledged before the call.
-func (f *finder) indexes(r *Resolver) (*indexes, error) {
+func (f *finder) indexes(s *State) (*indexes, error) {
 	if x := f.fresh(); x != nil {
 		return x, nil
 	}
@@ -75,14 +75,14 @@ func (f *finder) indexes(r *Resolver) (*indexes, error) {
 	var err error
 	switch {
 	case x == nil:
-		x, err = buildIndexes(r)
+		x, err = buildIndexes(s)
 	case len(touched) > 0:
-		x, err = x.reread(r, touched)
+		x, err = x.reread(s, touched)
 	default:
 		return x, nil // the search that held work before has done it
 	}
 	if err == nil && x.worn() {
-		x, err = buildIndexes(r)
+		x, err = buildIndexes(s)
 	}
 	if err != nil {
 		f.forget() // the touched projects are known to nobody now
@@ -130,12 +130,11 @@ func (f *finder) release() {
 func (x *indexes) worn() bool { return x.projects.Worn() || x.domains.Worn() }
 
 // buildIndexes reads the whole store.
-func buildIndexes(r *Resolver) (*indexes, error) {
+func buildIndexes(s *State) (*indexes, error) {
 	var projects, domains []search.Doc
-	err := r.reading(func(st *store.Store) error {
-		counts := st.Counts()
-		names := make(map[int64][]string, counts.Projects)
-		domains = make([]search.Doc, 0, counts.Domains)
+	err := s.reading(func(st *store.State) error {
+		names := map[int64][]string{}
+		domains = nil
 		err := st.EachDomain(func(d *catalog.Domain) bool {
 			names[d.ProjectID] = append(names[d.ProjectID], d.Name)
 			domains = append(domains, domainDoc(d))
@@ -144,7 +143,7 @@ func buildIndexes(r *Resolver) (*indexes, error) {
 		if err != nil {
 			return err
 		}
-		projects = make([]search.Doc, 0, counts.Projects)
+		projects = make([]search.Doc, 0, len(names))
 		return st.EachProject(func(p *catalog.Project) bool {
 			projects = append(projects, projectDoc(p, names[p.ID]))
 			return true
@@ -157,9 +156,9 @@ func buildIndexes(r *Resolver) (*indexes, error) {
 }
 
 // reread returns indexes with the present content of some projects.
-func (x *indexes) reread(r *Resolver, touched map[int64]struct{}) (*indexes, error) {
+func (x *indexes) reread(s *State, touched map[int64]struct{}) (*indexes, error) {
 	projects, domains := make(map[int64][]search.Doc, len(touched)), make(map[int64][]search.Doc, len(touched))
-	err := r.view(func(v *store.View) error {
+	err := s.view(func(v *store.View) error {
 		for id := range touched {
 			projects[id], domains[id] = nil, nil
 			p := new(catalog.ProjectConfig)

@@ -124,17 +124,17 @@ func page[T any](rows []T, q Query) []T {
 }
 
 // Projects returns the rows of a page and the number of all rows; VALIDATION_ERROR on "sort" for an unknown field.
-func (r *Resolver) Projects(q Query) (rows []*catalog.Project, total int, err error) {
+func (s *State) Projects(q Query) (rows []*catalog.Project, total int, err error) {
 	if _, err := orderOf(projectOrders, q.Sort); err != nil {
 		return nil, 0, err
 	}
 	switch {
 	case q.Limit > 0 && (q.Sort == "" || q.Sort == "id"):
-		return r.projectsByID(q)
+		return s.projectsByID(q)
 	case q.IDs != nil:
-		rows, err = r.projectsOf(slices.Compact(slices.Sorted(slices.Values(q.IDs))))
+		rows, err = s.projectsOf(slices.Compact(slices.Sorted(slices.Values(q.IDs))))
 	default:
-		err = r.EachProject(func(p *catalog.Project) bool {
+		err = s.EachProject(func(p *catalog.Project) bool {
 			rows = append(rows, p)
 			return true
 		})
@@ -148,8 +148,8 @@ func (r *Resolver) Projects(q Query) (rows []*catalog.Project, total int, err er
 }
 
 // projectsOf reads the projects with these ids, in their order, as far as they exist.
-func (r *Resolver) projectsOf(ids []int64) (rows []*catalog.Project, err error) {
-	err = r.view(func(v *store.View) error {
+func (s *State) projectsOf(ids []int64) (rows []*catalog.Project, err error) {
+	err = s.view(func(v *store.View) error {
 		rows = nil
 		for _, id := range ids {
 			p := new(catalog.ProjectConfig)
@@ -167,8 +167,8 @@ func (r *Resolver) projectsOf(ids []int64) (rows []*catalog.Project, err error) 
 }
 
 // projectsByID decodes the projects of one page only, which keeps a page cheap with 100,000 projects.
-func (r *Resolver) projectsByID(q Query) (rows []*catalog.Project, total int, err error) {
-	ids, err := r.ids.all(r)
+func (s *State) projectsByID(q Query) (rows []*catalog.Project, total int, err error) {
+	ids, err := s.of.projectIDs()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -180,25 +180,25 @@ func (r *Resolver) projectsByID(q Query) (rows []*catalog.Project, total int, er
 		})
 	}
 	if !q.Desc {
-		rows, err = r.projectsOf(page(ids, q))
+		rows, err = s.projectsOf(page(ids, q))
 		return rows, len(ids), err
 	}
 	before := min((max(q.Page, 1)-1), len(ids)/q.Limit+1) * q.Limit // no overflow
 	end := max(len(ids)-before, 0)
 	last := slices.Clone(ids[max(end-q.Limit, 0):end])
 	slices.Reverse(last)
-	rows, err = r.projectsOf(last)
+	rows, err = s.projectsOf(last)
 	return rows, len(ids), err
 }
 
 // EachProject yields all projects by ascending id, as of one moment, without holding them all in memory. The caller
 // owns the values. A slow yield keeps the store's old data on disk.
-func (r *Resolver) EachProject(yield func(*catalog.Project) bool) error {
-	return r.each(func(st *store.Store) error { return st.EachProject(yield) })
+func (s *State) EachProject(yield func(*catalog.Project) bool) error {
+	return s.each(func(st *store.State) error { return st.EachProject(yield) })
 }
 
-func (r *Resolver) each(f func(*store.Store) error) error {
-	if err := f(r.stores.Reads()); err != nil {
+func (s *State) each(f func(*store.State) error) error {
+	if err := f(s.of.reads()); err != nil {
 		return readError(err)
 	}
 	return nil
@@ -206,8 +206,8 @@ func (r *Resolver) each(f func(*store.Store) error) error {
 
 // Domains returns the rows of a page of a project's domains and the number of all; NOT_FOUND if the project does not
 // exist.
-func (r *Resolver) Domains(projectID int64, q Query) (rows []*catalog.Domain, total int, err error) {
-	err = r.get("project", func(v *store.View) (found bool, err error) {
+func (s *State) Domains(projectID int64, q Query) (rows []*catalog.Domain, total int, err error) {
+	err = s.get("project", func(v *store.View) (found bool, err error) {
 		rows = nil
 		if found, err = v.Project(new(catalog.ProjectConfig), projectID); err != nil || !found {
 			return found, err
@@ -223,10 +223,4 @@ func (r *Resolver) Domains(projectID int64, q Query) (rows []*catalog.Domain, to
 	total = len(rows)
 	rows, err = arrange(rows, domainOrders, q)
 	return rows, total, err
-}
-
-// ArrangeDomains returns the rows of the page that q selects, by id if q names no order. It sorts rows.
-func ArrangeDomains(rows []*catalog.Domain, q Query) ([]*catalog.Domain, error) {
-	slices.SortFunc(rows, domainOrders[0].compare)
-	return arrange(rows, domainOrders, q)
 }

@@ -8,16 +8,16 @@ import (
 )
 
 // view runs f on the present store, and again if that store was replaced in between. So f may run twice.
-func (r *Resolver) view(f func(v *store.View) error) error {
-	return r.reading(func(st *store.Store) error { return st.View(f) })
+func (s *State) view(f func(v *store.View) error) error {
+	return s.reading(func(st *store.State) error { return st.View(f) })
 }
 
 // reading is view for reads that need no View.
-func (r *Resolver) reading(f func(st *store.Store) error) error {
+func (s *State) reading(f func(st *store.State) error) error {
 	for {
-		st := r.stores.Reads()
+		st := s.of.reads()
 		err := f(st)
-		if errors.Is(err, store.ErrClosed) && st != r.stores.Reads() {
+		if errors.Is(err, store.ErrClosed) && st != s.of.reads() {
 			continue
 		}
 		if err != nil {
@@ -28,9 +28,9 @@ func (r *Resolver) reading(f func(st *store.Store) error) error {
 }
 
 // get is view for one object: it reports a missing one as NOT_FOUND.
-func (r *Resolver) get(what string, read func(v *store.View) (found bool, err error)) error {
+func (s *State) get(what string, read func(v *store.View) (found bool, err error)) error {
 	var found bool
-	err := r.view(func(v *store.View) (err error) {
+	err := s.view(func(v *store.View) (err error) {
 		found, err = read(v)
 		return err
 	})
@@ -41,10 +41,10 @@ func (r *Resolver) get(what string, read func(v *store.View) (found bool, err er
 }
 
 // ProjectConfig reads a project, without its domains and templates, and the defaults block.
-func (r *Resolver) ProjectConfig(id int64) (*catalog.ProjectConfig, *catalog.Defaults, error) {
+func (s *State) ProjectConfig(id int64) (*catalog.ProjectConfig, *catalog.Defaults, error) {
 	p := new(catalog.ProjectConfig)
 	var defaults *catalog.Defaults
-	err := r.get("project", func(v *store.View) (found bool, err error) {
+	err := s.get("project", func(v *store.View) (found bool, err error) {
 		if found, err = v.Project(p, id); err == nil && found {
 			defaults, err = v.Defaults()
 		}
@@ -58,10 +58,10 @@ func (r *Resolver) ProjectConfig(id int64) (*catalog.ProjectConfig, *catalog.Def
 
 // ProjectByID returns a project. Like all lookups it reports a missing object as a *catalog.Error NOT_FOUND, and an
 // unreadable store as UNAVAILABLE. The caller owns the result.
-func (r *Resolver) ProjectByID(id int64) (*catalog.Project, error) {
+func (s *State) ProjectByID(id int64) (*catalog.Project, error) {
 	p := new(catalog.ProjectConfig)
 	var found bool
-	err := r.reading(func(st *store.Store) (err error) {
+	err := s.reading(func(st *store.State) (err error) {
 		found, err = st.Project(p, id)
 		return err
 	})
@@ -71,22 +71,30 @@ func (r *Resolver) ProjectByID(id int64) (*catalog.Project, error) {
 	case !found:
 		return nil, catalog.NotFound("project")
 	}
-	return &p.Project, nil
+	changed, err := s.of.bring(p.Project.UUID)
+	if err == nil && changed {
+		return s.ProjectByID(id)
+	}
+	return &p.Project, err
 }
 
 // ProjectBySlug returns the project that has the slug now.
-func (r *Resolver) ProjectBySlug(slug string) (*catalog.Project, error) {
+func (s *State) ProjectBySlug(slug string) (*catalog.Project, error) {
 	p := new(catalog.ProjectConfig)
-	err := r.get("project", func(v *store.View) (bool, error) { return v.ProjectBySlug(p, slug) })
+	err := s.get("project", func(v *store.View) (bool, error) { return v.ProjectBySlug(p, slug) })
 	if err != nil {
 		return nil, err
 	}
-	return &p.Project, nil
+	changed, err := s.of.bring(p.Project.UUID)
+	if err == nil && changed {
+		return s.ProjectBySlug(slug)
+	}
+	return &p.Project, err
 }
 
 // ServiceSettings returns the settings in force: the project's own, then the defaults block, then the built-in ones.
-func (r *Resolver) ServiceSettings(projectID int64) (*catalog.ServiceSettings, error) {
-	p, defaults, err := r.ProjectConfig(projectID)
+func (s *State) ServiceSettings(projectID int64) (*catalog.ServiceSettings, error) {
+	p, defaults, err := s.ProjectConfig(projectID)
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +103,8 @@ func (r *Resolver) ServiceSettings(projectID int64) (*catalog.ServiceSettings, e
 }
 
 // AuthSettings returns the settings in force, see ServiceSettings.
-func (r *Resolver) AuthSettings(projectID int64) (*catalog.AuthSettings, error) {
-	p, defaults, err := r.ProjectConfig(projectID)
+func (s *State) AuthSettings(projectID int64) (*catalog.AuthSettings, error) {
+	p, defaults, err := s.ProjectConfig(projectID)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +114,8 @@ func (r *Resolver) AuthSettings(projectID int64) (*catalog.AuthSettings, error) 
 
 // SMTPConfig returns the project's own SMTP config; NOT_FOUND also if the project has no such block, or one without a
 // host.
-func (r *Resolver) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
-	p, _, err := r.ProjectConfig(projectID)
+func (s *State) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
+	p, _, err := s.ProjectConfig(projectID)
 	if err != nil {
 		return nil, err
 	}
@@ -118,9 +126,9 @@ func (r *Resolver) SMTPConfig(projectID int64) (*catalog.SMTPConfig, error) {
 }
 
 // Domain returns one domain record of a project.
-func (r *Resolver) Domain(projectID, domainID int64) (*catalog.Domain, error) {
+func (s *State) Domain(projectID, domainID int64) (*catalog.Domain, error) {
 	d := new(catalog.Domain)
-	err := r.get("domain", func(v *store.View) (bool, error) { return v.DomainByID(d, projectID, domainID) })
+	err := s.get("domain", func(v *store.View) (bool, error) { return v.DomainByID(d, projectID, domainID) })
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +136,9 @@ func (r *Resolver) Domain(projectID, domainID int64) (*catalog.Domain, error) {
 }
 
 // DomainNamed returns the domain record of a canonical name or wildcard in the newest state.
-func (r *Resolver) DomainNamed(name string) (*catalog.Domain, error) {
+func (s *State) DomainNamed(name string) (*catalog.Domain, error) {
 	d := new(catalog.Domain)
-	switch found, err := r.stores.Writes().Domain(d, name); {
+	switch found, err := s.of.newest().Domain(d, name); {
 	case err != nil:
 		return nil, readError(err)
 	case !found:
@@ -141,8 +149,8 @@ func (r *Resolver) DomainNamed(name string) (*catalog.Domain, error) {
 
 // DomainsBelow yields the domain records whose names lie below suffix, wildcards included, except *.suffix itself. The
 // value is valid within the call.
-func (r *Resolver) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
-	if err := r.stores.Writes().DomainsBelow(suffix, yield); err != nil {
+func (s *State) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
+	if err := s.of.newest().DomainsBelow(suffix, yield); err != nil {
 		return readError(err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
@@ -111,10 +112,6 @@ var declaredReads = map[string]func(r *resolver.Resolver, p *catalog.ProjectConf
 		_, total, err := r.Templates(p.Project.ID, resolver.Query{})
 		return total == 1, err
 	},
-	"TemplatesOf": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
-		rows, err := r.TemplatesOf(p.Project.ID)
-		return len(rows) == 1, err
-	},
 	"ServiceSettings": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
 		_, err := r.ServiceSettings(p.Project.ID)
 		return err == nil, err
@@ -155,6 +152,15 @@ var declaredReads = map[string]func(r *resolver.Resolver, p *catalog.ProjectConf
 	},
 	"KeysNaming": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
 		return slices.Contains(r.KeysNaming(p.Project.Slug), "k-"+p.Project.Slug), nil
+	},
+	"Overlay": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
+		o, err := r.Overlay(time.Now())
+		if err != nil {
+			return false, err
+		}
+		defer o.Close()
+		_, err = o.ProjectByID(p.Project.ID)
+		return err == nil, err
 	},
 	"KeyNames": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
 		return slices.Contains(r.KeyNames(), "k-"+p.Project.Slug), nil

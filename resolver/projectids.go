@@ -54,24 +54,30 @@ func (p *projectIDs) forget() {
 }
 
 // all returns the ids, with every change acknowledged before the call. The caller must not change them.
-func (p *projectIDs) all(r *Resolver) ([]int64, error) {
+func (p *projectIDs) all(s *State) ([]int64, error) {
 	p.mu.Lock()
 	ids, notes := p.ids, p.notes
 	p.mu.Unlock()
 	if ids != nil {
 		return ids, nil
 	}
-	ids = []int64{}
-	err := r.each(func(st *store.Store) error {
-		return st.EachProjectID(func(id int64) bool {
-			ids = append(ids, id)
-			return true
-		})
-	})
+	ids, err := s.readProjectIDs()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil && p.notes == notes { // else a change may be missing
 		p.ids = ids
 	}
+	return ids, err
+}
+
+// readProjectIDs reads the ids of all projects from the store.
+func (s *State) readProjectIDs() ([]int64, error) {
+	ids := []int64{}
+	err := s.each(func(st *store.State) error {
+		return st.EachProjectID(func(id int64) bool {
+			ids = append(ids, id)
+			return true
+		})
+	})
 	return ids, err
 }

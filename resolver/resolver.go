@@ -55,6 +55,7 @@ type DiskOptions = standby.DiskOptions
 
 // A Resolver answers what the files declare. All its methods may be called from any goroutine, until Close.
 type Resolver struct {
+	State
 	options Options
 	stamps  stamps
 	answers
@@ -106,6 +107,7 @@ func Open(o Options) (*Resolver, error) {
 	r := &Resolver{options: o, answers: answers{seed: maphash.MakeSeed()},
 		applying: applying{trail: trail.New(o.Logger, o.Now)},
 		secrets:  secrets{opener: o.OpenSecret, log: o.Logger, now: o.Now}}
+	r.State = State{of: live{r}}
 	var err error
 	if r.stores, err = standby.Open(r.standbyOptions()); err != nil {
 		return nil, err

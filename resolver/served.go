@@ -8,7 +8,7 @@ import (
 // EachDomain yields the domains of all projects, as of one moment, in the state that answers come from. The value
 // is valid within the call. A slow yield keeps the store's old data on disk.
 func (r *Resolver) EachDomain(yield func(*catalog.Domain) bool) error {
-	return r.each(func(st *store.Store) error { return st.EachDomain(yield) })
+	return r.each(func(st *store.State) error { return st.EachDomain(yield) })
 }
 
 // ServedDomain returns the domain record of a canonical name or wildcard, and its project, in the state that answers come

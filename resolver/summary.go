@@ -22,8 +22,8 @@ const (
 )
 
 // Summaries reads the summaries of projects, without their files. A project that is gone by now is left out.
-func (r *Resolver) Summaries(projects []*catalog.Project) (rows []*Summary, err error) {
-	err = r.view(func(v *store.View) error {
+func (s *State) Summaries(projects []*catalog.Project) (rows []*Summary, err error) {
+	err = s.view(func(v *store.View) error {
 		rows = nil
 		defaults, err := v.Defaults()
 		if err != nil {

@@ -33,7 +33,7 @@ const (
 	logsPath       = "/api/mail/projects/{projectId}/logs"
 )
 
-// A Config reads what the files declare; *resolver.Resolver and, for the state of a proposal, *overlay.Objects
+// A Config reads what the files declare; *resolver.Resolver and, for the state of a proposal, *resolver.Overlay
 // implement it.
 type Config interface {
 	web.Projects

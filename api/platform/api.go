@@ -34,7 +34,7 @@ const (
 )
 
 // A State reads what the files declare: single projects and what belongs to them. *resolver.Resolver and, for the state
-// of a proposal, *overlay.Objects implement it.
+// of a proposal, *resolver.Overlay implement it, and Lists.
 type State interface {
 	names.Declared
 	domains
@@ -52,7 +52,7 @@ type settings interface {
 	AuthSettings(projectID int64) (*catalog.AuthSettings, error)
 }
 
-// Lists are those of the live state; *resolver.Resolver implements it.
+// Lists are those of all projects.
 type Lists interface {
 	rows
 	found
@@ -88,13 +88,13 @@ type API struct {
 	Verifier  Verifier // nil: verification is answered 503
 	Logger    *slog.Logger
 
-	proposes bool // it is for the state of a proposal
+	proposes bool // it is for the state of a proposal, which ends with the call
 }
 
 // On returns an API for the state of a proposal.
-func (a *API) On(state State, explainer Explainer, writer *web.Writer) *API {
+func (a *API) On(state *resolver.Overlay, explainer Explainer, writer *web.Writer) *API {
 	on := *a
-	on.State, on.Explainer, on.Writer, on.proposes = state, explainer, writer, true
+	on.State, on.Lists, on.Explainer, on.Writer, on.proposes = state, state, explainer, writer, true
 	return &on
 }
 
@@ -109,7 +109,7 @@ func (a *API) Routes() []web.Route {
 	}
 	return append(a.verificationRoutes(onDomain),
 		web.Call("GET", HealthPath, 0, 0, health),
-		web.Call("GET", "/api/platform/projects", read, 0, a.listProjects),
+		web.Call("GET", "/api/platform/projects", read, web.Proposable, a.listProjects),
 		web.Call("GET", "/api/platform/projects/{id}", read, web.Proposable, a.getProject),
 		web.Call("GET", blockPath, read, web.Proposable, on(a.getBlock)),
 		web.Call("GET", "/api/platform/projects/by-slug/{slug}", read, web.Proposable, a.getProjectBySlug),

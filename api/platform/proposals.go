@@ -14,7 +14,6 @@ import (
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
-	"fingerpost/resolver/overlay"
 )
 
 const (
@@ -96,15 +95,15 @@ func (*Proposed) Error() string { return "proposed: nothing is live yet" }
 
 // Run runs a call on the state of the proposal that the request names: the same handlers on other projects and other
 // files. So preconditions, ids and conflicts are those of the proposal. A write that was proposed returns a *Proposed.
-func (s *Proposals) Run(r *web.Request, call func(*overlay.Objects, *configsrc.Overlay) error) error {
+func (s *Proposals) Run(r *web.Request, call func(*resolver.Overlay, *configsrc.Overlay) error) error {
 	if s.Set == nil {
 		return refuseNoGit
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
 	defer cancel()
-	run := func(objects *overlay.Objects, files *configsrc.Overlay) error {
+	run := func(state *resolver.Overlay, files *configsrc.Overlay) error {
 		broken := files.Broken()
-		err := call(objects, files)
+		err := call(state, files)
 		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(broken) > 0 &&
 			r.Key.EveryProject() {
 			return &catalog.Error{Code: e.Code, Message: e.Message + "; files of the proposal's branch that do not load: " +

@@ -132,8 +132,8 @@ func (a *API) stream(r *web.Request, message string, rows []resolver.Found, appe
 		web.HeadChunked(r.Ctx)
 		return nil
 	}
-	if !r.Ctx.Request.Header.IsHTTP11() {
-		// HTTP/1.0 knows no chunked bodies.
+	// HTTP/1.0 knows no chunked bodies, and the state of a proposal ends with the call.
+	if a.proposes || !r.Ctx.Request.Header.IsHTTP11() {
 		body, err := io.ReadAll(stream)
 		if err != nil {
 			return err

@@ -47,7 +47,7 @@ var refuseVerification = &catalog.Error{Code: catalog.CodeUnavailable,
 func (a *API) verificationRoutes(onDomain func(func(*web.Request, *catalog.Project, *catalog.Domain) error) func(
 	*web.Request) error) []web.Route {
 	check := onDomain(a.checkVerification)
-	list := web.Call("GET", domainsPath, catalog.MayRead, 0, a.listAllDomains)
+	list := web.Call("GET", domainsPath, catalog.MayRead, web.Proposable, a.listAllDomains)
 	list.ByAuthorityWith = standingParams
 	return []web.Route{
 		list,

@@ -6,7 +6,7 @@ import (
 )
 
 // Projects finds the project that a call is about; *resolver.Resolver and, for the state of a proposal,
-// *overlay.Objects implement it.
+// *resolver.Overlay implement it.
 type Projects interface {
 	ProjectByID(id int64) (*catalog.Project, error)
 }

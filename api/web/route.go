@@ -18,7 +18,7 @@ type Route struct {
 type Marks uint8
 
 const (
-	// Proposable marks a read of one project, or of what belongs to it: it can show the state of a proposal.
+	// Proposable marks a read of what the files declare: it can show the state of a proposal.
 	Proposable Marks = 1 << iota
 	// ByAuthority marks a read that only the authority of a cluster can answer: it has the git history, the mail log, the
 	// audit trail, the last use of keys, the heartbeats of edges and the checks of domains.

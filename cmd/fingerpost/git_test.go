@@ -281,8 +281,17 @@ func TestProposedState(t *testing.T) {
 	expect("the domain again", in("shop", http.MethodPost, shop+"/domains", `{"domain":"shop.example"}`), http.StatusConflict)
 	expect("the domains", in("shop", http.MethodGet, shop+"/domains", ""), http.StatusOK, `"shop.example"`)
 	expect("a dry run", in("shop", http.MethodPut, shop+"?dryRun=1", `{"name":"Dry"}`), http.StatusOK, `+  name = \"Dry\"`)
-	expect("the list", in("shop", http.MethodGet, projects+"?q=new-shop", ""), http.StatusBadRequest, "always live")
-	expect("a search", in("shop", http.MethodGet, "/api/platform/domains?q=shop", ""), http.StatusBadRequest, "always live")
+	for _, query := range []string{"", "?q=new-shop", "?page=1&limit=50", "?page=1&limit=50&view=summary", "?sort=name", "?q=shop.exam"} {
+		expect("the list "+query, in("shop", http.MethodGet, projects+query, ""), http.StatusOK, `"slug":"new-shop"`, `"name":"Shop"`)
+	}
+	expect("its number", in("shop", http.MethodGet, projects+"?page=9&limit=50", ""), http.StatusOK,
+		fmt.Sprintf(`"meta":{"total":%d,`, 1+strings.Count(r.get(projects).body, `"slug"`)))
+	expect("the summary", in("shop", http.MethodGet, projects+"?page=1&limit=50&q=new-shop&view=summary", ""), http.StatusOK, `"primaryDomain":"shop.example"`)
+	for _, query := range []string{"", "?q=shop", "?page=1&limit=50", "?sort=domain"} {
+		expect("all domains "+query, in("shop", http.MethodGet, "/api/platform/domains"+query, ""), http.StatusOK, `"domain":"shop.example"`)
+	}
+	expect("everything of it", in("shop", http.MethodGet, shop+"?view=full", ""), http.StatusOK, `"domain":"shop.example"`, `"smsEnabled":true`)
+	expect("the audit trail", in("shop", http.MethodGet, "/api/platform/audit", ""), http.StatusBadRequest, "always live")
 	expect("the live list", r.get(projects+"?q=new-shop"), http.StatusOK, `"data":[]`)
 	if changed.header.Get("ETag") == read.header.Get("ETag") || domain.header.Get("Location") == "" {
 		t.Errorf("%v, %v", changed.header, domain.header)

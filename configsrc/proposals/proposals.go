@@ -6,7 +6,7 @@
 // otherwise; and that applying one judges it against what is live in the same turn in which the branch moves.
 //
 // It unites three parts that do not know each other: gitrepo has the branches, configsrc.Overlay judges files, and
-// overlay.Objects reads what they declare. Who may see or apply a proposal is the caller's to decide: it gives each
+// resolver.Overlay reads what they declare. Who may see or apply a proposal is the caller's to decide: it gives each
 // call a check, which gets the proposal with what it touches (compare.Weight). The error of a check is the call's
 // error, and nothing was changed.
 //
@@ -34,7 +34,6 @@ import (
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
-	"fingerpost/resolver/overlay"
 	"fingerpost/resolver/share"
 )
 
@@ -128,28 +127,31 @@ func (s *Set) begin(ctx context.Context, key string) (end func(), err error) {
 	return end, nil
 }
 
-// over returns what a commit of a proposal declares.
-func (s *Set) over(tip *gitrepo.Tip) (*overlay.Objects, *configsrc.Overlay, error) {
+// over returns what a commit of a proposal declares. The caller closes the state.
+func (s *Set) over(tip *gitrepo.Tip) (*resolver.Overlay, *configsrc.Overlay, error) {
 	at := tip.Written
 	if at.IsZero() {
 		at = time.Now().UTC()
 	}
-	objects := overlay.New(s.live, at)
-	d := differenceOf(&tip.Change)
-	d.After = tip.Read
-	files, err := s.source.Overlay(d, objects)
+	state, err := s.live.Overlay(at)
 	if err != nil {
 		return nil, nil, err
 	}
-	objects.Ready = files.Bring
-	return objects, files, nil
+	d := differenceOf(&tip.Change)
+	d.After = tip.Read
+	files, err := s.source.Overlay(d, state)
+	if err != nil {
+		return nil, nil, errors.Join(err, state.Close())
+	}
+	state.Bring = files.Bring
+	return state, files, nil
 }
 
 // Propose runs write on the state of the proposal of a name, that of the branch if there is none, and adds its
 // changes to the proposal. The Overlays are valid until write returns. An error of write is returned as it is, and
 // nothing was changed. Calls on one proposal come one after the other: each is made on the commit of the one before.
 func (s *Set) Propose(ctx context.Context, name string, by Key, check Check,
-	write func(*overlay.Objects, *configsrc.Overlay) error) (made *Proposal, err error) {
+	write func(*resolver.Overlay, *configsrc.Overlay) error) (made *Proposal, err error) {
 	free, err := s.names.take(ctx, name)
 	if err != nil {
 		return nil, errBusy
@@ -164,11 +166,12 @@ func (s *Set) Propose(ctx context.Context, name string, by Key, check Check,
 	if err != nil {
 		return nil, err
 	}
-	objects, files, err := s.over(tip)
+	state, files, err := s.over(tip)
 	if err != nil {
 		return nil, err
 	}
-	if err := write(objects, files); err != nil {
+	defer func() { _ = state.Close() }() // nothing of it is kept
+	if err := write(state, files); err != nil {
 		return nil, err
 	}
 	err = s.repo.Propose(ctx, name, tip.Commit, by, files.Writes(), func(found *gitrepo.Proposal) error {
@@ -186,7 +189,7 @@ func (s *Set) checked(check Check) func(*gitrepo.Proposal) error {
 // View runs read for a key on the state of a proposal; NOT_FOUND if there is none of the name. The Overlays are valid
 // until read returns.
 func (s *Set) View(ctx context.Context, key, name string, check Check,
-	read func(*overlay.Objects, *configsrc.Overlay) error) error {
+	read func(*resolver.Overlay, *configsrc.Overlay) error) error {
 	end, err := s.begin(ctx, key)
 	if err != nil {
 		return err
@@ -196,11 +199,11 @@ func (s *Set) View(ctx context.Context, key, name string, check Check,
 	if err != nil {
 		return err
 	}
-	objects, files, err := s.over(tip)
+	state, files, err := s.over(tip)
 	if err != nil {
 		return err
 	}
-	return read(objects, files)
+	return errors.Join(read(state, files), state.Close())
 }
 
 // weighed finds out what a proposal touches, once for each HEAD, last commit and generation.

@@ -120,7 +120,7 @@ func (s *Store) Apply(c *catalog.Change, generations uint64, now time.Time,
 func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, committing func(*Effect) error) (*Effect,
 	error) {
 	effect := &Effect{Generation: s.generation.Load() + generations, Loaded: s.filling && generations > 0}
-	w := &writer{s: s, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: effect,
+	w := &writer{s: &s.State, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: effect,
 		unaudited: s.filling || c.Position != nil}
 	if c.Position == nil {
 		if err := s.reserveFor(effect.Generation); err != nil {
@@ -187,7 +187,7 @@ func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, comm
 
 // A writer turns a Change into what is written.
 type writer struct {
-	s      *Store
+	s      *State
 	b      output
 	now    time.Time
 	counts Counts

@@ -200,7 +200,7 @@ func (w *writer) defaults() (*catalog.Defaults, error) {
 
 // AuditID returns the id of the newest entry of the audit trail when the last change was committed: the trail may be
 // ahead of a store that has lost its last commits. 0 if unknown.
-func (s *Store) AuditID() (id int64, err error) {
+func (s *State) AuditID() (id int64, err error) {
 	err = s.read(func() error {
 		v, _, err := s.uint(keyAudit)
 		id = int64(v)
@@ -213,7 +213,7 @@ func auditValue(id int64) []byte { return binary.AppendUvarint(nil, uint64(id)) 
 
 // Object returns an object as it is now, as the audit trail tells of it: its settings are those in force. nil if there is
 // none. project is 0 for what belongs to no project, and name "" where there is one of the kind.
-func (s *Store) Object(kind catalog.Kind, project int64, name string) (o *catalog.Object, err error) {
+func (s *State) Object(kind catalog.Kind, project int64, name string) (o *catalog.Object, err error) {
 	err = s.read(func() error {
 		o, err = s.object(kind, project, name)
 		return err
@@ -221,7 +221,7 @@ func (s *Store) Object(kind catalog.Kind, project int64, name string) (o *catalo
 	return o, err
 }
 
-func (s *Store) object(kind catalog.Kind, project int64, name string) (*catalog.Object, error) {
+func (s *State) object(kind catalog.Kind, project int64, name string) (*catalog.Object, error) {
 	switch kind {
 	case catalog.KindProject, catalog.KindServiceSettings, catalog.KindAuthSettings, catalog.KindSMTPConfig:
 		p := new(catalog.ProjectConfig)
@@ -269,7 +269,7 @@ func (s *Store) object(kind catalog.Kind, project int64, name string) (*catalog.
 }
 
 // objectAt returns the object with a record, nil if there is none.
-func objectAt[T any](s *Store, key []byte, read func(*T, []byte) error, object func(*T) catalog.Object) (*catalog.Object,
+func objectAt[T any](s *State, key []byte, read func(*T, []byte) error, object func(*T) catalog.Object) (*catalog.Object,
 	error) {
 	rec, err := s.load(key)
 	if err != nil || rec == nil {

@@ -3,7 +3,7 @@ package store
 import "fingerpost/resolver/catalog"
 
 // File returns one row of the file table, nil when there is none. The row is the caller's.
-func (s *Store) File(path string) (row *catalog.FileRow, err error) {
+func (s *State) File(path string) (row *catalog.FileRow, err error) {
 	err = s.read(func() error {
 		value, err := s.load(textKey(prefixFile, path))
 		if err == nil && value != nil {

@@ -6,22 +6,31 @@ import (
 	"sync"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/pebblefs"
 
 	"github.com/cockroachdb/pebble/v2"
 )
 
+// A State reads the newest state: that of a Store, or of an Overlay of it.
+type State struct {
+	fs   *pebblefs.Dir
+	from pebble.Reader // the database, or the batch of an Overlay
+	// overlaid: the state is an Overlay's. Its records may contradict each other, because two files may claim one name.
+	overlaid bool
+}
+
 // read runs f while the store stays open, and fails the store when f finds damage. A change that is too large is the
-// caller's error.
-func (s *Store) read(f func() error) (err error) {
-	var large error
+// caller's error, and so is whatever an Overlay has.
+func (s *State) read(f func() error) (err error) {
+	var own error
 	err = s.fs.Use(func() error {
 		err := f()
-		if errors.Is(err, errTooLarge) {
-			large, err = err, nil
+		if s.overlaid || errors.Is(err, errTooLarge) {
+			own, err = err, nil
 		}
 		return err
 	})
-	return errors.Join(err, large)
+	return errors.Join(err, own)
 }
 
 // A getter finds the value of a key. It returns nil if there is none; the value is valid until the next load.
@@ -30,8 +39,8 @@ type getter interface {
 }
 
 // load reads the newest state and returns a copy. The caller is within read.
-func (s *Store) load(key []byte) ([]byte, error) {
-	value, closer, err := s.db.Get(key)
+func (s *State) load(key []byte) ([]byte, error) {
+	value, closer, err := s.from.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil
 	}
@@ -42,19 +51,22 @@ func (s *Store) load(key []byte) ([]byte, error) {
 }
 
 // A View reads the state of one moment. It is valid within the call of View that passed it, on one goroutine.
-type View struct{ it *pebble.Iterator }
+type View struct {
+	it       *pebble.Iterator
+	overlaid bool // see State
+}
 
 func (v *View) load(key []byte) ([]byte, error) { return seek(v.it, key) }
 
 // View calls f with a consistent view: an Apply in between does not show. f's errors must be those of the view. It uses
 // an iterator, not a snapshot of Pebble, because a snapshot needs a lock that a failed instance may hold for ever.
-func (s *Store) View(f func(v *View) error) error {
+func (s *State) View(f func(v *View) error) error {
 	return s.read(func() error {
-		it, err := s.db.NewIter(nil)
+		it, err := s.from.NewIter(nil)
 		if err != nil {
 			return err
 		}
-		return errors.Join(f(&View{it}), it.Close())
+		return errors.Join(f(&View{it, s.overlaid}), it.Close())
 	})
 }
 
@@ -88,7 +100,7 @@ func (m *Moment) View(f func(v *View) error) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(f(&View{it}), it.Close())
+		return errors.Join(f(&View{it: it}), it.Close())
 	})
 }
 
@@ -112,7 +124,7 @@ func (v *View) Project(dst *catalog.ProjectConfig, id int64) (bool, error) {
 }
 
 // Defaults returns the defaults block, nil when there is none.
-func (s *Store) Defaults() (d *catalog.Defaults, err error) {
+func (s *State) Defaults() (d *catalog.Defaults, err error) {
 	err = s.read(func() error { d, err = readDefaults(s); return err })
 	return d, err
 }
@@ -174,13 +186,13 @@ func (v *View) id(key []byte) (int64, error) {
 }
 
 // Project is View.Project in the newest state; it is cheaper than making a View.
-func (s *Store) Project(dst *catalog.ProjectConfig, id int64) (found bool, err error) {
+func (s *State) Project(dst *catalog.ProjectConfig, id int64) (found bool, err error) {
 	err = s.read(func() error { found, err = readProject(s, dst, id); return err })
 	return found, err
 }
 
 // Sealing returns the sealing block, nil when there is none.
-func (s *Store) Sealing() (x *catalog.Sealing, err error) {
+func (s *State) Sealing() (x *catalog.Sealing, err error) {
 	err = s.read(func() error {
 		value, err := s.load(keySealing)
 		if err != nil || value == nil {
@@ -193,7 +205,7 @@ func (s *Store) Sealing() (x *catalog.Sealing, err error) {
 }
 
 // LastGood returns the last accepted bytes of a file, nil when there are none.
-func (s *Store) LastGood(path string) (b []byte, err error) {
+func (s *State) LastGood(path string) (b []byte, err error) {
 	err = s.read(func() error { b, err = s.load(textKey(prefixBytes, path)); return err })
 	return b, err
 }

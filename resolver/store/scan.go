@@ -12,7 +12,7 @@ import (
 var errStop = errors.New("stop")
 
 // scan is View.scan as of one moment. An open iterator pins its state in Pebble, so f should be quick.
-func (s *Store) scan(prefix []byte, f func(key, value []byte) error) error {
+func (s *State) scan(prefix []byte, f func(key, value []byte) error) error {
 	return s.View(func(v *View) error { return v.scan(prefix, f) })
 }
 
@@ -41,7 +41,7 @@ func stopUnless(more bool) error {
 }
 
 // EachProject yields all projects by ascending id. yield may keep the value.
-func (s *Store) EachProject(yield func(*catalog.Project) bool) error {
+func (s *State) EachProject(yield func(*catalog.Project) bool) error {
 	return s.scan([]byte{prefixProject}, func(_, value []byte) error {
 		p := new(catalog.Project)
 		if _, err := decodeProjectOnly(p, value); err != nil {
@@ -52,7 +52,7 @@ func (s *Store) EachProject(yield func(*catalog.Project) bool) error {
 }
 
 // EachProjectID yields the ids of all projects, ascending; a late page of the list uses it to skip projects.
-func (s *Store) EachProjectID(yield func(id int64) bool) error {
+func (s *State) EachProjectID(yield func(id int64) bool) error {
 	return s.scan([]byte{prefixProject}, func(key, _ []byte) error {
 		if len(key) != 1+8 {
 			return errRecord
@@ -62,7 +62,7 @@ func (s *Store) EachProjectID(yield func(id int64) bool) error {
 }
 
 // EachDomain yields the domains of all projects by name. The value is valid within the call.
-func (s *Store) EachDomain(yield func(*catalog.Domain) bool) error {
+func (s *State) EachDomain(yield func(*catalog.Domain) bool) error {
 	var d catalog.Domain
 	return s.scan([]byte{prefixDomain}, func(_, value []byte) error {
 		if _, err := decodeDomain(&d, value); err != nil {
@@ -90,6 +90,9 @@ func (v *View) Domains(project int64, yield func(*catalog.Domain) bool) error {
 			return err
 		}
 		if !found || d.ProjectID != project {
+			if v.overlaid {
+				continue // another file of the Overlay has the name
+			}
 			return errRecord
 		}
 		if !yield(d) {
@@ -111,13 +114,13 @@ func (v *View) Templates(project int64, yield func(*catalog.Template) bool) erro
 }
 
 // Templates is View.Templates with a view of its own.
-func (s *Store) Templates(project int64, yield func(*catalog.Template) bool) error {
+func (s *State) Templates(project int64, yield func(*catalog.Template) bool) error {
 	return s.View(func(v *View) error { return v.Templates(project, yield) })
 }
 
 // DomainsBelow yields the domains whose names lie below suffix, wildcards included, except *.suffix itself. The value
 // is valid within the call.
-func (s *Store) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
+func (s *State) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
 	prefix := append(appendDomainKey(nil, suffix), '.')
 	var d catalog.Domain
 	return s.scan(prefix, func(key, value []byte) error {
@@ -132,13 +135,13 @@ func (s *Store) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) er
 }
 
 // Domain is View.Domain in the newest state.
-func (s *Store) Domain(dst *catalog.Domain, name string) (found bool, err error) {
+func (s *State) Domain(dst *catalog.Domain, name string) (found bool, err error) {
 	err = s.read(func() error { found, err = readDomain(s, dst, []byte(name)); return err })
 	return found, err
 }
 
 // Keys yields all API keys by name.
-func (s *Store) Keys(yield func(*catalog.Key) bool) error {
+func (s *State) Keys(yield func(*catalog.Key) bool) error {
 	return s.scan([]byte{prefixKey}, func(_, value []byte) error {
 		k := new(catalog.Key)
 		if err := decodeKey(k, value); err != nil {
@@ -149,7 +152,7 @@ func (s *Store) Keys(yield func(*catalog.Key) bool) error {
 }
 
 // Edges yields all edges by name.
-func (s *Store) Edges(yield func(*catalog.Edge) bool) error {
+func (s *State) Edges(yield func(*catalog.Edge) bool) error {
 	return s.scan([]byte{prefixEdge}, func(_, value []byte) error {
 		e := new(catalog.Edge)
 		if err := decode(value, e); err != nil {
@@ -160,7 +163,7 @@ func (s *Store) Edges(yield func(*catalog.Edge) bool) error {
 }
 
 // Files yields the file table by path. yield may keep the row.
-func (s *Store) Files(yield func(path string, row *catalog.FileRow) bool) error {
+func (s *State) Files(yield func(path string, row *catalog.FileRow) bool) error {
 	return s.scan([]byte{prefixFile}, func(key, value []byte) error {
 		row, err := decodeRow(value)
 		if err != nil {

@@ -41,9 +41,9 @@ type Options struct {
 // A Store is an open store. Its methods are safe for concurrent use; Apply, Import and SetDecoderRevision exclude each
 // other.
 type Store struct {
+	State
 	dir     string // "" in memory
 	db      *pebble.DB
-	fs      *pebblefs.Dir
 	backlog backlog
 	paced   *atomic.Bool // see Options
 	cache   *pebble.Cache
@@ -108,7 +108,7 @@ func (s *Store) open(o Options) error {
 	if err != nil {
 		return err
 	}
-	s.db = db
+	s.db, s.from = db, db
 	s.backlog.flushed.Store(db.Metrics().Levels[0].TablesCount)
 	if err = s.begin(o.NewEpoch); err != nil {
 		s.fs.EndStart()
@@ -199,7 +199,7 @@ func (s *Store) loadFilling() error {
 }
 
 // uint reads a number; a missing key and an empty value are 0.
-func (s *Store) uint(key []byte) (n uint64, found bool, err error) {
+func (s *State) uint(key []byte) (n uint64, found bool, err error) {
 	v, err := s.load(key)
 	if len(v) > 0 {
 		size := 0

@@ -36,7 +36,7 @@ func (w *writer) textChanges(prefix byte, changes []catalog.TextChange) {
 // Tree yields the whole accepted tree as of one moment, in no order: every config file with its last accepted bytes,
 // and the files that config files name. Where an edge has received other content, which it refuses, it yields that.
 // content is valid within the call.
-func (s *Store) Tree(yield func(path string, content []byte) bool) error {
+func (s *State) Tree(yield func(path string, content []byte) bool) error {
 	return s.View(func(v *View) error {
 		refused := map[string]bool{}
 		more := true
@@ -65,7 +65,7 @@ func (s *Store) Tree(yield func(path string, content []byte) bool) error {
 }
 
 // TreeFile returns one file of Tree, with the times of the objects that it declares; false if there is none.
-func (s *Store) TreeFile(path string) (f catalog.TreeFile, found bool, err error) {
+func (s *State) TreeFile(path string) (f catalog.TreeFile, found bool, err error) {
 	err = s.View(func(v *View) error {
 		for _, prefix := range []byte{prefixRefused, prefixBytes, prefixText} {
 			b, there, err := v.content(textKey(prefix, path))
@@ -96,13 +96,13 @@ func (v *View) content(key []byte) (b []byte, found bool, err error) {
 }
 
 // Text returns the accepted bytes of a file that config files name, nil when there are none.
-func (s *Store) Text(path string) (b []byte, err error) {
+func (s *State) Text(path string) (b []byte, err error) {
 	err = s.read(func() error { b, err = s.load(textKey(prefixText, path)); return err })
 	return b, err
 }
 
 // Refused yields what an edge has received and refuses. yield may keep the bytes.
-func (s *Store) Refused(yield func(path string, content []byte) bool) error {
+func (s *State) Refused(yield func(path string, content []byte) bool) error {
 	return s.scan([]byte{prefixRefused}, func(key, value []byte) error {
 		return stopUnless(yield(string(key[1:]), bytes.Clone(value)))
 	})
