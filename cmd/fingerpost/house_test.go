@@ -50,7 +50,6 @@ var plan = map[string][]string{
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
 		"fingerpost/resolver/standby", "fingerpost/resolver/trace", // a miss is a step of a traced request
 		"fingerpost/resolver/archive", "fingerpost/resolver/search", "fingerpost/resolver/trail", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
-	// what is live with the files of a proposal over it
 	// mailer/template: a file's templates pass the same check of placeholders and markup as those of the API; it is a leaf
 	// that knows nothing of sending
 	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "github.com/hashicorp/hcl/v2",
@@ -100,9 +99,8 @@ var plan = map[string][]string{
 	// trace: commits and pushes of traced writes
 	"fingerpost/configsrc/gitrepo": {"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/resolver/catalog",
 		"fingerpost/resolver/trace"},
-	// overlay: what a proposal declares
 	// hclfile: the warnings that a proposal would bring
-	"fingerpost/configsrc/proposals": {"fingerpost/resolver/share", "fingerpost/resolver/catalog", "fingerpost/resolver", 
+	"fingerpost/configsrc/proposals": {"fingerpost/resolver/share", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/compare", "fingerpost/configsrc/gitrepo"},
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "fingerpost/configsrc/hclfile",
@@ -176,7 +174,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/names"},
 	// trace: the span of a request begins and ends here
 	"fingerpost/api": {"fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
-		"fingerpost/api/platform/keys", "fingerpost/resolver/catalog", "fingerpost/resolver", 
+		"fingerpost/api/platform/keys", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},

@@ -107,8 +107,15 @@ func pairChanges(was, is []*Object) (list []ObjectChange) {
 			list = append(list, ChangeOf(was[i], nil))
 		}
 	}
+	slices.SortStableFunc(list, func(a, b ObjectChange) int {
+		return slices.Index(partKinds, a.Object().Kind) - slices.Index(partKinds, b.Object().Kind)
+	})
 	return list
 }
+
+// partKinds are the kinds of pairChanges, in the order of their changes.
+var partKinds = []Kind{KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindDefaults,
+	KindKey, KindEdge, KindSealing}
 
 // ChangeOf returns what differs between two states of one object, of which one may be nil.
 func ChangeOf(was, is *Object) ObjectChange {

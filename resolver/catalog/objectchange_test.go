@@ -107,7 +107,7 @@ func TestChangesPairs(t *testing.T) {
 		"domain.create x.example", "domain.delete a.example",
 		"project.create b", "service-settings.update ", "auth-settings.update ",
 		"project.delete c", "service-settings.update ", "auth-settings.update ",
-		"key.rotate ci", "defaults.update "}
+		"defaults.update ", "key.rotate ci"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q, want\n%q", got, want)
 	}
