@@ -13,6 +13,7 @@ import (
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
+	"fingerpost/resolver/records"
 )
 
 // Bad input gets all its problems at once, and changes nothing.
@@ -148,7 +149,7 @@ func TestKeyLastUsed(t *testing.T) {
 	}
 	again := newKeyNode(t, data, text, resolver.DiskOptions{})
 	uses, err := again.resolver.KeyUses()
-	slices.SortFunc(uses, func(a, b resolver.KeyUse) int { return a.LastUsed.Compare(b.LastUsed) })
+	slices.SortFunc(uses, func(a, b records.KeyUse) int { return a.LastUsed.Compare(b.LastUsed) })
 	if err != nil || len(uses) != 2 || !uses[0].LastUsed.IsZero() || uses[1].LastUsed.Format("2006-01-02T15:04:05.000000") != used {
 		t.Errorf("the ledger has %+v, %v, want %s", uses, err, used)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fingerpost/resolver"
+	"fingerpost/resolver/records"
 )
 
 // keyUses knows when keys were last used. A request notes its key's use in memory; SaveKeyUses stores all uses in the
@@ -26,7 +27,7 @@ type keyUse struct {
 	minute atomic.Int64 // of the last use, since 1970; 0: never
 	// guarded by keyUses.mu
 	created time.Time
-	saved   resolver.KeyUse // as the ledger has it
+	saved   records.KeyUse // as the ledger has it
 }
 
 // A removed key keeps its use for this long after the last one, in case the files declare it again.
@@ -97,12 +98,12 @@ func (k *keyUses) isLoaded() bool {
 
 // use returns the use of a key. The time at which it was first seen is set here; it is zero while the ledger cannot be
 // read. The caller holds mu.
-func (k *keyUses) use(id string, now time.Time) (*keyUse, resolver.KeyUse) {
+func (k *keyUses) use(id string, now time.Time) (*keyUse, records.KeyUse) {
 	u := k.find(id)
 	if k.loaded && u.created.IsZero() {
 		u.created = now.UTC().Truncate(time.Microsecond)
 	}
-	return u, resolver.KeyUse{KeyID: id, Created: u.created, LastUsed: u.lastUsed()}
+	return u, records.KeyUse{KeyID: id, Created: u.created, LastUsed: u.lastUsed()}
 }
 
 // Rows returns the keys with their uses, in the order of the keys. It does not wait for a ledger that hangs: the answer
@@ -148,7 +149,7 @@ func (k *keyUses) save(keys []*resolver.Key, now time.Time) error {
 }
 
 // due returns the uses of the keys, whether one differs from the ledger's, and the ids to forget.
-func (k *keyUses) due(keys []*resolver.Key, now time.Time) (uses []resolver.KeyUse, forget []string, changed bool) {
+func (k *keyUses) due(keys []*resolver.Key, now time.Time) (uses []records.KeyUse, forget []string, changed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	there := make(map[string]bool, len(keys))

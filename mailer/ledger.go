@@ -6,7 +6,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Ledger keeps mails, their log and idempotency keys. *resolver.Resolver implements it. Each writing method is one
+// A Ledger keeps mails, their log and idempotency keys. *records.Records implements it. Each writing method is one
 // synced batch: once it has returned nil, its effect survives a power cut. A ledger that cannot write returns a
 // *catalog.Error UNAVAILABLE and has changed nothing. Any goroutine may call the methods.
 type Ledger interface {

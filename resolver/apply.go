@@ -55,14 +55,14 @@ func (r *Resolver) apply(c *catalog.Change, generations uint64) (*store.Effect, 
 		// The failed store may hold the change already, and its replacement copies it from there.
 		r.feed.unsure = true
 		if r.stores.TakeOver(st) != nil {
-			return nil, readError(err)
+			return nil, catalog.Unreadable(err)
 		}
 	}
 }
 
 // applyTo keeps the order that the proof in stamps needs.
 func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint64) (*store.Effect, error) {
-	began, read, l := false, st == r.stores.Reads(), r.applying.trail.CatchUp(st, r.auditLedger())
+	began, read, l := false, st == r.stores.Reads(), r.applying.trail.CatchUp(st, r.TrailLedger())
 	now := r.options.Now() // entries and objects have the same time, see trail.Keeper.GiveTimes
 	if c.Position == nil {
 		r.applying.trail.GiveTimes(c)
@@ -211,7 +211,7 @@ func (r *Resolver) Generation() uint64 { return r.stores.Writes().Generation() }
 // Files yields the whole file table by path: the files that the store has accepted, and their state.
 func (r *Resolver) Files(yield func(path string, row *catalog.FileRow) bool) error {
 	if err := r.stores.Writes().Files(yield); err != nil {
-		return readError(err)
+		return catalog.Unreadable(err)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (r *Resolver) fromEither(read func(*store.Store) ([]byte, error)) ([]byte, 
 		b, err = read(reads)
 	}
 	if err != nil {
-		return nil, readError(err)
+		return nil, catalog.Unreadable(err)
 	}
 	return b, nil
 }
@@ -239,7 +239,7 @@ func (r *Resolver) fromEither(read func(*store.Store) ([]byte, error)) ([]byte, 
 func (r *Resolver) DecoderRevision() (uint64, error) {
 	v, err := r.stores.Writes().DecoderRevision()
 	if err != nil {
-		return 0, readError(err)
+		return 0, catalog.Unreadable(err)
 	}
 	return v, nil
 }
@@ -251,7 +251,7 @@ func (r *Resolver) SetDecoderRevision(v uint64) error {
 	defer r.applying.Unlock()
 	for {
 		st := r.stores.Writes()
-		err := r.applying.trail.Settle(st, r.applying.trail.CatchUp(st, r.auditLedger()))
+		err := r.applying.trail.Settle(st, r.applying.trail.CatchUp(st, r.TrailLedger()))
 		if err == nil {
 			err = st.SetDecoderRevision(v)
 		}
@@ -259,7 +259,7 @@ func (r *Resolver) SetDecoderRevision(v uint64) error {
 			return nil
 		}
 		if r.stores.TakeOver(st) != nil {
-			return readError(err)
+			return catalog.Unreadable(err)
 		}
 	}
 }
@@ -278,7 +278,7 @@ func (r *Resolver) NoteRemovals(note []byte) error {
 func (r *Resolver) Removals() ([]byte, error) {
 	note, err := r.stores.Writes().Removals()
 	if err != nil {
-		return nil, readError(err)
+		return nil, catalog.Unreadable(err)
 	}
 	return note, nil
 }

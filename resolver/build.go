@@ -19,8 +19,8 @@ type match struct {
 // errOrphan is a domain without its project: impossible in one consistent read, because both are in the same batch.
 var errOrphan = errors.New("a domain record without its project")
 
-// records is the source of a match: a store.View or a store.Reader.
-type records interface {
+// matchSource is the source of a match: a store.View or a store.Reader.
+type matchSource interface {
 	Domain(dst *catalog.Domain, name []byte) (bool, error)
 	Project(dst *catalog.ProjectConfig, id int64) (bool, error)
 }
@@ -57,7 +57,7 @@ func (r *Resolver) build(host string, hash uint64, form Form) (a *Answer, keep b
 	b.reset()
 	buildings.Put(b)
 	if err != nil {
-		return nil, false, readError(err)
+		return nil, false, catalog.Unreadable(err)
 	}
 	a.hash, a.form, a.seen = hash, form, s
 	a.byName = byName
@@ -72,7 +72,7 @@ func (b *building) reset() {
 }
 
 // read finds the match and encodes it while the borrowed records are valid.
-func (b *building) read(from records, wildcards bool, defaults func() (*catalog.Defaults, error)) (err error) {
+func (b *building) read(from matchSource, wildcards bool, defaults func() (*catalog.Defaults, error)) (err error) {
 	b.match, b.answer = match{}, nil
 	if b.found, err = b.findDomain(from, wildcards); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (b *building) readNewest(from *store.Reader) error {
 func (r *Resolver) settledDefaults() (*catalog.Defaults, error) { return r.Defaults(), nil }
 
 // findDomain reads the record that decides for the host: the exact name, then the wildcards from the longest suffix on.
-func (b *building) findDomain(from records, wildcards bool) (bool, error) {
+func (b *building) findDomain(from matchSource, wildcards bool) (bool, error) {
 	b.name = append(b.name[:0], b.host...)
 	name := b.name
 	found, err := from.Domain(&b.domain, name)

@@ -6,7 +6,7 @@ import "fingerpost/resolver/catalog"
 func (s *State) File(path string) (*catalog.FileRow, error) {
 	row, err := s.of.newest().File(path)
 	if err != nil {
-		return nil, readError(err)
+		return nil, catalog.Unreadable(err)
 	}
 	if row == nil {
 		return nil, catalog.NotFound("file")

@@ -97,17 +97,7 @@ func orderOf[T any](orders []order[T], sort string) (func(a, b *T) int, error) {
 		}
 		names[i] = o.field
 	}
-	return nil, checkSort(sort, names)
-}
-
-// checkSort reports a field that a list cannot be sorted by; "" is the list's own order.
-func checkSort(sort string, fields []string) error {
-	if sort == "" || slices.Contains(fields, sort) {
-		return nil
-	}
-	e := &catalog.Error{Code: catalog.CodeValidation, Message: "the list cannot be sorted by this field"}
-	e.Problems.Addf("sort", "must be one of %s", strings.Join(fields, ", "))
-	return e
+	return nil, catalog.CheckSort(sort, names)
 }
 
 // page returns the slice that q selects; a page past the end is empty.
@@ -199,7 +189,7 @@ func (s *State) EachProject(yield func(*catalog.Project) bool) error {
 
 func (s *State) each(f func(*store.State) error) error {
 	if err := f(s.of.reads()); err != nil {
-		return readError(err)
+		return catalog.Unreadable(err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (s *State) reading(f func(st *store.State) error) error {
 			continue
 		}
 		if err != nil {
-			return readError(err)
+			return catalog.Unreadable(err)
 		}
 		return nil
 	}
@@ -140,7 +140,7 @@ func (s *State) DomainNamed(name string) (*catalog.Domain, error) {
 	d := new(catalog.Domain)
 	switch found, err := s.of.newest().Domain(d, name); {
 	case err != nil:
-		return nil, readError(err)
+		return nil, catalog.Unreadable(err)
 	case !found:
 		return nil, catalog.NotFound("domain")
 	}
@@ -151,7 +151,7 @@ func (s *State) DomainNamed(name string) (*catalog.Domain, error) {
 // value is valid within the call.
 func (s *State) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
 	if err := s.of.newest().DomainsBelow(suffix, yield); err != nil {
-		return readError(err)
+		return catalog.Unreadable(err)
 	}
 	return nil
 }

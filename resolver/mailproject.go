@@ -28,7 +28,7 @@ func (r *Resolver) ProjectOfDomain(domain string) (projectID int64, err error) {
 // the SMTP config in force. The caller owns the result, except the texts behind its pointers.
 func (r *Resolver) MailProject(id int64) (*catalog.ProjectConfig, error) {
 	epoch := r.stamps.epoch.Load() // before the store is read, see stamps
-	if p := r.mail.senders.get(id, epoch); p != nil {
+	if p := r.senders.get(id, epoch); p != nil {
 		return p, nil
 	}
 	p, defaults, err := r.ProjectConfig(id)
@@ -38,7 +38,7 @@ func (r *Resolver) MailProject(id int64) (*catalog.ProjectConfig, error) {
 	p.Service, p.Auth = defaults.InForce(p)
 	p.SMTP = catalog.SMTPInForce(p.SMTP, defaults)
 	p.Domains, p.Templates = nil, nil
-	r.mail.senders.put(id, epoch, p)
+	r.senders.put(id, epoch, p)
 	return senderCopy(p), nil
 }
 

@@ -34,7 +34,7 @@ type Overlay struct {
 func (r *Resolver) Overlay(at time.Time) (*Overlay, error) {
 	st, err := r.stores.Reads().Overlay(at)
 	if err != nil {
-		return nil, readError(err)
+		return nil, catalog.Unreadable(err)
 	}
 	o := &Overlay{live: r, store: st, touched: map[int64]struct{}{}, own: map[catalog.UUID]bool{},
 		defaults: r.Defaults(), sealing: r.Sealing()}
@@ -50,7 +50,7 @@ func (o *Overlay) Close() error { return o.store.Close() }
 func (o *Overlay) Put(files ...catalog.FileChange) error {
 	e, err := o.store.Put(files...)
 	if err != nil {
-		return readError(err)
+		return catalog.Unreadable(err)
 	}
 	for i := range files {
 		if d := files[i].Declared; d != nil {

@@ -85,7 +85,7 @@ func (r *Resolver) Refused(yield func(path string, content []byte) bool) error {
 
 func storeRead(err error) error {
 	if err != nil {
-		return readError(err)
+		return catalog.Unreadable(err)
 	}
 	return nil
 }

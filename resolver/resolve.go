@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"errors"
 	"hash/maphash"
 
 	"fingerpost/resolver/catalog"
@@ -143,13 +142,4 @@ func invalidDomain(err error) *catalog.Error {
 	e := &catalog.Error{Code: catalog.CodeValidation, Message: "the domain " + err.Error()}
 	e.Problems.Addf("domain", "%s", err)
 	return e
-}
-
-// readError hides the store's error from clients; the log and Degraded report it.
-func readError(err error) error {
-	var ce *catalog.Error
-	if errors.As(err, &ce) {
-		return ce
-	}
-	return &catalog.Error{Code: catalog.CodeUnavailable, Message: "the store cannot be read at the moment"}
 }

@@ -15,6 +15,7 @@ import (
 	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
+	"fingerpost/resolver/records"
 	"fingerpost/resolver/standby"
 	"fingerpost/resolver/store"
 	"fingerpost/resolver/trail"
@@ -56,6 +57,7 @@ type DiskOptions = standby.DiskOptions
 // A Resolver answers what the files declare. All its methods may be called from any goroutine, until Close.
 type Resolver struct {
 	State
+	*records.Records
 	options Options
 	stamps  stamps
 	answers
@@ -70,7 +72,7 @@ type Resolver struct {
 	before   atomic.Pointer[store.Moment] // the state before the change under way
 	applying applying
 	backups  archive.Source
-	mail     mailKeeping
+	senders  senders
 }
 
 // answers is where the answers to resolve are kept.
@@ -108,10 +110,12 @@ func Open(o Options) (*Resolver, error) {
 		applying: applying{trail: trail.New(o.Logger, o.Now)},
 		secrets:  secrets{opener: o.OpenSecret, log: o.Logger, now: o.Now}}
 	r.State = State{of: live{r}}
+	r.Records = records.New(records.Options{DataDir: o.DataDir, Logger: o.Logger, Now: o.Now, Recovered: r.flushAudit})
 	var err error
 	if r.stores, err = standby.Open(r.standbyOptions()); err != nil {
 		return nil, err
 	}
+	r.Records.Use(r.stores)
 	st := r.stores.Writes()
 	r.known = r.newCache(o.CacheBytes, expectedAnswerBytes)
 	r.unknown = r.newCache(unknownBytes(o.CacheBytes), expectedUnknownBytes)
@@ -127,7 +131,7 @@ func Open(o Options) (*Resolver, error) {
 		return nil, errors.Join(err, st.Close())
 	}
 	r.stores.Start()
-	r.startSalvage(r.stores.Ledger())
+	r.Records.Back(r.stores.Ledger())
 	return r, nil
 }
 
@@ -141,9 +145,9 @@ func (r *Resolver) standbyOptions() standby.Options {
 			return err
 		},
 		Exchange: r.exchange,
-		TakeUp:   r.takeUpMail,
+		TakeUp:   r.TakeUp,
 		Back: func(l *ledger.Ledger) {
-			r.startSalvage(l)
+			r.Records.Back(l)
 			r.flushAudit()
 		},
 	}
@@ -152,7 +156,7 @@ func (r *Resolver) standbyOptions() standby.Options {
 // Close stops watching the disk and closes the store. No other call may be running or follow.
 func (r *Resolver) Close() error {
 	r.stores.Stop()
-	mailErr := r.closeMail()
+	mailErr := r.Records.Close()
 	r.known.Close()
 	r.unknown.Close()
 	r.applying.Lock()

@@ -1,6 +1,6 @@
 package ops
 
-import "fingerpost/resolver"
+import "fingerpost/resolver/records"
 
 // An auditStatus is the audit trail in the document of /status.
 type auditStatus struct {
@@ -9,7 +9,7 @@ type auditStatus struct {
 
 type auditGap struct {
 	Slug string `json:"project"` // "" where the project is gone, or the entries belong to none
-	resolver.AuditGap
+	records.AuditGap
 }
 
 // maxAuditGaps bounds how many gaps /status names.

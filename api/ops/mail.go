@@ -5,8 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/records"
 )
 
 // mailStatus is the part of /status about the mail service.
@@ -14,11 +14,11 @@ type mailStatus struct {
 	Queued int64 `json:"queued"`         // mails that are accepted and have not reached their end
 	Sink   bool  `json:"sink,omitempty"` // every mail is kept instead of being sent
 	// what the disk of the mail store lacks; sends are refused while it does
-	LowDisk  string             `json:"lowDisk,omitempty"`
-	Attempts int64              `json:"attempts"` // that run now
-	Sends    map[string]uint64  `json:"sends"`    // by result, since the start
-	Stopped  []stoppedStatus    `json:"stopped"`  // at most maxStopped
-	Gaps     []resolver.MailGap `json:"gaps,omitempty"`
+	LowDisk  string            `json:"lowDisk,omitempty"`
+	Attempts int64             `json:"attempts"` // that run now
+	Sends    map[string]uint64 `json:"sends"`    // by result, since the start
+	Stopped  []stoppedStatus   `json:"stopped"`  // at most maxStopped
+	Gaps     []records.MailGap `json:"gaps,omitempty"`
 }
 
 // A stoppedStatus is a project whose mail is not tried until its SMTP config changes.
@@ -69,7 +69,7 @@ func (o *Server) mailMetrics(gauge func(name, help string,
 		gauge("fingerpost_mail_queue_oldest_seconds",
 			"Age of the oldest mail that waits, without those of stopped projects; 0 if none waits.", func() float64 {
 				if id := o.Mail.Counts().Oldest; id != 0 {
-					return max(0, time.Since(resolver.MailTime(id)).Seconds())
+					return max(0, time.Since(records.MailTime(id)).Seconds())
 				}
 				return 0
 			}),

@@ -47,8 +47,9 @@ var plan = map[string][]string{
 	"fingerpost/resolver/datadir": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
 		"fingerpost/resolver/archive"},
 	"fingerpost/resolver/standby": {"fingerpost/resolver/store", "fingerpost/resolver/ledger"},
+	"fingerpost/resolver/records": {"fingerpost/resolver/catalog", "fingerpost/resolver/ledger", "fingerpost/resolver/standby"},
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
-		"fingerpost/resolver/standby", "fingerpost/resolver/trace", // a miss is a step of a traced request
+		"fingerpost/resolver/standby", "fingerpost/resolver/records", "fingerpost/resolver/trace", // a miss is a step of a traced request
 		"fingerpost/resolver/archive", "fingerpost/resolver/search", "fingerpost/resolver/trail", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
 	// mailer/template: a file's templates pass the same check of placeholders and markup as those of the API; it is a leaf
 	// that knows nothing of sending
@@ -85,7 +86,7 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/verify/authdns": {"fingerpost/configsrc/verify/dcv", "fingerpost/resolver/catalog",
 		"fingerpost/resolver/publicnet", "fingerpost/resolver/share", "github.com/miekg/dns", "golang.org/x/net/publicsuffix"},
 	// resolver: what is served, and the ledger of its notes; share: the projects' shares of the checks
-	"fingerpost/configsrc/verify": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/share",
+	"fingerpost/configsrc/verify": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/share",
 		"fingerpost/configsrc/verify/dcv"},
 	"fingerpost/configsrc/offline": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/names", "fingerpost/configsrc/explain", "fingerpost/configsrc"},
@@ -121,7 +122,7 @@ var plan = map[string][]string{
 	"fingerpost/api/events": {"fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"github.com/valyala/fasthttp"},
 	"fingerpost/api/ops/history": {},
-	"fingerpost/api/ops": {"fingerpost/api/ops/history", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/gitrepo",
+	"fingerpost/api/ops": {"fingerpost/resolver/records", "fingerpost/api/ops/history", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/gitrepo",
 		"fingerpost/mailer", "github.com/prometheus/client_golang"},
 	// dcv: what is known of a domain, as the API answers it
 	"fingerpost/api/client": {"fingerpost/resolver/catalog", "fingerpost/configsrc/verify/dcv"},
@@ -173,13 +174,13 @@ var plan = map[string][]string{
 	"fingerpost/api/platform/keys": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/names"},
 	// trace: the span of a request begins and ends here
-	"fingerpost/api": {"fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
+	"fingerpost/api": {"fingerpost/resolver/records", "fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
 		"fingerpost/api/platform/keys", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
 	// trace: runs and flushes the exporter; authdns: asks for verify
-	"fingerpost/cmd/fingerpost/node": {"fingerpost/configsrc/verify", "fingerpost/configsrc/verify/authdns",
+	"fingerpost/cmd/fingerpost/node": {"fingerpost/resolver/records", "fingerpost/configsrc/verify", "fingerpost/configsrc/verify/authdns",
 		"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
@@ -195,10 +196,10 @@ var plan = map[string][]string{
 	"fingerpost/cmd/fingerpost/tail": {"fingerpost/resolver/catalog", "fingerpost/api/client"},
 	// a command's group: datadir reads the store of a server that does not run; dcv and authdns: what check asks and shows
 	// without a server
-	"fingerpost/cmd/fingerpost/domains": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
+	"fingerpost/cmd/fingerpost/domains": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/verify/dcv", "fingerpost/configsrc/verify/authdns",
 		"fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
-	"fingerpost/cmd/fingerpost/logs": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
+	"fingerpost/cmd/fingerpost/logs": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "fingerpost/cmd/fingerpost/tail", "github.com/spf13/cobra"},
 	// pebblefs: who has the lock, and the modes of what is private; resolver: the formats of store and ledger
 	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/pebblefs",

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc/verify/dcv"
-	"fingerpost/resolver"
+	"fingerpost/resolver/records"
 )
 
 // A notebook is the notes in the ledger, with those that are not stored yet.
@@ -43,7 +43,7 @@ func (b *notebook) set(key noteKey, state dcv.State) error {
 func (b *notebook) putNow(key noteKey, text []byte) error {
 	b.storing.Lock()
 	defer b.storing.Unlock()
-	one := []resolver.DomainNote{{Project: key.project, Domain: key.domain, Note: text}}
+	one := []records.DomainNote{{Project: key.project, Domain: key.domain, Note: text}}
 	if err := b.ledger.ChangeDomainNotes(one); err != nil {
 		return err
 	}
@@ -100,9 +100,9 @@ func (b *notebook) storeLocked() error {
 	batch := b.pending
 	b.batch, b.pending = batch, map[noteKey][]byte{}
 	b.mu.Unlock()
-	notes := make([]resolver.DomainNote, 0, len(batch))
+	notes := make([]records.DomainNote, 0, len(batch))
 	for key, text := range batch {
-		notes = append(notes, resolver.DomainNote{Project: key.project, Domain: key.domain, Note: text})
+		notes = append(notes, records.DomainNote{Project: key.project, Domain: key.domain, Note: text})
 	}
 	err := b.ledger.ChangeDomainNotes(notes)
 	b.mu.Lock()
@@ -123,7 +123,7 @@ func (b *notebook) each(f func(key noteKey, state dcv.State)) error {
 	if err := b.storeLocked(); err != nil {
 		return err
 	}
-	return b.ledger.EachDomainNote(func(n resolver.DomainNote) error {
+	return b.ledger.EachDomainNote(func(n records.DomainNote) error {
 		key := noteKey{n.Project, n.Domain}
 		f(key, b.state(key, n.Note))
 		return nil

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"fingerpost/configsrc/verify/dcv"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/records"
 )
 
 // A Domain is a domain as it is served.
@@ -40,9 +40,9 @@ type Changes interface {
 
 // A Ledger keeps the notes of domains; *resolver.Resolver is one.
 type Ledger interface {
-	ChangeDomainNotes(notes []resolver.DomainNote) error
+	ChangeDomainNotes(notes []records.DomainNote) error
 	DomainNote(project catalog.UUID, domain string) (note []byte, found bool, err error)
-	EachDomainNote(f func(n resolver.DomainNote) error) error
+	EachDomainNote(f func(n records.DomainNote) error) error
 }
 
 // A Trail gets what no write tells; *resolver.Resolver is one.

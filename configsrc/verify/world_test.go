@@ -16,8 +16,8 @@ import (
 
 	"fingerpost/configsrc/verify"
 	"fingerpost/configsrc/verify/dcv"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/records"
 )
 
 // A world is all that a Service needs, in memory: files, their changes, a ledger, an audit trail and DNS.
@@ -210,7 +210,7 @@ func (w *world) Next() (names []string, all bool) {
 
 func noteID(p catalog.UUID, domain string) string { return fmt.Sprintf("%d %s", p[0], domain) }
 
-func (w *world) ChangeDomainNotes(notes []resolver.DomainNote) error {
+func (w *world) ChangeDomainNotes(notes []records.DomainNote) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ledgerErr != nil {
@@ -234,7 +234,7 @@ func (w *world) DomainNote(p catalog.UUID, domain string) ([]byte, bool, error) 
 	return note, found, w.ledgerErr
 }
 
-func (w *world) EachDomainNote(f func(n resolver.DomainNote) error) error {
+func (w *world) EachDomainNote(f func(n records.DomainNote) error) error {
 	w.mu.Lock()
 	notes, err := maps.Clone(w.notes), w.ledgerErr
 	w.mu.Unlock()
@@ -244,7 +244,7 @@ func (w *world) EachDomainNote(f func(n resolver.DomainNote) error) error {
 		if _, scanErr := fmt.Sscan(id, &n, &domain); scanErr != nil {
 			return scanErr
 		}
-		err = errors.Join(err, f(resolver.DomainNote{Project: project(n), Domain: domain, Note: notes[id]}))
+		err = errors.Join(err, f(records.DomainNote{Project: project(n), Domain: domain, Note: notes[id]}))
 	}
 	return err
 }

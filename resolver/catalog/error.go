@@ -1,6 +1,10 @@
 package catalog
 
-import "errors"
+import (
+	"errors"
+	"slices"
+	"strings"
+)
 
 // A Code names a failure for clients (api/README.md, Errors). Only api knows its HTTP status.
 type Code string
@@ -60,4 +64,25 @@ func NotFound(what string) error { return &Error{Code: CodeNotFound, Message: "n
 func IsNotFound(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == CodeNotFound
+}
+
+// Unavailable is the error while something cannot be read or written for a time.
+func Unavailable(message string) error { return &Error{Code: CodeUnavailable, Message: message} }
+
+// CheckSort reports a field that a list cannot be sorted by; "" is the list's own order.
+func CheckSort(sort string, fields []string) error {
+	if sort == "" || slices.Contains(fields, sort) {
+		return nil
+	}
+	e := &Error{Code: CodeValidation, Message: "the list cannot be sorted by this field"}
+	e.Problems.Addf("sort", "must be one of %s", strings.Join(fields, ", "))
+	return e
+}
+
+// Unreadable is the client's error for a failed read of a store: err itself, if it is one for clients.
+func Unreadable(err error) error {
+	if own, is := errors.AsType[*Error](err); is {
+		return own
+	}
+	return Unavailable("the store cannot be read at the moment")
 }

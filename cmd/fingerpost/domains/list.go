@@ -22,6 +22,7 @@ import (
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/datadir"
+	"fingerpost/resolver/records"
 )
 
 // listFlags are the flags of domains list.
@@ -142,7 +143,7 @@ func (f *listFlags) listStored(t cli.Terminal) error {
 	}
 	defer s.Close()
 	states := map[dcv.Subject]dcv.State{}
-	err = datadir.DomainNotes(f.data, func(n resolver.DomainNote) error {
+	err = datadir.DomainNotes(f.data, func(n records.DomainNote) error {
 		if st, err := dcv.DecodeState(n.Note); err == nil { // else it counts as never checked
 			states[dcv.Subject{Project: n.Project, Name: n.Domain}] = st
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/cmd/fingerpost/cli"
-	"fingerpost/resolver"
 	"fingerpost/resolver/datadir"
+	"fingerpost/resolver/records"
 )
 
 // verifyFlags are the flags of audit verify.
@@ -49,11 +49,11 @@ type verdict struct {
 	Head    *bool   `json:"head"` // found; null if none was given
 	Broken  *broken `json:"broken"`
 	// Gaps are where damage has cut the trail. A link there does not hold, although nobody has changed an entry.
-	Gaps []resolver.AuditGap `json:"gaps"`
+	Gaps []records.AuditGap `json:"gaps"`
 }
 
 // describeGap says in words where damage has cut the trail.
-func describeGap(g *resolver.AuditGap) string {
+func describeGap(g *records.AuditGap) string {
 	what := fmt.Sprintf("damage has cut the trail of project %d after entry %d", g.Project, g.After)
 	switch {
 	case g.Any:
@@ -86,7 +86,7 @@ func auditVerify(t cli.Terminal, f verifyFlags) error {
 		return fmt.Errorf("read the audit trail in %s: %w", f.data, err)
 	}
 	v := verdict{Valid: check.Broken == nil, Chains: check.Chains, Entries: check.Entries,
-		Gaps: append([]resolver.AuditGap{}, check.Gaps...)} // [] in JSON, not null
+		Gaps: append([]records.AuditGap{}, check.Gaps...)} // [] in JSON, not null
 	if f.head != "" {
 		v.Head = &check.HeadFound
 		v.Valid = v.Valid && check.HeadFound

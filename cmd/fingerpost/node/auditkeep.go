@@ -11,6 +11,7 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/records"
 )
 
 const auditEvery = time.Hour
@@ -39,13 +40,13 @@ func keepAudit(ctx context.Context, r *resolver.Resolver, log *slog.Logger) {
 
 // LogHeads logs the heads of the chains with entries after last, and returns the newest entry's id.
 func LogHeads(r *resolver.Resolver, log *slog.Logger, last int64) int64 {
-	var heads []resolver.AuditChain
-	newest, err := r.AuditHeads(last, func(c *resolver.AuditChain) { heads = append(heads, *c) })
+	var heads []records.AuditChain
+	newest, err := r.AuditHeads(last, func(c *records.AuditChain) { heads = append(heads, *c) })
 	if err != nil {
 		log.Debug("the audit trail cannot be read", "error", err)
 		return last
 	}
-	slices.SortFunc(heads, func(a, b resolver.AuditChain) int { return int(b.Last - a.Last) })
+	slices.SortFunc(heads, func(a, b records.AuditChain) int { return int(b.Last - a.Last) })
 	for i := range heads {
 		if i == MaxHeads {
 			log.Info("audit heads left out", "chains", len(heads)-MaxHeads)

@@ -41,7 +41,7 @@ func (n *service) openGit(ctx context.Context) (err error) {
 		domain = cmp.Or(host, "localhost")
 	}
 	n.repo, err = gitrepo.Open(ctx, gitrepo.Options{
-		Dir: n.o.Files.Config, Ledger: n.resolver, Logger: n.o.Logger, Merge: hcledit.Merge, Trace: n.o.Trace,
+		Dir: n.o.Files.Config, Ledger: n.resolver.Records, Logger: n.o.Logger, Merge: hcledit.Merge, Trace: n.o.Trace,
 		Answered:    func(w *catalog.FileWrite) bool { return audited(n.resolver, w) },
 		OnOverruled: func(o gitrepo.Overruled) { noteOverruled(n.resolver, o) },
 		Ack:         n.o.Git.Ack, Domain: domain, SignKey: n.o.Git.SignKey, Hooks: n.o.Git.Hooks, Push: n.o.Git.Push,

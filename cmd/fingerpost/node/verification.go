@@ -19,7 +19,7 @@ func (n *service) checksDomains() bool { return !n.cluster.isEdge() && !n.o.File
 // openVerification makes the checks of domains. On a node that makes none it shows what the files say.
 func (o *opening) openVerification(context.Context) (err error) {
 	options := verify.Options{Domains: verify.Live{Resolver: o.resolver}, Changes: verify.NewFeed(o.resolver),
-		Ledger: o.resolver, Trail: o.resolver, Logger: o.o.Logger}
+		Ledger: o.resolver.Records, Trail: o.resolver, Logger: o.o.Logger}
 	if o.checksDomains() {
 		mayWrite := func() error { return nil }
 		if o.cluster.isAuthority() {

@@ -1,4 +1,4 @@
-package resolver
+package records
 
 import "fingerpost/resolver/ledger"
 
@@ -6,8 +6,8 @@ import "fingerpost/resolver/ledger"
 type KeyUse = ledger.KeyUse
 
 // KeyUses lists what the ledger knows of keys; UNAVAILABLE while it cannot be used.
-func (r *Resolver) KeyUses() (uses []KeyUse, err error) {
-	err = r.withMail(func(l *ledger.Ledger) (err error) {
+func (r *Records) KeyUses() (uses []KeyUse, err error) {
+	err = r.withLedger(func(l *ledger.Ledger) (err error) {
 		uses, err = l.KeyUses()
 		return err
 	})
@@ -16,6 +16,6 @@ func (r *Resolver) KeyUses() (uses []KeyUse, err error) {
 
 // SetKeyUses stores the uses of keys durably, and forgets those of the keys with the ids in forget; UNAVAILABLE while
 // the ledger cannot be used.
-func (r *Resolver) SetKeyUses(uses []KeyUse, forget []string) error {
-	return r.withMail(func(l *ledger.Ledger) error { return l.SetKeyUses(uses, forget) })
+func (r *Records) SetKeyUses(uses []KeyUse, forget []string) error {
+	return r.withLedger(func(l *ledger.Ledger) error { return l.SetKeyUses(uses, forget) })
 }

@@ -1,4 +1,4 @@
-package resolver
+package records
 
 import (
 	"fingerpost/resolver/catalog"
@@ -9,13 +9,13 @@ import (
 type DomainNote = ledger.DomainNote
 
 // ChangeDomainNotes stores and deletes notes durably, see ledger.Ledger; UNAVAILABLE while the ledger cannot be used.
-func (r *Resolver) ChangeDomainNotes(notes []DomainNote) error {
-	return r.withMail(func(l *ledger.Ledger) error { return l.ChangeDomainNotes(notes) })
+func (r *Records) ChangeDomainNotes(notes []DomainNote) error {
+	return r.withLedger(func(l *ledger.Ledger) error { return l.ChangeDomainNotes(notes) })
 }
 
 // DomainNote returns the note of a project's domain; false if there is none.
-func (r *Resolver) DomainNote(project catalog.UUID, domain string) (note []byte, found bool, err error) {
-	err = r.withMail(func(l *ledger.Ledger) (err error) {
+func (r *Records) DomainNote(project catalog.UUID, domain string) (note []byte, found bool, err error) {
+	err = r.withLedger(func(l *ledger.Ledger) (err error) {
 		note, found, err = l.DomainNote(project, domain)
 		return err
 	})
@@ -24,25 +24,25 @@ func (r *Resolver) DomainNote(project catalog.UUID, domain string) (note []byte,
 
 // EachDomainNote calls f with all notes. Note is valid within the call. f may be called again from the first note, if the
 // ledger is replaced meanwhile.
-func (r *Resolver) EachDomainNote(f func(n DomainNote) error) error {
-	return r.withMail(func(l *ledger.Ledger) error { return l.EachDomainNote(f) })
+func (r *Records) EachDomainNote(f func(n DomainNote) error) error {
+	return r.withLedger(func(l *ledger.Ledger) error { return l.EachDomainNote(f) })
 }
 
 // SetNamed stores small values of another package by name, durably, all or none; nil deletes one. UNAVAILABLE while the
 // ledger cannot be used.
-func (r *Resolver) SetNamed(values map[string][]byte) error {
-	return r.withMail(func(l *ledger.Ledger) error { return l.SetNamed(values) })
+func (r *Records) SetNamed(values map[string][]byte) error {
+	return r.withLedger(func(l *ledger.Ledger) error { return l.SetNamed(values) })
 }
 
 // EachNamed calls f with the values of SetNamed whose names begin with a prefix. value is valid within the call. f may be
 // called again from the first value, if the ledger is replaced meanwhile.
-func (r *Resolver) EachNamed(prefix string, f func(name string, value []byte) error) error {
-	return r.withMail(func(l *ledger.Ledger) error { return l.EachNamed(prefix, f) })
+func (r *Records) EachNamed(prefix string, f func(name string, value []byte) error) error {
+	return r.withLedger(func(l *ledger.Ledger) error { return l.EachNamed(prefix, f) })
 }
 
 // Named returns the value of SetNamed; false if there is none.
-func (r *Resolver) Named(name string) (value []byte, found bool, err error) {
-	err = r.withMail(func(l *ledger.Ledger) (err error) {
+func (r *Records) Named(name string) (value []byte, found bool, err error) {
+	err = r.withLedger(func(l *ledger.Ledger) (err error) {
 		value, found, err = l.Named(name)
 		return err
 	})
