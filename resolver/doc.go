@@ -33,11 +33,15 @@
 // Resolve outlives the store: when the disk refuses, or the store is damaged or deleted, a store in memory takes over
 // until the disk can be used again (package standby).
 //
-// # Mail
+// # Proposals
 //
-// A Resolver also stores mail, its log and idempotency keys (mail.go); it is the Ledger of package mailer. While the
-// disk fails, mail is refused as UNAVAILABLE, and refused mail is not sent later. MailGaps reports what was lost with a
-// damaged store.
+// What is read of the files is read of a State: the live one, or an Overlay, which is the state of a proposal. See
+// state.go and overlay.go.
+//
+// # Records
+//
+// A Resolver embeds the Records of its data directory (package records): mail, its log, and what else cannot be rebuilt
+// from the files. While the disk fails, these are refused, and answers are not.
 //
 // # Audit trail
 //
