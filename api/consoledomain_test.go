@@ -45,14 +45,14 @@ func acmeDomainPage() string {
 func TestConsoleDomain(t *testing.T) {
 	t.Parallel()
 	r, s := newDomainDesk(t)
-	silent, at := "time-out", time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
-	answer := &dcv.View{Ownership: dcv.OwnershipView{State: dcv.Failing, Since: &at, Misses: 2},
-		Pointing:    dcv.PointingView{State: dcv.Here, Addresses: []string{"203.0.113.4"}},
-		Certificate: dcv.CertificateView{State: dcv.Good},
-		Records: []dcv.RecordView{{Purpose: "ownership", Type: "TXT", Name: "_fingerpost-challenge.shop.acme.example", Value: "token=abc expiry=never",
-			Found: []dcv.FoundView{{Server: "ns1.example", Values: []string{"<script>alert(1)</script>"}, At: at},
+	silent, at := "time-out", catalog.JSONMoment{Time: time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)}
+	answer := &catalog.VerificationView{Ownership: catalog.OwnershipView{State: dcv.Failing, Since: &at, Misses: 2},
+		Pointing:    catalog.PointingView{State: dcv.Here, Addresses: []string{"203.0.113.4"}},
+		Certificate: catalog.CertificateView{State: dcv.Good},
+		Records: []catalog.RecordView{{Purpose: "ownership", Type: "TXT", Name: "_fingerpost-challenge.shop.acme.example", Value: "token=abc expiry=never",
+			Found: []catalog.FoundView{{Server: "ns1.example", Values: []string{"<script>alert(1)</script>"}, At: at},
 				{Server: "ns2.example", Error: &silent, At: at}, {Server: "ns3.example", At: at}}}},
-		Hints:     []dcv.Hint{{Code: "OTHER_TOKEN", Message: "This is another project's token.", Line: "_x. TXT \"y\""}},
+		Hints:     []catalog.VerificationHint{{Code: "OTHER_TOKEN", Message: "This is another project's token.", Line: "_x. TXT \"y\""}},
 		CheckedAt: &at, NextCheckAt: &at}
 	s.set(func() { s.answer = answer })
 	g := r.signIn(t, r.key)
@@ -110,8 +110,10 @@ func TestConsoleNowStream(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
 	r, s := newDomainDesk(t)
-	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
-	s.set(func() { s.answer = &dcv.View{Ownership: dcv.OwnershipView{State: dcv.Failing, Since: &at}} })
+	at := catalog.JSONMoment{Time: time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)}
+	s.set(func() {
+		s.answer = &catalog.VerificationView{Ownership: catalog.OwnershipView{State: dcv.Failing, Since: &at}}
+	})
 	g := r.signIn(t, r.key)
 	var lists, looks atomic.Int32
 	r.alter = func(path string, answer []byte) []byte {
@@ -149,9 +151,9 @@ func TestConsoleDomainRecords(t *testing.T) {
 	t.Parallel()
 	r, s := newDomainDesk(t)
 	name := "_fingerpost-challenge.shop.acme.example"
-	answer := &dcv.View{Ownership: dcv.OwnershipView{State: dcv.Pending}, Pointing: dcv.PointingView{State: dcv.Nowhere},
-		Certificate: dcv.CertificateView{State: dcv.Unknown},
-		Records: []dcv.RecordView{{Purpose: "ownership", Type: "TXT", Name: name, Host: "_fingerpost-challenge.shop", Value: "token=first"},
+	answer := &catalog.VerificationView{Ownership: catalog.OwnershipView{State: dcv.Pending}, Pointing: catalog.PointingView{State: dcv.Nowhere},
+		Certificate: catalog.CertificateView{State: dcv.Unknown},
+		Records: []catalog.RecordView{{Purpose: "ownership", Type: "TXT", Name: name, Host: "_fingerpost-challenge.shop", Value: "token=first"},
 			{Purpose: "ownership", Type: "CNAME", Name: name, Host: "_fingerpost-challenge.shop", Value: "second.example.net", Alternative: true}}}
 	s.set(func() { s.answer = answer })
 	g := r.signIn(t, r.key)
@@ -167,10 +169,10 @@ func TestConsoleDomainRecords(t *testing.T) {
 		}
 	}
 	there := *answer
-	there.Records = append([]dcv.RecordView{}, answer.Records...)
-	there.Records[0].Found = []dcv.FoundView{{Values: []string{"token=other"}}}
-	for what, view := range map[string]*dcv.View{"a record is there": &there,
-		"not known": {Pointing: dcv.PointingView{State: dcv.Unknown}, Records: answer.Records}} {
+	there.Records = append([]catalog.RecordView{}, answer.Records...)
+	there.Records[0].Found = []catalog.FoundView{{Values: []string{"token=other"}}}
+	for what, view := range map[string]*catalog.VerificationView{"a record is there": &there,
+		"not known": {Pointing: catalog.PointingView{State: dcv.Unknown}, Records: answer.Records}} {
 		s.set(func() { s.answer = view })
 		if g.send(acmeDomainPage(), nil); strings.Contains(g.page, "not in DNS yet") {
 			t.Errorf("%s: the page says that the domain is not in DNS", what)

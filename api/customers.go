@@ -18,19 +18,19 @@ type customers struct {
 }
 
 // View implements console.Customers.
-func (c customers) View(ctx context.Context, project catalog.UUID, domain string) (dcv.View, error) {
+func (c customers) View(ctx context.Context, project catalog.UUID, domain string) (catalog.VerificationView, error) {
 	of, err := c.subject(project, domain)
 	if err != nil {
-		return dcv.View{}, err
+		return catalog.VerificationView{}, err
 	}
 	return c.verifier.View(ctx, of)
 }
 
 // Check implements console.Customers.
-func (c customers) Check(ctx context.Context, project catalog.UUID, domain string) (dcv.View, time.Duration, error) {
+func (c customers) Check(ctx context.Context, project catalog.UUID, domain string) (catalog.VerificationView, time.Duration, error) {
 	of, err := c.subject(project, domain)
 	if err != nil {
-		return dcv.View{}, 0, err
+		return catalog.VerificationView{}, 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, platform.CheckTime)
 	defer cancel()

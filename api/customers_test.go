@@ -111,11 +111,11 @@ func (r *customerRig) opens(link string, want int) string {
 func TestCustomerLink(t *testing.T) {
 	t.Parallel()
 	r := newCustomerRig(t)
-	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	at := catalog.JSONMoment{Time: time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)}
 	r.script.set(func() {
-		r.script.answer = &dcv.View{Ownership: dcv.OwnershipView{State: dcv.Pending}, Pointing: dcv.PointingView{State: dcv.Unknown},
-			Certificate: dcv.CertificateView{State: dcv.Unknown}, CheckedAt: &at,
-			Records: []dcv.RecordView{{Purpose: "ownership", Type: "TXT", Name: "_x.shop.acme.example", Value: "token=abc"}}}
+		r.script.answer = &catalog.VerificationView{Ownership: catalog.OwnershipView{State: dcv.Pending}, Pointing: catalog.PointingView{State: dcv.Unknown},
+			Certificate: catalog.CertificateView{State: dcv.Unknown}, CheckedAt: &at,
+			Records: []catalog.RecordView{{Purpose: "ownership", Type: "TXT", Name: "_x.shop.acme.example", Value: "token=abc"}}}
 	})
 	link := r.link()
 	page := r.opens(link, 200)

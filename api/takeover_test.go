@@ -26,7 +26,7 @@ type claimDNS struct {
 	asked   int
 }
 
-func (c *claimDNS) Claim(ctx context.Context, of dcv.Subject, ask bool) ([]dcv.RecordView, bool) {
+func (c *claimDNS) Claim(ctx context.Context, of dcv.Subject, ask bool) ([]catalog.RecordView, bool) {
 	return c.service.Claim(ctx, of, ask)
 }
 

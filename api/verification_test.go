@@ -24,30 +24,30 @@ type script struct {
 	wait      time.Duration // Retry-After
 	err       error
 	standings []platform.Standing
-	answer    *dcv.View // nil: that of a domain that was never checked
+	answer    *catalog.VerificationView // nil: that of a domain that was never checked
 }
 
-func (s *script) view(of dcv.Subject) (dcv.View, error) {
+func (s *script) view(of dcv.Subject) (catalog.VerificationView, error) {
 	s.subjects = append(s.subjects, of)
 	if s.answer != nil {
 		return *s.answer, s.err
 	}
-	return dcv.View{Ownership: dcv.OwnershipView{State: dcv.Pending}, Pointing: dcv.PointingView{State: dcv.Unknown},
-		Certificate: dcv.CertificateView{State: dcv.Unknown}}, s.err
+	return catalog.VerificationView{Ownership: catalog.OwnershipView{State: dcv.Pending}, Pointing: catalog.PointingView{State: dcv.Unknown},
+		Certificate: catalog.CertificateView{State: dcv.Unknown}}, s.err
 }
 
-func (s *script) View(_ context.Context, of dcv.Subject) (dcv.View, error) {
+func (s *script) View(_ context.Context, of dcv.Subject) (catalog.VerificationView, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.view(of)
 }
 
-func (s *script) Check(ctx context.Context, of dcv.Subject) (dcv.View, time.Duration, error) {
+func (s *script) Check(ctx context.Context, of dcv.Subject) (catalog.VerificationView, time.Duration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.checks++
 	if until, limited := ctx.Deadline(); !limited || time.Until(until) > 10*time.Second {
-		return dcv.View{}, 0, context.DeadlineExceeded
+		return catalog.VerificationView{}, 0, context.DeadlineExceeded
 	}
 	v, err := s.view(of)
 	return v, s.wait, err
@@ -230,6 +230,6 @@ func TestVerificationAtEdge(t *testing.T) {
 }
 
 // Claim implements platform.Verifier.
-func (s *script) Claim(context.Context, dcv.Subject, bool) ([]dcv.RecordView, bool) {
+func (s *script) Claim(context.Context, dcv.Subject, bool) ([]catalog.RecordView, bool) {
 	return nil, false
 }

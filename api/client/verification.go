@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"fingerpost/configsrc/verify/dcv"
+	"fingerpost/resolver/catalog"
 )
 
 func verificationPath(project, domain int64) string {
@@ -15,13 +15,13 @@ func verificationPath(project, domain int64) string {
 }
 
 // Verification reads what is known of a domain's verification.
-func (c *Client) Verification(ctx context.Context, project, domain int64) (v dcv.View, err error) {
+func (c *Client) Verification(ctx context.Context, project, domain int64) (v catalog.VerificationView, err error) {
 	_, err = c.platform.call(ctx, http.MethodGet, verificationPath(project, domain), nil, &v)
 	return v, err
 }
 
 // CheckVerification checks a domain now. Within ten seconds of the last check the server returns what that has found.
-func (c *Client) CheckVerification(ctx context.Context, project, domain int64) (v dcv.View, err error) {
+func (c *Client) CheckVerification(ctx context.Context, project, domain int64) (v catalog.VerificationView, err error) {
 	_, err = c.platform.call(ctx, http.MethodPost, verificationPath(project, domain)+"/check", nil, &v)
 	return v, err
 }

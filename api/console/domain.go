@@ -24,7 +24,7 @@ type domainView struct {
 
 // A verificationView is what people see of a domain's verification.
 type verificationView struct {
-	View   *dcv.View
+	View   *catalog.VerificationView
 	Absent bool // name servers know no record of the domain
 	States []stateView
 	Groups []recordGroup
@@ -41,11 +41,11 @@ type stateView struct {
 // A recordGroup are the records to set for one purpose.
 type recordGroup struct {
 	ID, Title, Help string
-	Records         []dcv.RecordView // those to set
-	Others          *recordGroup     // of which one is enough instead; nil: there are none
+	Records         []catalog.RecordView // those to set
+	Others          *recordGroup         // of which one is enough instead; nil: there are none
 }
 
-func (g *recordGroup) add(r *dcv.RecordView) {
+func (g *recordGroup) add(r *catalog.RecordView) {
 	if !r.Alternative || len(g.Records) == 0 {
 		g.Records = append(g.Records, *r)
 		return
@@ -57,9 +57,9 @@ func (g *recordGroup) add(r *dcv.RecordView) {
 }
 
 // absent reports whether name servers have said that a domain has no address, and know none of its records.
-func absent(v *dcv.View) bool {
-	return v.Pointing.State == dcv.Nowhere && !slices.ContainsFunc(v.Records, func(r dcv.RecordView) bool {
-		return slices.ContainsFunc(r.Found, func(f dcv.FoundView) bool { return len(f.Values) > 0 })
+func absent(v *catalog.VerificationView) bool {
+	return v.Pointing.State == dcv.Nowhere && !slices.ContainsFunc(v.Records, func(r catalog.RecordView) bool {
+		return slices.ContainsFunc(r.Found, func(f catalog.FoundView) bool { return len(f.Values) > 0 })
 	})
 }
 
@@ -123,15 +123,15 @@ func (c *Console) checkDomain(w http.ResponseWriter, r *http.Request, s *session
 }
 
 // verificationOf puts into words what is known.
-func verificationOf(v *dcv.View) (view verificationView) {
+func verificationOf(v *catalog.VerificationView) (view verificationView) {
 	o, p, c := &v.Ownership, &v.Pointing, &v.Certificate
 	view.View = v
-	add := func(title, state string, since *time.Time, detail string) {
+	add := func(title, state string, since *catalog.JSONMoment, detail string) {
 		word := stateWords[title+" "+state]
 		x := stateView{Title: title, State: state, Kind: word.kind, Symbol: symbols[word.kind], Text: word.text,
 			Detail: detail}
 		if since != nil {
-			x.Since = *since
+			x.Since = since.Time
 		}
 		view.States = append(view.States, x)
 	}

@@ -90,7 +90,7 @@ func (known sinces) of(ctx context.Context, api *client.Client, d *now.Domain) t
 		return since
 	}
 	if v.Ownership.Since != nil {
-		since = *v.Ownership.Since
+		since = v.Ownership.Since.Time
 	}
 	known[at] = since
 	return since

@@ -11,7 +11,6 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/customerlink"
-	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver/catalog"
 )
 
@@ -21,8 +20,8 @@ type Customers interface {
 	customerlink.Store
 	// Note appends an entry to the audit trail.
 	Note(action string, by catalog.Author, changes ...catalog.FieldChange)
-	View(ctx context.Context, project catalog.UUID, domain string) (dcv.View, error)
-	Check(ctx context.Context, project catalog.UUID, domain string) (v dcv.View, retryAfter time.Duration, err error)
+	View(ctx context.Context, project catalog.UUID, domain string) (catalog.VerificationView, error)
+	Check(ctx context.Context, project catalog.UUID, domain string) (v catalog.VerificationView, retryAfter time.Duration, err error)
 }
 
 // sharedEvery is the interval between two checks of a domain that customers make.

@@ -229,6 +229,10 @@ func moment(v any) (t time.Time) {
 		if v != nil {
 			return v.UTC()
 		}
+	case *catalog.JSONMoment:
+		if v != nil {
+			return v.UTC()
+		}
 	case string, *string:
 		t, _ = catalog.ParseMoment(say.Text(v))
 	}

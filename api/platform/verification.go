@@ -15,12 +15,12 @@ import (
 // A Verifier knows whose domains are, where they point and whether their certificates work.
 type Verifier interface {
 	// View returns what is known of a domain, without asking anybody.
-	View(ctx context.Context, of dcv.Subject) (dcv.View, error)
+	View(ctx context.Context, of dcv.Subject) (catalog.VerificationView, error)
 	// Check checks a domain now. With a retryAfter it has not, or is still at it: the view is that of the last check.
-	Check(ctx context.Context, of dcv.Subject) (v dcv.View, retryAfter time.Duration, err error)
+	Check(ctx context.Context, of dcv.Subject) (v catalog.VerificationView, retryAfter time.Duration, err error)
 	// Claim returns the records that would prove a domain for a project that does not have it; nil: keys need no proof. With
 	// ask it asks whether they are there.
-	Claim(ctx context.Context, of dcv.Subject, ask bool) (records []dcv.RecordView, proven bool)
+	Claim(ctx context.Context, of dcv.Subject, ask bool) (records []catalog.RecordView, proven bool)
 	// Each yields what is known of all domains, in short and in no order, until yield returns false.
 	Each(yield func(Standing) bool) error
 }

@@ -125,7 +125,7 @@ var plan = map[string][]string{
 	"fingerpost/api/ops": {"fingerpost/resolver/records", "fingerpost/api/ops/history", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/gitrepo",
 		"fingerpost/mailer", "github.com/prometheus/client_golang"},
 	// dcv: what is known of a domain, as the API answers it
-	"fingerpost/api/client": {"fingerpost/resolver/catalog", "fingerpost/configsrc/verify/dcv"},
+	"fingerpost/api/client": {"fingerpost/resolver/catalog"},
 	// programs of other people link it: catalog makes host names canonical, nothing else of the house comes along
 	"fingerpost/api/client/tenant":         {"fingerpost/resolver/catalog", "fingerpost/api/client/internal/clock"},
 	"fingerpost/api/client/internal/clock": {}, // a time that tests can move

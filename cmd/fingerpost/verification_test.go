@@ -134,17 +134,17 @@ func newVerified(t *testing.T) *verified {
 func (v *verified) check() string {
 	v.t.Helper()
 	got := v.ask(http.MethodPost, v.target+"/check", v.keys["write"], "")
-	var answer struct{ Data dcv.View }
+	var answer struct{ Data catalog.VerificationView }
 	if err := json.Unmarshal([]byte(got.body), &answer); got.status != http.StatusOK || err != nil {
 		v.t.Fatalf("check: %d %s", got.status, got.body)
 	}
 	return answer.Data.Ownership.State
 }
 
-func (v *verified) view() dcv.View {
+func (v *verified) view() catalog.VerificationView {
 	v.t.Helper()
 	got := v.get(v.target)
-	var answer struct{ Data dcv.View }
+	var answer struct{ Data catalog.VerificationView }
 	if err := json.Unmarshal([]byte(got.body), &answer); got.status != http.StatusOK || err != nil {
 		v.t.Fatalf("view: %d %s", got.status, got.body)
 	}

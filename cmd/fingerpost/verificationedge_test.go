@@ -15,6 +15,7 @@ import (
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/verify/dcv"
+	"fingerpost/resolver/catalog"
 )
 
 // A countingResolver is a resolver of names that knows none.
@@ -92,7 +93,7 @@ func TestVerificationAtEdge(t *testing.T) {
 			fra.ask(http.MethodPut, one, tenant, `{"verified":`+value+`}`, asJSON), 403, "FORBIDDEN", "verified")
 	}
 	verification := one + "/verification"
-	view := func(node *rig, method, target string) (v dcv.View) {
+	view := func(node *rig, method, target string) (v catalog.VerificationView) {
 		t.Helper()
 		data := granted(t, method+" "+target, node.ask(method, target, tenant, ""))
 		if err := json.Unmarshal([]byte(data), &v); err != nil {

@@ -15,10 +15,10 @@ var ErrReadOnly = &catalog.Error{Code: catalog.CodeReadOnly, Message: "this node
 
 // View returns what is known of a domain, without asking anybody. It takes project and name from of, and the rest from the
 // files; NOT_FOUND for a domain that is gone.
-func (s *Service) View(_ context.Context, of dcv.Subject) (dcv.View, error) {
+func (s *Service) View(_ context.Context, of dcv.Subject) (catalog.VerificationView, error) {
 	of, state, err := s.known(of)
 	if err != nil {
-		return dcv.View{}, err
+		return catalog.VerificationView{}, err
 	}
 	view := dcv.Show(of, state, s.policy())
 	view.NextCheckAt = s.nextCheck(of)
@@ -39,7 +39,7 @@ func (s *Service) known(of dcv.Subject) (dcv.Subject, dcv.State, error) {
 }
 
 // nextCheck returns when a domain is checked next in the background; nil: it is not planned.
-func (s *Service) nextCheck(of dcv.Subject) *time.Time {
+func (s *Service) nextCheck(of dcv.Subject) *catalog.JSONMoment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.schedule.subjects[of.Name]
@@ -51,14 +51,14 @@ func (s *Service) nextCheck(of dcv.Subject) *time.Time {
 	if c.at >= 0 { // else it is being checked
 		at = now.wallOf(max(c.next, now.since))
 	}
-	return &at
+	return &catalog.JSONMoment{Time: at}
 }
 
 // Check checks a domain now, before all that waits in the background, and returns what is known then. Within ten seconds of
 // the last check, and where the check takes longer than that, it returns what is known already, and after which time the
 // next check is made. An error is for the client: NOT_FOUND for a domain that is gone, UNAVAILABLE, and whatever keeps the
 // result from being written into the files.
-func (s *Service) Check(ctx context.Context, of dcv.Subject) (view dcv.View, retryAfter time.Duration, err error) {
+func (s *Service) Check(ctx context.Context, of dcv.Subject) (view catalog.VerificationView, retryAfter time.Duration, err error) {
 	if s.o.Checker == nil {
 		return view, 0, ErrReadOnly
 	}
@@ -92,7 +92,7 @@ func (s *Service) Check(ctx context.Context, of dcv.Subject) (view dcv.View, ret
 
 // Claim returns the records that would prove a domain for a project that does not have it, nil where no proof is asked of
 // keys. With ask it asks whether they are there, now, and changes nothing; servers that do not answer are no proof.
-func (s *Service) Claim(ctx context.Context, of dcv.Subject, ask bool) (records []dcv.RecordView, proven bool) {
+func (s *Service) Claim(ctx context.Context, of dcv.Subject, ask bool) (records []catalog.RecordView, proven bool) {
 	policy, on := s.o.Domains.Policy()
 	if !on || policy.Require == catalog.RequireNone {
 		return nil, false

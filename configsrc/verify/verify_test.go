@@ -96,7 +96,7 @@ func TestSetUp(t *testing.T) {
 		w.says(ready)
 		after(time.Hour)
 		view, err := s.View(t.Context(), subjectOf(w, "shop.example"))
-		if err != nil || !view.Ready || time.Until(*view.NextCheckAt) < 20*time.Hour {
+		if err != nil || !view.Ready || time.Until(view.NextCheckAt.Time) < 20*time.Hour {
 			t.Errorf("%+v, %v", view, err)
 		}
 		after(12 * time.Hour)

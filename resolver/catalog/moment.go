@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,20 @@ func SayMoment(t time.Time) string { return t.UTC().Format(PeopleLayout) + " UTC
 // ParseMoment reads a time in UTC, to the second or finer, as the API and the files write it, with or without a Z.
 func ParseMoment(text string) (time.Time, error) {
 	return time.ParseInLocation("2006-01-02T15:04:05", strings.TrimSuffix(text, "Z"), time.UTC)
+}
+
+// A JSONMoment is a time that JSON has as Moment writes it.
+type JSONMoment struct{ time.Time }
+
+// MarshalJSON implements json.Marshaler.
+func (m JSONMoment) MarshalJSON() ([]byte, error) { return []byte(`"` + Moment(m.Time) + `"`), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *JSONMoment) UnmarshalJSON(b []byte) (err error) {
+	if m.Time, err = ParseMoment(strings.Trim(string(b), `"`)); err != nil {
+		return fmt.Errorf("%s is no time in UTC such as \"2026-01-31T09:30:00.123456\"", b)
+	}
+	return nil
 }
 
 // Count writes a number with its noun: "1 project", "2 projects".

@@ -12,6 +12,7 @@ import (
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/verify/authdns"
 	"fingerpost/configsrc/verify/dcv"
+	"fingerpost/resolver/catalog"
 )
 
 // checkFlags are the flags of domains check.
@@ -83,17 +84,17 @@ func (f *checkFlags) run(cmd *cobra.Command, t cli.Terminal, name string) error 
 
 // checkOf returns the function that checks a domain once.
 func (f *checkFlags) checkOf(cmd *cobra.Command, checker *authdns.Checker, name string) (
-	func(ctx context.Context) (dcv.View, error), error) {
+	func(ctx context.Context) (catalog.VerificationView, error), error) {
 	if f.URL == "" {
 		d, err := declaredDomain(cli.ConfigDir(cmd), name)
 		if err != nil {
 			return nil, err
 		}
 		state := dcv.State{}
-		return func(ctx context.Context) (dcv.View, error) {
+		return func(ctx context.Context) (catalog.VerificationView, error) {
 			facts, err := checker.Check(ctx, d.subject, d.policy, dcv.Ways(d.subject, d.policy))
 			if err != nil {
-				return dcv.View{}, err
+				return catalog.VerificationView{}, err
 			}
 			var found dcv.Decision
 			state, found = dcv.Decide(state, d.subject, d.policy, facts, time.Now())
@@ -115,13 +116,15 @@ func (f *checkFlags) checkOf(cmd *cobra.Command, checker *authdns.Checker, name 
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (dcv.View, error) { return server.CheckVerification(ctx, d.ProjectID, d.ID) }, nil
+	return func(ctx context.Context) (catalog.VerificationView, error) {
+		return server.CheckVerification(ctx, d.ProjectID, d.ID)
+	}, nil
 }
 
 // waitReady checks until the domain is ready, with --wait, and prints the last result. On stderr it prints the states
 // before that, each time they have changed.
 func (f *checkFlags) waitReady(ctx context.Context, t cli.Terminal, name string,
-	check func(ctx context.Context) (dcv.View, error)) error {
+	check func(ctx context.Context) (catalog.VerificationView, error)) error {
 	shown := ""
 	for end := time.Now().Add(f.Timeout); ; {
 		v, err := check(ctx)
@@ -152,7 +155,7 @@ func (f *checkFlags) waitReady(ctx context.Context, t cli.Terminal, name string,
 }
 
 // states is what a check has found, in short, or why there was none.
-func states(v *dcv.View, err error) string {
+func states(v *catalog.VerificationView, err error) string {
 	if err != nil {
 		return err.Error()
 	}

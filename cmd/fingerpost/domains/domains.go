@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +52,7 @@ func newRecords(t cli.Terminal) *cobra.Command {
 			if asJSON {
 				return cli.PrintJSON(t.Out, records)
 			}
-			v := dcv.View{Records: records}
+			v := catalog.VerificationView{Records: records}
 			return writeRecords(t.Out, &v, !dcv.NeedsProof(d.subject, d.policy))
 		},
 	}
@@ -121,7 +120,7 @@ func subjectOf(p *catalog.Project, d *catalog.Domain) dcv.Subject {
 // A domainLine is the name of a domain with what is known of it.
 type domainLine struct {
 	name string
-	view *dcv.View
+	view *catalog.VerificationView
 }
 
 // write writes it for people: a line for each state, the records, hints last.
@@ -184,18 +183,18 @@ var (
 	}
 )
 
-func since(t *time.Time) string {
+func since(t *catalog.JSONMoment) string {
 	if t == nil {
 		return ""
 	}
 	return ", since " + moment(t, "")
 }
 
-func moment(t *time.Time, never string) string {
+func moment(t *catalog.JSONMoment, never string) string {
 	if t == nil {
 		return never
 	}
-	return catalog.SayMoment(*t)
+	return catalog.SayMoment(t.Time)
 }
 
 func listed(addresses []string) string {
@@ -205,7 +204,7 @@ func listed(addresses []string) string {
 	return ": " + strings.Join(addresses, ", ")
 }
 
-func issued(c *dcv.CertificateView) (text string) {
+func issued(c *catalog.CertificateView) (text string) {
 	if c.Issuer != nil {
 		text = ", from " + *c.Issuer
 	}
@@ -217,8 +216,8 @@ func issued(c *dcv.CertificateView) (text string) {
 
 // writeRecords writes the records to set, as tables to copy from, and then what servers say about them. trusted is whether
 // the domain needs no proof.
-func writeRecords(out io.Writer, v *dcv.View, trusted bool) error {
-	aliased := slices.ContainsFunc(v.Records, func(r dcv.RecordView) bool {
+func writeRecords(out io.Writer, v *catalog.VerificationView, trusted bool) error {
+	aliased := slices.ContainsFunc(v.Records, func(r catalog.RecordView) bool {
 		return r.Purpose == "ownership" && r.Type == "CNAME"
 	})
 	for _, purpose := range []string{"ownership", "pointing"} {
@@ -267,7 +266,7 @@ var recordTitles = map[string]string{
 }
 
 // foundText is what a server says about a record, in words.
-func foundText(f *dcv.FoundView) string {
+func foundText(f *catalog.FoundView) string {
 	switch {
 	case f.Error != nil && f.Server == "":
 		return "no server was found: " + *f.Error

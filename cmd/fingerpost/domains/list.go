@@ -188,7 +188,7 @@ func (f *listFlags) listStored(t cli.Terminal) error {
 	return printDomains(t.Out, f.json, rows, func(id int64) string { return slugs[id] })
 }
 
-func (f *listFlags) selects(v *dcv.View) bool {
+func (f *listFlags) selects(v *catalog.VerificationView) bool {
 	for want, is := range map[*string]string{&f.ownership: v.Ownership.State, &f.pointing: v.Pointing.State,
 		&f.certificate: v.Certificate.State, &f.ready: strconv.FormatBool(v.Ready)} {
 		if *want != "" && *want != is {

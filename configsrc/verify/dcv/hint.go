@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 // A hinter finds one thing that is wrong. It returns a sentence and the lines to set; "": all is well.
@@ -45,16 +47,16 @@ type sight struct {
 }
 
 // hints returns what is wrong with a subject, of which st is known.
-func hints(st *State, p Policy) []Hint {
+func hints(st *State, p Policy) []catalog.VerificationHint {
 	s := &sight{st: st, policy: p, facts: &st.Last}
 	s.ways, s.tooLong = allWays(st.Subject, p)
 	s.own = ownTokens(st.Subject, slices.Concat(s.tooLong, s.ways))
 	v, _, _ := judge(s.ways, s.facts.Proofs)
 	s.proven = v == hit && !st.leftOver() || st.Ownership.State == Trusted || st.Ownership.State == Proven
-	found := []Hint{}
+	found := []catalog.VerificationHint{}
 	for _, h := range hinters {
 		if message, line := h.find(s); message != "" {
-			found = append(found, Hint{Code: h.code, Message: message, Line: line})
+			found = append(found, catalog.VerificationHint{Code: h.code, Message: message, Line: line})
 		}
 	}
 	return found

@@ -49,7 +49,7 @@ func (s *scene) rename(name string) {
 	s.facts.Proofs = facts(s.subject, s.policy, start, 0, answers{"no", "no"}).Proofs
 }
 
-func (s *scene) view() dcv.View {
+func (s *scene) view() catalog.VerificationView {
 	st, _ := dcv.Decide(dcv.State{}, s.subject, s.policy, s.facts, start)
 	return dcv.Show(s.subject, st, s.policy)
 }
@@ -168,7 +168,7 @@ func TestHints(t *testing.T) {
 		s := newScene()
 		c.provoke(s)
 		hints := s.view().Hints
-		i := slices.IndexFunc(hints, func(h dcv.Hint) bool { return h.Code == c.code })
+		i := slices.IndexFunc(hints, func(h catalog.VerificationHint) bool { return h.Code == c.code })
 		if i < 0 || len(hints) > 1 {
 			t.Errorf("%s: %+v", c.code, hints)
 		} else if h := hints[i]; h.Line != c.line || !strings.HasSuffix(h.Message, ".") && !strings.HasSuffix(h.Message, "it.") {

@@ -10,13 +10,13 @@ import (
 
 // Show returns what people and programs see of s, of which st is known. It goes by the files as s has them, also where
 // they have changed since the latest check.
-func Show(s Subject, st State, p Policy) View {
+func Show(s Subject, st State, p Policy) catalog.VerificationView {
 	st = Follow(st, s, p, time.Time{})
 	o, pt, c := &st.Ownership, &st.Pointing, &st.Certificate
-	v := View{
-		Ownership:   OwnershipView{State: o.State, Since: when(o.Since), Spreading: o.Spreading, Misses: o.Misses},
-		Pointing:    PointingView{State: known(pt.State), Since: when(pt.Since), Addresses: []string{}},
-		Certificate: CertificateView{State: known(c.State), Since: when(c.Since), ExpiresAt: when(c.ExpiresAt)},
+	v := catalog.VerificationView{
+		Ownership:   catalog.OwnershipView{State: o.State, Since: when(o.Since), Spreading: o.Spreading, Misses: o.Misses},
+		Pointing:    catalog.PointingView{State: known(pt.State), Since: when(pt.Since), Addresses: []string{}},
+		Certificate: catalog.CertificateView{State: known(c.State), Since: when(c.Since), ExpiresAt: when(c.ExpiresAt)},
 		Records:     Records(s, p, st.Last),
 		Hints:       hints(&st, p),
 		CheckedAt:   when(st.CheckedAt),
@@ -39,11 +39,11 @@ func known(state string) string {
 	return state
 }
 
-func when(t time.Time) *time.Time {
+func when(t time.Time) *catalog.JSONMoment {
 	if t.IsZero() {
 		return nil
 	}
-	return &t
+	return &catalog.JSONMoment{Time: t}
 }
 
 // PurposeOwnership is that of the records that prove a domain.
@@ -51,13 +51,13 @@ const PurposeOwnership = "ownership"
 
 // Records returns the records to set for s: those that prove it, of which one is enough, then those that make it point
 // here. f is what is known, for the addresses of targets and for Found; the zero Facts do.
-func Records(s Subject, p Policy, f Facts) []RecordView {
-	records := []RecordView{}
+func Records(s Subject, p Policy, f Facts) []catalog.RecordView {
+	records := []catalog.RecordView{}
 	for i, w := range Ways(s, p) {
 		if w.Type == "CNAME" && isApex(w.Name, &f) {
 			continue // DNS has no CNAME at the top of a zone
 		}
-		records = append(records, RecordView{Purpose: PurposeOwnership, Type: w.Type, Name: w.Name,
+		records = append(records, catalog.RecordView{Purpose: PurposeOwnership, Type: w.Type, Name: w.Name,
 			Host: hostOf(w.Name, &f), Value: w.value(), Alternative: i > 0, Found: found(f.Proofs, w.Type, w.Name, f.At)})
 	}
 	for i, r := range pointingRecords(s, p, &f) {
@@ -65,7 +65,7 @@ func Records(s Subject, p Policy, f Facts) []RecordView {
 		if r.kind != "CNAME" || strings.HasPrefix(r.name, "*.") {
 			asked = lastName(&f, r.kind)
 		}
-		records = append(records, RecordView{Purpose: "pointing", Type: r.kind, Name: r.name,
+		records = append(records, catalog.RecordView{Purpose: "pointing", Type: r.kind, Name: r.name,
 			Host: hostOf(r.name, &f), Value: r.value, Alternative: i > 0 && r.kind == "CNAME",
 			Found: found(f.Pointing.Findings, r.kind, asked, f.At)})
 	}
@@ -171,18 +171,19 @@ func hostOf(name string, f *Facts) string {
 }
 
 // found returns what each server said about a record.
-func found(findings []Finding, kind, name string, at time.Time) []FoundView {
-	views := []FoundView{}
+func found(findings []Finding, kind, name string, at time.Time) []catalog.FoundView {
+	views := []catalog.FoundView{}
 	f := find(findings, kind, name)
 	if f == nil {
 		return views
 	}
 	if f.Error != "" {
-		views = append(views, FoundView{Values: []string{}, Error: &f.Error, At: at})
+		views = append(views, catalog.FoundView{Values: []string{}, Error: &f.Error, At: catalog.JSONMoment{Time: at}})
 	}
 	for i := range f.Answers {
 		a := &f.Answers[i]
-		view := FoundView{Server: a.Server, Values: append([]string{}, a.Values...), At: a.At}
+		view := catalog.FoundView{Server: a.Server, Values: append([]string{}, a.Values...),
+			At: catalog.JSONMoment{Time: a.At}}
 		if a.Error != "" {
 			view.Error = &a.Error
 		}

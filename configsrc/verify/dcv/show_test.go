@@ -38,7 +38,7 @@ func TestReady(t *testing.T) {
 }
 
 // rows are the records of a view, each as a line.
-func rows(records []dcv.RecordView) (rows []string) {
+func rows(records []catalog.RecordView) (rows []string) {
 	for _, r := range records {
 		row := r.Purpose + " " + r.Type + " " + r.Name + " " + r.Value
 		if r.Alternative {
