@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/configsrc/verify/authdns/faultdns"
+	"fingerpost/cmd/testrig/faultdns"
 )
 
 // insideVariable names the Caddy that TestCustomerDomains plays the guide with, in the network namespace.

@@ -19,7 +19,7 @@ import (
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/doctor"
 	"fingerpost/cmd/testrig"
-	"fingerpost/configsrc/verify/authdns/faultdns"
+	"fingerpost/cmd/testrig/faultdns"
 )
 
 // doctorSays runs the doctor of a rig, and returns its results and exit code.

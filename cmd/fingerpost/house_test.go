@@ -223,7 +223,7 @@ var plan = map[string][]string{
 	"fingerpost/cmd/testrig":         {"github.com/emersion/go-sasl", "github.com/emersion/go-smtp"},
 	"fingerpost/cmd/testrig/history": {"fingerpost/resolver/catalog"},
 	// name servers with faults, for the tests of all rooms that check domains
-	"fingerpost/configsrc/verify/authdns/faultdns": {"github.com/miekg/dns"},
+	"fingerpost/cmd/testrig/faultdns": {"github.com/miekg/dns"},
 }
 
 // sole lists the libraries that only these packages may import. bench, with its baselines, is a module of its own.
@@ -245,7 +245,7 @@ var sole = map[string][]string{
 	"github.com/nats-io/nats.go":          {"fingerpost/configsrc/cluster"},
 	"github.com/nats-io/nkeys":            {"fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd"},
 	"github.com/coreos/go-systemd/v22":    {"fingerpost/cmd/fingerpost/node"},
-	"github.com/miekg/dns":                {"fingerpost/configsrc/verify/authdns", "fingerpost/configsrc/verify/authdns/faultdns"},
+	"github.com/miekg/dns":                {"fingerpost/configsrc/verify/authdns", "fingerpost/cmd/testrig/faultdns"},
 	"github.com/emersion/go-smtp":         {"fingerpost/mailer/smtp", "fingerpost/cmd/testrig"},
 	"golang.org/x/net/html":               {"fingerpost/mailer/template", "fingerpost/api/console", "fingerpost/api/docs"},
 }

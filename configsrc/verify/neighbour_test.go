@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"fingerpost/cmd/testrig"
+	"fingerpost/cmd/testrig/faultdns"
 	"fingerpost/configsrc/verify"
 	"fingerpost/configsrc/verify/authdns"
-	"fingerpost/configsrc/verify/authdns/faultdns"
 	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver/catalog"
 )

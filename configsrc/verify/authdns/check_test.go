@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"fingerpost/cmd/testrig"
+	"fingerpost/cmd/testrig/faultdns"
 	"fingerpost/configsrc/verify/authdns"
-	"fingerpost/configsrc/verify/authdns/faultdns"
 	"fingerpost/configsrc/verify/dcv"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/configsrc/verify/authdns/faultdns"
+	"fingerpost/cmd/testrig/faultdns"
 	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver/catalog"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig/faultdns"
 	"fingerpost/configsrc/verify/authdns"
-	"fingerpost/configsrc/verify/authdns/faultdns"
 	"fingerpost/configsrc/verify/dcv"
 )
 
