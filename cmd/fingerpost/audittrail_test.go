@@ -10,7 +10,6 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/cli"
-	"fingerpost/cmd/fingerpost/tail"
 )
 
 // An auditReplay knows which writes were answered, by request id, and replays the audit trail.
@@ -57,7 +56,7 @@ func (s *siege) checkTrail() error {
 		fresh := list.Data[min(w.replayed%100, len(list.Data)):]
 		for i := range fresh {
 			if err := w.replay(&fresh[i]); err != nil {
-				return fmt.Errorf("entry %d, %s: %w", fresh[i].ID, tail.AuditLine(&fresh[i]), err)
+				return fmt.Errorf("entry %d, %s: %w", fresh[i].ID, fresh[i].Action, err)
 			}
 			w.replayed++
 		}

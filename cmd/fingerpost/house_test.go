@@ -188,19 +188,17 @@ var plan = map[string][]string{
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/ops/history",
 		"fingerpost/api/console", "fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/platform", "fingerpost/api",
 		"github.com/coreos/go-systemd/v22/daemon", "github.com/coreos/go-systemd/v22/activation"},
-	"fingerpost/cmd/fingerpost/progress": {},
 	// what all commands share. client: which server to ask; offline: what the shell completes; hclfile: which
 	// word a misspelt one was meant to be
 	"fingerpost/cmd/fingerpost/cli": {"fingerpost/resolver/catalog", "fingerpost/api/client", "fingerpost/configsrc/hclfile",
-		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/progress", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
-	"fingerpost/cmd/fingerpost/tail": {"fingerpost/resolver/catalog", "fingerpost/api/client"},
+		"fingerpost/configsrc/offline", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// a command's group: datadir reads the store of a server that does not run; dcv and authdns: what check asks and shows
 	// without a server
 	"fingerpost/cmd/fingerpost/domains": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/verify/dcv", "fingerpost/configsrc/verify/authdns",
 		"fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	"fingerpost/cmd/fingerpost/logs": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
-		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "fingerpost/cmd/fingerpost/tail", "github.com/spf13/cobra"},
+		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	// pebblefs: who has the lock, and the modes of what is private; resolver: the formats of store and ledger
 	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/pebblefs",
 		"fingerpost/configsrc", "fingerpost/configsrc/folder", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
@@ -216,7 +214,7 @@ var plan = map[string][]string{
 		"fingerpost/api/transfer", "fingerpost/api/transfer/table", "fingerpost/api/gateway", "fingerpost/api",
 		// ops: the proof with which console-link asks
 		"fingerpost/api/console", "fingerpost/api/docs", "fingerpost/api/ops",
-		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/cli", "fingerpost/cmd/fingerpost/progress", "fingerpost/cmd/fingerpost/tail",
+		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/cli",
 		"fingerpost/cmd/fingerpost/doctor", "fingerpost/cmd/fingerpost/domains", "fingerpost/cmd/fingerpost/logs",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests

@@ -18,7 +18,6 @@ import (
 	"fingerpost/api/gateway"
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/node"
-	"fingerpost/cmd/fingerpost/progress"
 	"fingerpost/configsrc/seal"
 )
 
@@ -157,7 +156,7 @@ func (f *serveFlags) parse(t cli.Terminal) (err error) {
 
 // openLog makes the logger, and the display of the first load, above which log lines are written.
 func (f *serveFlags) openLog(t cli.Terminal) error {
-	var loading atomic.Pointer[progress.Line]
+	var loading atomic.Pointer[cli.Progress]
 	f.Loading = func() (end func()) {
 		p := t.Progress("files loaded")
 		loading.Store(p)
@@ -179,7 +178,7 @@ func (f *serveFlags) openLog(t cli.Terminal) error {
 // A logWriter writes log lines above the progress of the first load.
 type logWriter struct {
 	out     io.Writer
-	loading *atomic.Pointer[progress.Line]
+	loading *atomic.Pointer[cli.Progress]
 }
 
 func (w logWriter) Write(line []byte) (n int, err error) {

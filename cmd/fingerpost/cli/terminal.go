@@ -6,8 +6,6 @@ import (
 	"os"
 
 	"golang.org/x/term"
-
-	"fingerpost/cmd/fingerpost/progress"
 )
 
 // A Terminal holds a command's input and outputs.
@@ -17,11 +15,11 @@ type Terminal struct {
 }
 
 // Progress starts a display of long work if stderr is a terminal; otherwise it returns nil.
-func (t Terminal) Progress(what string) *progress.Line {
+func (t Terminal) Progress(what string) *Progress {
 	if !IsTerminal(t.Err) {
 		return nil
 	}
-	return progress.Start(t.Err, what)
+	return startProgress(t.Err, what)
 }
 
 // IsTerminal reports whether w is a file that a person looks at.

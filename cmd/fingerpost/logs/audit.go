@@ -7,7 +7,6 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/cli"
-	"fingerpost/cmd/fingerpost/tail"
 )
 
 // auditFlags are the flags of audit.
@@ -65,6 +64,6 @@ func audit(ctx context.Context, t cli.Terminal, f auditFlags) error {
 			return err
 		}
 	}
-	log := tail.Log[client.AuditEntry]{Newest: found.Newest, News: found.News, Line: tail.AuditLine, Passes: cli.Passing}
-	return log.Show(ctx, t.Out, t.Err, f.printing())
+	log := tail[client.AuditEntry]{newest: found.Newest, news: found.News, line: auditLine, passes: cli.Passing}
+	return log.show(ctx, t.Out, t.Err, f.printing())
 }

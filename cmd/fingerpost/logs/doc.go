@@ -3,6 +3,6 @@
 // --follow.
 //
 // A running server is asked over its API. The audit trail can also be read from the store of a server that does not run;
-// "audit verify" checks the hash chains there. What a line looks like, and in which order entries come, is decided by
-// package tail.
+// "audit verify" checks the hash chains there. tail.go decides in which order entries come, line.go what a line looks
+// like.
 package logs

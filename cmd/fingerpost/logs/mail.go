@@ -11,7 +11,6 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/cli"
-	"fingerpost/cmd/fingerpost/tail"
 	"fingerpost/resolver/catalog"
 )
 
@@ -78,8 +77,8 @@ func logs(ctx context.Context, t cli.Terminal, f mailFlags) error {
 		return err
 	}
 	found := time.Now()
-	log := tail.Log[client.LoggedMail]{Line: tail.MailLine, Passes: cli.Passing}
-	log.Newest = func(ctx context.Context, n int) ([]client.LoggedMail, error) {
+	log := tail[client.LoggedMail]{line: mailLine, passes: cli.Passing}
+	log.newest = func(ctx context.Context, n int) ([]client.LoggedMail, error) {
 		if f.projects == nil && !f.follow { // --follow has to know each project's newest entry
 			if all, err := mails.NewestAcross(ctx, n); !client.Absent(err) {
 				return f.only(all, err)
@@ -87,14 +86,14 @@ func logs(ctx context.Context, t cli.Terminal, f mailFlags) error {
 		}
 		return f.only(mails.Newest(ctx, n))
 	}
-	log.News = func(ctx context.Context) ([]client.LoggedMail, error) {
+	log.news = func(ctx context.Context) ([]client.LoggedMail, error) {
 		news, err := f.only(mails.News(ctx))
 		if err == nil && f.projects == nil && time.Since(found) > findEvery {
 			err, found = f.findLogs(ctx, &mails), time.Now()
 		}
 		return news, err
 	}
-	return log.Show(ctx, t.Out, t.Err, f.printing())
+	return log.show(ctx, t.Out, t.Err, f.printing())
 }
 
 // findEvery is how often --follow looks for new projects.

@@ -10,7 +10,6 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/cli"
-	"fingerpost/cmd/fingerpost/tail"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/datadir"
@@ -25,8 +24,8 @@ func storedAudit(ctx context.Context, t cli.Terminal, f auditFlags) error {
 	if err != nil {
 		return err
 	}
-	log := tail.Log[client.AuditEntry]{Line: tail.AuditLine}
-	log.Newest = func(_ context.Context, n int) ([]client.AuditEntry, error) {
+	log := tail[client.AuditEntry]{line: auditLine}
+	log.newest = func(_ context.Context, n int) ([]client.AuditEntry, error) {
 		var entries []client.AuditEntry
 		for _, id := range projects {
 			rows, err := storedEntries(f, id, max(n, 1))
@@ -37,7 +36,7 @@ func storedAudit(ctx context.Context, t cli.Terminal, f auditFlags) error {
 		}
 		return client.SortAudit(entries), nil
 	}
-	return log.Show(ctx, t.Out, t.Err, f.printing())
+	return log.show(ctx, t.Out, t.Err, f.printing())
 }
 
 // storedEntries reads the newest entries of a project, as the API has them.

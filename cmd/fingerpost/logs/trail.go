@@ -13,7 +13,6 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/cli"
-	"fingerpost/cmd/fingerpost/tail"
 	"fingerpost/configsrc/offline"
 )
 
@@ -100,6 +99,6 @@ func (f *trailFlags) find(ctx context.Context, server *client.Client, add func(i
 }
 
 // printing says what is printed.
-func (f *trailFlags) printing() tail.Options {
-	return tail.Options{Limit: f.limit, Follow: f.follow, JSON: f.json, Every: f.every}
+func (f *trailFlags) printing() tailOptions {
+	return tailOptions{limit: f.limit, follow: f.follow, json: f.json, every: f.every}
 }

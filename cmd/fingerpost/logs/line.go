@@ -1,4 +1,4 @@
-package tail
+package logs
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// MailLine returns an entry of the mail log for people.
-func MailLine(e *client.LoggedMail) string {
+// mailLine returns an entry of the mail log for people.
+func mailLine(e *client.LoggedMail) string {
 	var b strings.Builder
 	status := e.Status
 	if e.ProviderType == catalog.ProviderSink {
@@ -43,8 +43,8 @@ func MailLine(e *client.LoggedMail) string {
 // maxShown is how much of a value a line shows, in bytes.
 const maxShown = 60
 
-// AuditLine returns an entry of the audit trail for people.
-func AuditLine(e *client.AuditEntry) string {
+// auditLine returns an entry of the audit trail for people.
+func auditLine(e *client.AuditEntry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-26s  %-18s", e.Time, e.Action)
 	if object := orEmpty(e.Object); object != "" {

@@ -1,4 +1,4 @@
-package progress
+package cli
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p := Start(&out, "files read")
+		p := startProgress(&out, "files read")
 		shown := func() string { // since the last call
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -20,7 +20,7 @@ func TestProgress(t *testing.T) {
 			return out.String()
 		}
 		p.Set(100, 1000)
-		time.Sleep(after - time.Millisecond) // the clock of synctest, which waits for nobody
+		time.Sleep(progressAfter - time.Millisecond) // the clock of synctest, which waits for nobody
 		synctest.Wait()
 		if got := shown(); got != "" {
 			t.Errorf("shown in the first second: %q", got)
@@ -31,7 +31,7 @@ func TestProgress(t *testing.T) {
 			t.Errorf("shown %q, want %q", got, want)
 		}
 		p.Set(500, 1000)
-		time.Sleep(after)
+		time.Sleep(progressAfter)
 		synctest.Wait()
 		if got, want := shown(), "\r\x1b[Kfiles read: 500 of 1000, about 2s left"; !strings.HasSuffix(got, want) {
 			t.Errorf("shown %q, want %q at the end", got, want)
@@ -41,14 +41,14 @@ func TestProgress(t *testing.T) {
 			t.Errorf("at the end %q, want %q", got, want)
 		}
 
-		short := Start(&out, "files read")
+		short := startProgress(&out, "files read")
 		short.Set(1, 1)
 		short.End()
 		if out.Len() != 0 {
 			t.Errorf("short work shows %q", &out)
 		}
 	})
-	var none *Line
+	var none *Progress
 	none.Set(1, 2)
 	none.End()
 }

@@ -1,13 +1,4 @@
-// Package progress shows on a terminal how far long work is, in one line at its bottom.
-//
-// It promises that
-//   - work that takes less than a second shows nothing,
-//   - End removes the line, so that what a command prints at last stands alone,
-//   - what Above prints meanwhile stands above the line, whole.
-//
-// It needs a writer that is a terminal: the caller finds out whether there is one, and has a nil Line if not, which
-// shows nothing. It does not decide how work is counted, and knows no command.
-package progress
+package cli
 
 import (
 	"fmt"
@@ -18,12 +9,13 @@ import (
 )
 
 const (
-	after = time.Second // shorter work shows nothing
-	every = 200 * time.Millisecond
+	progressAfter = time.Second // shorter work shows nothing
+	progressEvery = 200 * time.Millisecond
 )
 
-// A Line shows how far one piece of work is. A nil one shows nothing. Safe for concurrent use.
-type Line struct {
+// A Progress shows on a terminal how far one piece of work is, in a line at its bottom. End removes the line, and what
+// Above prints meanwhile stands above it, whole. A nil one shows nothing. Safe for concurrent use.
+type Progress struct {
 	out         io.Writer
 	what        string // such as "files read"
 	start       time.Time
@@ -34,15 +26,15 @@ type Line struct {
 	ended       sync.WaitGroup
 }
 
-// Start starts the display.
-func Start(out io.Writer, what string) *Line {
-	p := &Line{out: out, what: what, start: time.Now(), stop: make(chan struct{})}
+// startProgress starts the display on a terminal.
+func startProgress(out io.Writer, what string) *Progress {
+	p := &Progress{out: out, what: what, start: time.Now(), stop: make(chan struct{})}
 	p.ended.Go(p.run)
 	return p
 }
 
 // Set records how much is done.
-func (p *Line) Set(done, total int) {
+func (p *Progress) Set(done, total int) {
 	if p != nil {
 		p.total.Store(int64(total))
 		p.done.Store(int64(done))
@@ -50,15 +42,15 @@ func (p *Line) Set(done, total int) {
 }
 
 // End removes the line.
-func (p *Line) End() {
+func (p *Progress) End() {
 	if p != nil {
 		close(p.stop)
 		p.ended.Wait()
 	}
 }
 
-func (p *Line) run() {
-	for wait := after; ; wait = every {
+func (p *Progress) run() {
+	for wait := progressAfter; ; wait = progressEvery {
 		select {
 		case <-p.stop:
 			p.Above(func() {})
@@ -75,7 +67,7 @@ func (p *Line) run() {
 const eraseLine = "\r\x1b[K"
 
 // Above lets print write its own lines to the terminal.
-func (p *Line) Above(print func()) {
+func (p *Progress) Above(print func()) {
 	if p == nil {
 		print()
 		return
@@ -90,7 +82,7 @@ func (p *Line) Above(print func()) {
 }
 
 // line returns the text after a time, with the estimated time for the rest at the speed so far.
-func (p *Line) line(elapsed time.Duration) string {
+func (p *Progress) line(elapsed time.Duration) string {
 	done, total := p.done.Load(), p.total.Load()
 	if done == 0 || total == 0 {
 		return fmt.Sprintf("%s: %d so far", p.what, done)
