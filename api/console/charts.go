@@ -8,19 +8,18 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/chart"
-	"fingerpost/api/console/hour"
 )
 
 // hours keeps the charts of the last hour, which are made once for all who look.
 type hours struct {
 	mu    sync.Mutex // guards the fields below
-	made  *hour.Charts
+	made  *chart.Hour
 	event []byte // what live pages get of made; nil: not made yet
 }
 
 // lastHour returns the charts of the last hour for a session, nil where it may not see them: they are about all
 // projects.
-func (c *Console) lastHour(s *session) *hour.Charts {
+func (c *Console) lastHour(s *session) *chart.Hour {
 	if c.o.History == nil || !s.Key().Everything {
 		return nil
 	}
@@ -29,13 +28,13 @@ func (c *Console) lastHour(s *session) *hour.Charts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.made == nil || h.made.Steps != steps || h.made.Noted != noted {
-		h.made, h.event = hour.Of(c.o.History.View(), c.o.Edge), nil
+		h.made, h.event = chart.HourOf(c.o.History.View(), c.o.Edge), nil
 	}
 	return h.made
 }
 
 // nowCharts are the charts of the part "nowcharts": few and small. Nil: the session may not see them.
-func (c *Console) nowCharts(s *session) []*hour.Chart {
+func (c *Console) nowCharts(s *session) []*chart.HourChart {
 	if h := c.lastHour(s); h != nil {
 		return h.Small()
 	}
@@ -46,7 +45,7 @@ func (c *Console) nowCharts(s *session) []*hour.Chart {
 const tablesEvery = 6
 
 // chartEvents returns the events that replace the charts of a live page.
-func (c *Console) chartEvents(made *hour.Charts) []byte {
+func (c *Console) chartEvents(made *chart.Hour) []byte {
 	c.hours.mu.Lock()
 	defer c.hours.mu.Unlock()
 	if made == c.hours.made && c.hours.event != nil {
@@ -79,7 +78,7 @@ type edgeRow struct {
 }
 
 // edgeRows are the edges that are declared, and those that were seen in the last hour.
-func edgeRows(edges []client.Edge, h *hour.Charts) (rows []edgeRow) {
+func edgeRows(edges []client.Edge, h *chart.Hour) (rows []edgeRow) {
 	lanes := map[string]*chart.Lane{}
 	if h != nil {
 		for _, l := range h.Lanes {

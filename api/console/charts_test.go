@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/hour"
+	"fingerpost/api/console/chart"
 	"fingerpost/api/ops/history"
 )
 
@@ -79,7 +79,7 @@ func TestChartsAreMadeOnce(t *testing.T) {
 	if next == first || !bytes.Equal(c.chartEvents(next), c.chartEvents(next)) || bytes.Equal(c.chartEvents(first), c.chartEvents(next)) {
 		t.Error("a step later the charts are the same")
 	}
-	if few := c.nowCharts(s); len(few) != 4 || few[0].ID != hour.Resolves {
+	if few := c.nowCharts(s); len(few) != 4 || few[0].ID != "resolves" {
 		t.Errorf("charts for Now: %d", len(few))
 	}
 	if part := (&session{key: Key{}}); c.lastHour(part) != nil || c.nowCharts(part) != nil {
@@ -111,7 +111,7 @@ func TestLanesOfEdges(t *testing.T) {
 	for i := range 3 {
 		r.Record(now.Add(time.Duration(i)*history.Step), history.Sample{Edges: []history.Edge{{Name: "ams", Ready: true}, {Name: "fra"}}})
 	}
-	rows := edgeRows([]client.Edge{{Name: "fra", Version: "1"}, {Name: "new"}}, hour.Of(r.View(), false))
+	rows := edgeRows([]client.Edge{{Name: "fra", Version: "1"}, {Name: "new"}}, chart.HourOf(r.View(), false))
 	var got []string
 	for _, row := range rows {
 		got = append(got, fmt.Sprint(row.Name, " ", row.Lane != nil, " ", row.Is))

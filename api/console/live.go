@@ -9,7 +9,6 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/chart"
-	"fingerpost/api/console/hour"
 	"fingerpost/api/ops/history"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
@@ -29,7 +28,7 @@ type liveView struct {
 	NoEdges   string // why the state of the edges is not known; "": it is
 	Clustered bool
 	Git       *GitState
-	Hour      *hour.Charts // nil: not shown
+	Hour      *chart.Hour // nil: not shown
 }
 
 // live shows the figures of this moment; the page's stream keeps them so.

@@ -15,7 +15,6 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/form"
-	"fingerpost/api/console/pasted"
 	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
@@ -86,7 +85,7 @@ func linkLines(groups []valueGroup, page string) {
 // lookUp says which project a domain leads to, and why.
 func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) error {
 	asked := r.FormValue("domain")
-	v := lookUpView{Asked: asked, Domain: pasted.Host(asked), Origin: origin(r), API: c.apiURL(r)}
+	v := lookUpView{Asked: asked, Domain: form.Host(asked), Origin: origin(r), API: c.apiURL(r)}
 	api := c.api(s)
 	if strings.TrimSpace(asked) == "" {
 		v.Example = example(r.Context(), api)
@@ -173,7 +172,7 @@ func (v *lookUpView) missed(ctx context.Context, api *client.Client, adds bool, 
 	v.Miss = m
 	var names []string
 	owners := map[string]int64{}
-	for _, piece := range append(pasted.Pieces(v.Domain), "") { // "": of few domains, all are looked at
+	for _, piece := range append(form.Pieces(v.Domain), "") { // "": of few domains, all are looked at
 		page, err := api.DomainPage(ctx, query("q", piece, "limit", itoa(nearOf)))
 		if err != nil {
 			continue
@@ -183,7 +182,7 @@ func (v *lookUpView) missed(ctx context.Context, api *client.Client, adds bool, 
 			owners[page.Rows[i].Name] = page.Rows[i].ProjectID
 		}
 	}
-	m.Near = pasted.Near(v.Domain, names, maxNear)
+	m.Near = form.Near(v.Domain, names, maxNear)
 	if labels := strings.Split(v.Domain, "."); len(labels) > 1 {
 		m.Word = labels[len(labels)-2]
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/hour"
+	"fingerpost/api/console/chart"
 	"fingerpost/api/console/now"
 	"fingerpost/configsrc"
 	"fingerpost/resolver/catalog"
@@ -19,7 +19,7 @@ type nowView struct {
 	Whole  bool              // the key covers every project
 	Files  *configsrc.Status // nil: not for this key
 	Kept   bool              // mail is kept instead of being sent
-	Charts []*hour.Chart
+	Charts []*chart.HourChart
 }
 
 // now answers the start page. Links to a look-up of the time when that was the start page still lead there.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fingerpost/api/console/pasted"
+	"fingerpost/api/console/form"
 	"fingerpost/resolver/catalog"
 )
 
@@ -131,7 +131,7 @@ func (c *Console) addressOf(ctx context.Context, s *session, address string) *bo
 
 // near adds the projects and mails that have the text somewhere, for a text that is nothing.
 func (m *missView) near(ctx context.Context, c *Console, s *session, asked string) {
-	if asked = strings.TrimSpace(asked); len(asked) < pasted.MinPiece {
+	if asked = strings.TrimSpace(asked); len(asked) < form.MinPiece {
 		return
 	}
 	if page, err := c.api(s).ProjectPage(ctx, query("q", asked, "page", "1", "limit", itoa(maxNear))); err == nil {

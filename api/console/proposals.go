@@ -9,7 +9,6 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/say"
-	"fingerpost/api/console/worddiff"
 	"fingerpost/api/transfer"
 	"fingerpost/resolver/catalog"
 )
@@ -103,7 +102,7 @@ func (c *Console) showProposal(w http.ResponseWriter, r *http.Request, s *sessio
 		v.Comment = r.PostFormValue("comment")
 	}
 	v.Sure = v.Drop && r.FormValue("drop") != ""
-	v.Diff.Lines, _ = worddiff.Lines(p.Diff, maxShown)
+	v.Diff.Lines, _ = say.DiffLines(p.Diff, maxShown)
 	v.Diff.All = p.DiffLines
 	v.PlanText, v.PlanLines, v.PlanAll = planOf(p.Plan)
 	status := http.StatusOK

@@ -15,7 +15,6 @@ import (
 
 	"fingerpost/api/console/form"
 	"fingerpost/api/console/say"
-	"fingerpost/api/console/worddiff"
 	"fingerpost/resolver/catalog"
 )
 
@@ -285,7 +284,7 @@ func visible(v any) string {
 
 // A diffView is the beginning of a unified diff.
 type diffView struct {
-	Lines []worddiff.Line
+	Lines []say.DiffLine
 	All   int // lines of the whole diff
 }
 
@@ -293,7 +292,7 @@ type diffView struct {
 const maxDiff = 4000
 
 func diffOf(diff string) (v diffView) {
-	v.Lines, v.All = worddiff.Lines(diff, maxDiff)
+	v.Lines, v.All = say.DiffLines(diff, maxDiff)
 	return v
 }
 

@@ -134,24 +134,19 @@ var plan = map[string][]string{
 	"fingerpost/api/client/conformance/godriver": {"fingerpost/api/client/tenant", "fingerpost/api/client/internal/clock"},
 	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files;
 	// x/net/html: takes out of a mail's preview what a browser follows in spite of every policy
-	"fingerpost/api/console/chart": {}, // draws numbers
-	// chart and history: it says which figures are drawn in which way
-	"fingerpost/api/console/hour": {"fingerpost/api/console/chart", "fingerpost/api/ops/history"},
+	// draws numbers; history: those of the last hour
+	"fingerpost/api/console/chart": {"fingerpost/api/ops/history"},
 	// codes, values, changes and mails in words
 	"fingerpost/api/console/say": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
 	// client and configsrc: the shapes of the states that it judges; say: why mail has stopped
 	"fingerpost/api/console/now": {"fingerpost/api/client", "fingerpost/api/console/say", "fingerpost/configsrc", "fingerpost/resolver/catalog"},
-	// hclfile: which name a wrong one was meant to be
-	"fingerpost/api/console/pasted": {"fingerpost/configsrc/hclfile"},
-	// a leaf: which words of two lines differ
-	"fingerpost/api/console/worddiff": {},
-	// client: the object that a form edits, and its state
-	"fingerpost/api/console/form": {"fingerpost/api/client", "fingerpost/api/console/say", "fingerpost/resolver/catalog"},
+	// client: the object that a form edits, and its state; hclfile: which name a wrong one was meant to be
+	"fingerpost/api/console/form": {"fingerpost/api/client", "fingerpost/api/console/say", "fingerpost/configsrc/hclfile",
+		"fingerpost/resolver/catalog"},
 	// transfer: a proposal's plan, as the command prints it; hclfile: the errors of a project's file
 	"fingerpost/api/console/customerlink": {"fingerpost/resolver/catalog"},
-	"fingerpost/api/console": {"fingerpost/api/console/customerlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/pasted", "fingerpost/api/console/chart",
-		"fingerpost/api/console/hour",
-		"fingerpost/api/ops/history", "fingerpost/api/console/say", "fingerpost/api/console/worddiff",
+	"fingerpost/api/console": {"fingerpost/api/console/customerlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/chart",
+		"fingerpost/api/ops/history", "fingerpost/api/console/say",
 		"fingerpost/api/transfer", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml

@@ -5,7 +5,8 @@
 // shown: each field carries a mark of the value that it began with. A secret is never shown. What a field is, how people
 // call it, and what the API sets without it, comes from the catalog; kinds.go adds what one form alone has.
 //
-// What it needs. The state of the resource from package client, and for origins what the API explains.
+// What it needs. The state of the resource from package client, and for origins what the API explains. pasted.go needs
+// only a text: it finds the domain that a person pasted into a box, and for an unknown one the names that may be meant.
 //
 // What it does not do. It asks nothing and decides about no right: package console reads requests, calls the API, and
 // renders the fields.

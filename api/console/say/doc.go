@@ -10,6 +10,7 @@
 //     catalog.AuditOthers list has a sentence of its own, one of a newer node a general one. Fields are called by their
 //     labels in package catalog. Of secrets it says that they were changed. A sentence has a value of at most 48
 //     characters, and three fields by name.
+//   - A unified diff as lines with their kinds, and a changed line with its changed words.
 //   - What has become of a mail, and for every code of a failure that mailer/README.md lists, a reason and a remedy.
 //
 // What it needs. Entries as package client reads them.

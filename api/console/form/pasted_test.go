@@ -1,18 +1,18 @@
-package pasted_test
+package form_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"fingerpost/api/console/pasted"
+	"fingerpost/api/console/form"
 )
 
 func TestHost(t *testing.T) {
 	t.Parallel()
 	f := func(text, want string) {
 		t.Helper()
-		if got := pasted.Host(text); got != want {
+		if got := form.Host(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -47,12 +47,12 @@ func FuzzHost(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		host := pasted.Host(text)
-		if again := pasted.Host(host); again != host && !strings.ContainsAny(host, "@:/ ") {
+		host := form.Host(text)
+		if again := form.Host(host); again != host && !strings.ContainsAny(host, "@:/ ") {
 			t.Errorf("%q is %q, which is %q", text, host, again)
 		}
-		pasted.Pieces(host)
-		pasted.Near(host, []string{"shop.example", host}, 3)
+		form.Pieces(host)
+		form.Near(host, []string{"shop.example", host}, 3)
 	})
 }
 
@@ -61,7 +61,7 @@ func TestNear(t *testing.T) {
 	names := []string{"shop.acme.example", "*.acme.example", "old.acme.example", "shop.beta.example", "acme.example"}
 	f := func(host string, want ...string) {
 		t.Helper()
-		if got := pasted.Near(host, names, 3); !slices.Equal(got, want) {
+		if got := form.Near(host, names, 3); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", host, got, want)
 		}
 	}
@@ -81,11 +81,11 @@ func TestPieces(t *testing.T) {
 			continue
 		}
 		wrong := name[:at] + "x" + name[at+1:]
-		if pieces := pasted.Pieces(wrong); !slices.ContainsFunc(pieces, func(p string) bool { return strings.Contains(name, p) }) {
+		if pieces := form.Pieces(wrong); !slices.ContainsFunc(pieces, func(p string) bool { return strings.Contains(name, p) }) {
 			t.Errorf("%s: none of %q is in %s", wrong, pieces, name)
 		}
 	}
-	if n := len(pasted.Pieces(strings.Repeat("abcdefgh.", 20) + "example")); n > 7 {
+	if n := len(form.Pieces(strings.Repeat("abcdefgh.", 20) + "example")); n > 7 {
 		t.Errorf("%d searches for one host", n)
 	}
 }

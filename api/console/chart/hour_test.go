@@ -1,4 +1,4 @@
-package hour_test
+package chart_test
 
 import (
 	"fmt"
@@ -6,18 +6,18 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/api/console/hour"
+	"fingerpost/api/console/chart"
 	"fingerpost/api/ops/history"
 )
 
-var start = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+var begun = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
 // recorded is a history after some steps, with one generation in each.
 func recorded(steps int, s history.Sample) *history.View {
 	r := history.New()
-	r.Record(start, history.Sample{})
+	r.Record(begun, history.Sample{})
 	for i := range steps {
-		now := start.Add(time.Duration(i+1) * history.Step)
+		now := begun.Add(time.Duration(i+1) * history.Step)
 		r.Note(history.Generation{Number: uint64(i + 1), Time: now, Only: "domain.create <b>.example",
 			Changed: map[string][]uint64{"domain": {1}}, Doors: []string{"api"}, By: []string{"Ada"}})
 		s.Resolves += 100
@@ -26,7 +26,7 @@ func recorded(steps int, s history.Sample) *history.View {
 	return r.View()
 }
 
-func ids(charts []*hour.Chart) string {
+func ids(charts []*chart.HourChart) string {
 	var all []string
 	for i := range charts {
 		all = append(all, charts[i].ID)
@@ -38,7 +38,7 @@ func ids(charts []*hour.Chart) string {
 func TestNodesHaveTheirCharts(t *testing.T) {
 	f := func(v *history.View, edge bool, want string) {
 		t.Helper()
-		if got := ids(hour.Of(v, edge).All); got != want {
+		if got := ids(chart.HourOf(v, edge).All); got != want {
 			t.Errorf("the charts are %s, want %s", got, want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestNodesHaveTheirCharts(t *testing.T) {
 	f(recorded(3, history.Sample{Mail: new(history.Mail)}), false, "resolves took cache writes mail followers")
 	f(recorded(3, history.Sample{AuthorityAge: &age}), true, "resolves took cache writes followers authority")
 	f(history.New().View(), false, "resolves took cache writes mail followers")
-	if got := ids(hour.Of(recorded(3, history.Sample{Mail: new(history.Mail)}), false).Small()); got != "resolves took cache mail" {
+	if got := ids(chart.HourOf(recorded(3, history.Sample{Mail: new(history.Mail)}), false).Small()); got != "resolves took cache mail" {
 		t.Errorf("the small charts are %s", got)
 	}
 }
@@ -55,7 +55,7 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 	plain := strings.NewReplacer("\u00a0", " ", "\u202f", " ")
 	s := history.Sample{Mail: &history.Mail{Sent: 3}, Subscribers: 2}
 	said := map[string]string{}
-	for _, c := range hour.Of(recorded(6, s), false).All {
+	for _, c := range chart.HourOf(recorded(6, s), false).All {
 		said[c.ID] = plain.Replace(c.Sentence())
 	}
 	for id, want := range map[string]string{
@@ -72,8 +72,8 @@ func TestChartsSayWhatTheyShow(t *testing.T) {
 }
 
 // What went live is told in words, the newest first, and marked on the charts.
-func TestMarks(t *testing.T) {
-	c := hour.Of(recorded(50, history.Sample{}), false)
+func TestChanges(t *testing.T) {
+	c := chart.HourOf(recorded(50, history.Sample{}), false)
 	if len(c.Marks) != 20 || c.Earlier != 30 {
 		t.Fatalf("%d marks and %d earlier ones", len(c.Marks), c.Earlier)
 	}
@@ -81,7 +81,7 @@ func TestMarks(t *testing.T) {
 	if got := fmt.Sprintf("%s: %s, by %s, %s", m.What, m.Changed, m.By, m.How); got != "generation 50: domain <b>.example created, by Ada, over the API" {
 		t.Error(got)
 	}
-	svg := string(hour.Of(recorded(20, history.Sample{}), false).All[0].SVG())
+	svg := string(chart.HourOf(recorded(20, history.Sample{}), false).All[0].SVG())
 	if !strings.Contains(svg, "10:03:20 UTC, generation 20: domain &lt;b&gt;.example created, by Ada, over the API") {
 		t.Error(svg)
 	}

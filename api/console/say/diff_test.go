@@ -1,16 +1,16 @@
-package worddiff_test
+package say_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"fingerpost/api/console/worddiff"
+	"fingerpost/api/console/say"
 )
 
 // shown writes a diff with its marked words in brackets.
 func shown(diff string) string {
-	lines, _ := worddiff.Lines(diff, 1000)
+	lines, _ := say.DiffLines(diff, 1000)
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(l.Kind + ":")
@@ -26,7 +26,7 @@ func shown(diff string) string {
 	return b.String()
 }
 
-func TestMarks(t *testing.T) {
+func TestDiffMarks(t *testing.T) {
 	for _, c := range []struct{ name, diff, want string }{
 		{"one word", "-  name = \"Acme\"\n+  name = \"Acme Shop\"\n",
 			"del:  name = \"Acme\"\nadd:  name = \"Acme[ Shop]\"\n"},
@@ -52,28 +52,28 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestBounds: of a long diff there is the beginning, and long lines are compared without a table.
-func TestBounds(t *testing.T) {
+// TestDiffBounds: of a long diff there is the beginning, and long lines are compared without a table.
+func TestDiffBounds(t *testing.T) {
 	var b strings.Builder
 	for i := range 12_000 {
 		fmt.Fprintf(&b, "-line %d\n", i)
 	}
-	if lines, all := worddiff.Lines(b.String(), 400); len(lines) != 400 || all != 12_000 {
+	if lines, all := say.DiffLines(b.String(), 400); len(lines) != 400 || all != 12_000 {
 		t.Errorf("%d lines of %d", len(lines), all)
 	}
 	long := strings.Repeat("word, ", 50_000)
-	lines, _ := worddiff.Lines("-begin a "+long+"x end\n+begin a "+strings.ToUpper(long)+"x end\n", 10)
+	lines, _ := say.DiffLines("-begin a "+long+"x end\n+begin a "+strings.ToUpper(long)+"x end\n", 10)
 	if p := lines[0].Parts; len(p) != 1 && (len(p) != 3 || p[0].Text != "begin a ") {
 		t.Errorf("a long line has %d parts", len(p))
 	}
 }
 
-// FuzzLines: no text is lost, whatever it is, and marks come only in pairs of removed and added lines.
-func FuzzLines(f *testing.F) {
+// FuzzDiffLines: no text is lost, whatever it is, and marks come only in pairs of removed and added lines.
+func FuzzDiffLines(f *testing.F) {
 	f.Add("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a b c\n+a d c\n")
 	f.Add("-\n+\n\\ no line end\n")
 	f.Fuzz(func(t *testing.T, diff string) {
-		lines, all := worddiff.Lines(diff, 1<<30)
+		lines, all := say.DiffLines(diff, 1<<30)
 		if len(lines) != all {
 			t.Fatalf("%d lines of %d", len(lines), all)
 		}

@@ -1,9 +1,4 @@
-// Package pasted finds the domain in what people paste: a URL, host:port, a mail address, with blanks and brackets
-// around it. For a domain that nobody has it says which texts to search for, and which of the names found are meant.
-//
-// What it promises. A plain domain comes back as it is, but for case and a trailing dot. What has no domain in it comes
-// back trimmed, for the API to refuse. The package asks nobody, and checks nothing.
-package pasted
+package form
 
 import (
 	"net/url"
@@ -16,7 +11,8 @@ import (
 // around are the characters that stand around a pasted address and are no part of it.
 const around = "\"'`<>()[]{},;:!?…“”„‚‘’«»| \t\r\n\u00a0\u200b\u200e\u200f\ufeff"
 
-// Host returns the domain in a pasted text, in lower case.
+// Host returns the domain in a pasted text: in a URL, host:port or a mail address, with blanks and brackets around it.
+// It is in lower case and without a dot at its end. A text without a domain comes back trimmed, for the API to refuse.
 func Host(text string) string {
 	whole := strings.Trim(text, around)
 	for _, word := range strings.Fields(whole) { // "see https://shop.example/cart, please"
@@ -78,8 +74,8 @@ func Pieces(host string) (pieces []string) {
 // maxLabels bounds the searches for one host.
 const maxLabels = 3
 
-// Near returns the names that a host was probably meant to be, the nearest first, and then those below the same name; at
-// most so many. Wildcards are no such names: they would have matched.
+// Near returns the names that a host was probably meant to be, the nearest first, and then those below the same name;
+// at most so many. Wildcards are no such names: they would have matched.
 func Near(host string, names []string, most int) (near []string) {
 	var left []string
 	for _, n := range names {

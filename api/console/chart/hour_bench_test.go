@@ -1,11 +1,11 @@
-package hour_test
+package chart_test
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
-	"fingerpost/api/console/hour"
+	"fingerpost/api/console/chart"
 	"fingerpost/api/ops/history"
 )
 
@@ -16,7 +16,7 @@ func BenchmarkHour(b *testing.B) {
 	for i := range 64 {
 		s.Edges = append(s.Edges, history.Edge{Name: fmt.Sprint("edge-", i), Lag: time.Duration(i%3) * time.Second, Ready: true})
 	}
-	r, now := history.New(), start
+	r, now := history.New(), begun
 	record := func(i int) {
 		s.Resolves += uint64(i*7919%1000 + 1)
 		s.Hits += uint64(i * 7919 % 1000)
@@ -45,7 +45,7 @@ func BenchmarkHour(b *testing.B) {
 		size := 0
 		for range b.N {
 			size = 0
-			c := hour.Of(r.View(), false)
+			c := chart.HourOf(r.View(), false)
 			for _, ch := range c.All {
 				size += len(ch.SVG())
 			}

@@ -1,11 +1,4 @@
-// Package worddiff prepares a unified diff for people: lines with their kinds, and in a line that was changed the words
-// that were.
-//
-// Removed lines are compared with the added lines that follow them, the first with the first. What two lines have in
-// common is the longest common subsequence of their words; where they have little in common, nothing is marked. The cost
-// is bounded: a pair of lines takes at most pairCells steps and a diff allCells, after which only the beginning and the
-// end that two lines share stay unmarked. Lines returns no more lines than asked for.
-package worddiff
+package say
 
 import (
 	"strings"
@@ -13,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// A Line is a line of a unified diff.
-type Line struct {
+// A DiffLine is a line of a unified diff.
+type DiffLine struct {
 	Kind  string // file, hunk, add, del or same
 	Mark  string // what stands before it
-	Parts []Part
+	Parts []DiffPart
 }
 
-// A Part is a stretch of a line.
-type Part struct {
+// A DiffPart is a stretch of a line.
+type DiffPart struct {
 	Text    string
 	Changed bool
 }
 
 // Text returns the line without its mark.
-func (l *Line) Text() string {
+func (l *DiffLine) Text() string {
 	var b strings.Builder
 	for _, p := range l.Parts {
 		b.WriteString(p.Text)
@@ -41,8 +34,14 @@ const (
 	allCells  = 4_000_000
 )
 
-// Lines returns the first lines of a diff, at most most of them, and how many it has.
-func Lines(diff string, most int) (lines []Line, all int) {
+// DiffLines returns the first lines of a unified diff, at most most of them, and how many it has. In a changed line,
+// the changed words are marked.
+//
+// Removed lines are compared with the added lines that follow them, the first with the first. What two lines have in
+// common is the longest common subsequence of their words; where they have little in common, nothing is marked. The
+// cost is bounded: a pair of lines takes at most pairCells steps and a diff allCells, after which only the beginning
+// and the end that two lines share stay unmarked.
+func DiffLines(diff string, most int) (lines []DiffLine, all int) {
 	inFile := false // the header of a file has ended
 	for l := range strings.Lines(diff) {
 		if all++; all > most {
@@ -65,8 +64,8 @@ func Lines(diff string, most int) (lines []Line, all int) {
 }
 
 // kindOf reads a line. A removed line "-- x" looks like a file's name: it can only stand in a hunk.
-func kindOf(l string, inFile bool) Line {
-	line := func(kind, mark, text string) Line { return Line{kind, mark, []Part{{Text: text}}} }
+func kindOf(l string, inFile bool) DiffLine {
+	line := func(kind, mark, text string) DiffLine { return DiffLine{kind, mark, []DiffPart{{Text: text}}} }
 	switch {
 	case strings.HasPrefix(l, "--- ") && (!inFile || strings.HasPrefix(l, "--- a/") || l == "--- /dev/null"):
 		return line("file", "---", l[4:])
@@ -83,7 +82,7 @@ func kindOf(l string, inFile bool) Line {
 }
 
 // run returns how many lines of a kind come first.
-func run(lines []Line, kind string) (n int) {
+func run(lines []DiffLine, kind string) (n int) {
 	for n < len(lines) && lines[n].Kind == kind {
 		n++
 	}
@@ -93,7 +92,7 @@ func run(lines []Line, kind string) (n int) {
 // A marker marks what two lines do not have in common.
 type marker struct{ cells int } // that are left
 
-func (m *marker) mark(del, add *Line) {
+func (m *marker) mark(del, add *DiffLine) {
 	a, b := words(del.Text()), words(add.Text())
 	head := 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {
@@ -158,12 +157,12 @@ func kept(words []string, keep []bool) (n int) {
 }
 
 // parts joins words to stretches that are changed and that are not.
-func parts(words []string, keep []bool) (list []Part) {
+func parts(words []string, keep []bool) (list []DiffPart) {
 	for i, w := range words {
 		if n := len(list); n > 0 && list[n-1].Changed != keep[i] {
 			list[n-1].Text += w
 		} else {
-			list = append(list, Part{w, !keep[i]})
+			list = append(list, DiffPart{w, !keep[i]})
 		}
 	}
 	return list
