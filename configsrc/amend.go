@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"fingerpost/configsrc/folder"
-	"fingerpost/configsrc/gitguard"
 	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
@@ -14,10 +13,10 @@ import (
 // it is committed. subject says in one line what changes.
 func (s *Source) amend(t *folder.Tree, c *judge.Candidate, subject string,
 	edit func(src []byte) ([]byte, error)) (*judge.Candidate, error) {
-	s.git.Lock()
-	defer s.git.Unlock()
-	if s.git.Now().Working() {
-		return nil, gitguard.ErrBusy
+	s.git.lock()
+	defer s.git.unlock()
+	if s.git.state().working() {
+		return nil, errGitBusy
 	}
 	f, _, err := s.swap(t, c.Path)
 	if err != nil {

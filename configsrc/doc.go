@@ -14,13 +14,12 @@
 // (round.go), with one sync of each folder and one Apply for all of them. The exchange of the file is the commit; the
 // Sink follows. A proposal passes the same steps on the files of its branch (overlay.go). Package atomicfile does the
 // exchange, restores a save that came in between, and cleans up after a crash. While git is at work in the folder,
-// writes wait up to two seconds (package gitguard).
+// writes wait up to two seconds (gitguard.go).
 //
 // In a look and in a write everything that can fail comes first and changes nothing that is served. One goroutine looks
 // and commits: Load, then Run. All other methods may be called from any goroutine.
 //
-// A change of many files, such as a git checkout, is one look: the files are decoded on all cores but one (package
-// background).
+// A change of many files, such as a git checkout, is one look: the files are decoded on all cores but one (each.go).
 //
 // Two things a look changes in the files itself, before it judges them (amend.go): uuid = "new", and the domains of a slug
 // that is used again (former.go).

@@ -7,7 +7,6 @@ import (
 	"sort"
 	"time"
 
-	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
@@ -109,7 +108,7 @@ func inChunks[F any](ctx context.Context, files []F, decode func([]F) []*judge.C
 // examineNew decodes files that were never accepted, on all cores.
 func (s *Source) examineNew(t *folder.Tree, part []folder.Entry) []*judge.Candidate {
 	cs := make([]*judge.Candidate, len(part))
-	background.Each(len(part), s.live.Load(), func(i int) { cs[i] = s.examineOne(t, part[i], nil) })
+	each(len(part), s.live.Load(), func(i int) { cs[i] = s.examineOne(t, part[i], nil) })
 	return slices.DeleteFunc(cs, func(c *judge.Candidate) bool { return c == nil })
 }
 

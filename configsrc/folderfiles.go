@@ -28,7 +28,7 @@ func (s *Source) patient(ctx context.Context, write func(context.Context) error)
 	if err := s.ready(); err != nil {
 		return err
 	}
-	return s.git.Patient(ctx, write)
+	return s.git.patient(ctx, write)
 }
 
 // swap implements workspace.

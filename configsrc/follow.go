@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
@@ -170,7 +169,7 @@ func (s *Source) firstTree(ctx context.Context, texts map[string][]byte, change 
 
 // decodeReceived decodes candidates on all cores. It does not use the table, which a commit may be changing.
 func (s *Source) decodeReceived(ctx context.Context, texts map[string][]byte, candidates []*judge.Candidate) error {
-	background.Each(len(candidates), s.live.Load(), func(i int) {
+	each(len(candidates), s.live.Load(), func(i int) {
 		c := candidates[i]
 		if ctx.Err() == nil && !c.Gone {
 			c.Decode(c.Path, s.received(texts), s.today())

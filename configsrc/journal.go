@@ -78,12 +78,12 @@ func (s *Source) endNotes(round []*submission) {
 	}
 }
 
-// GitTurn runs f, which works in git's folder, while no write replaces a file, see gitguard.Guard.Turn.
-func (s *Source) GitTurn(f func() error) error { return s.git.Turn(f) }
+// GitTurn runs f, which works in git's folder, while no write replaces a file, see gitGuard.takeTurn.
+func (s *Source) GitTurn(f func() error) error { return s.git.takeTurn(f) }
 
 // PatientGitTurn is GitTurn for a call that a client waits for: it waits as long for somebody's git as a write does.
 func (s *Source) PatientGitTurn(ctx context.Context, f func() error) error {
-	return s.git.Patient(ctx, func(context.Context) error { return s.git.Turn(f) })
+	return s.git.patient(ctx, func(context.Context) error { return s.git.takeTurn(f) })
 }
 
 // subject says in one line what an update changes.

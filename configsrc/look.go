@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"fingerpost/configsrc/atomicfile"
-	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
@@ -216,7 +215,7 @@ func (s *Source) examine(ctx context.Context, t *folder.Tree, todo []folder.Entr
 	start := time.Now()
 	results := make([]*judge.Candidate, len(todo))
 	var done atomic.Int64
-	background.Each(len(todo), s.live.Load(), func(i int) {
+	each(len(todo), s.live.Load(), func(i int) {
 		if s.progress != nil {
 			defer func() { s.progress(int(done.Add(1)), len(todo)) }()
 		}

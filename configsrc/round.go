@@ -12,7 +12,6 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
-	"fingerpost/configsrc/gitguard"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/names"
@@ -150,8 +149,8 @@ func (s *Source) write(first *submission) {
 		switch {
 		case u.dry == nil:
 			return false
-		case s.git.Now().Working():
-			u.done <- gitguard.ErrBusy
+		case s.git.state().working():
+			u.done <- errGitBusy
 		default:
 			u.done <- s.previewed(u)
 		}
@@ -171,11 +170,11 @@ func answer(updates []*submission, err error) {
 
 // writeRound commits the updates that do not depend on each other, from top to bottom, and returns the others.
 func (s *Source) writeRound(updates []*submission, start time.Time) (later []*submission) {
-	s.git.Lock()
-	defer s.git.Unlock()
-	git := s.git.Now()
-	if git.Working() {
-		answer(updates, gitguard.ErrBusy)
+	s.git.lock()
+	defer s.git.unlock()
+	git := s.git.state()
+	if git.working() {
+		answer(updates, errGitBusy)
 		return nil
 	}
 	var round []*submission
@@ -383,7 +382,7 @@ func (s *base) locate(path string) (*hclfile.Result, error) {
 // place exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git
 // has started meanwhile, it takes all of them back: git may have read the old files and be about to write over the new
 // ones.
-func (s *Source) place(round []*submission, before gitguard.State) []*submission {
+func (s *Source) place(round []*submission, before gitState) []*submission {
 	errs := make([]error, len(round))
 	sideBySide(len(round), func(i int) { errs[i] = s.put(round[i]) })
 	placed := round[:0]
@@ -400,11 +399,11 @@ func (s *Source) place(round []*submission, before gitguard.State) []*submission
 			}
 		}
 	}
-	if s.git.Moved(before) {
+	if s.git.moved(before) {
 		for _, u := range placed {
 			u.takeBack()
 		}
-		answer(placed, gitguard.ErrBusy)
+		answer(placed, errGitBusy)
 		return nil
 	}
 	errs = make([]error, len(folders))

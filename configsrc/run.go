@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
@@ -117,7 +116,7 @@ func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (n
 		if !due(p.gitAt.Add(gitPoll)) {
 			return next
 		}
-		if s.git.Now().Locked {
+		if s.git.state().locked {
 			p.gitAt = now
 			return now.Add(gitPoll)
 		}
@@ -143,14 +142,14 @@ func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (n
 func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	p.underway--
 	if found.hash {
-		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, background.Share*found.cost))
-		if len(found.Paths) > 0 && ctx.Err() == nil && !s.git.Now().Locked {
+		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, paceShare*found.cost))
+		if len(found.Paths) > 0 && ctx.Err() == nil && !s.git.state().locked {
 			found.scope.hash = true
 			_ = s.look(ctx, found.scope)
 		}
 		return
 	}
-	p.statOn, p.statAt = false, p.statAt.Add(max(s.o.StatEvery, background.Share*found.cost))
+	p.statOn, p.statAt = false, p.statAt.Add(max(s.o.StatEvery, paceShare*found.cost))
 	if !s.redecode { // otherwise racy files must be decoded again
 		for _, f := range found.outlived {
 			f.Racy.Store(false) // f is in the table, or unused
@@ -163,7 +162,7 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	if ctx.Err() == nil {
 		found.Paths = append(found.Paths, s.clearLeftovers(found.temps)...)
 	}
-	if ctx.Err() == nil && !s.git.Now().Locked && (found.All || len(found.Paths) > 0 || s.status.Held != nil) {
+	if ctx.Err() == nil && !s.git.state().locked && (found.All || len(found.Paths) > 0 || s.status.Held != nil) {
 		_ = s.look(ctx, found.scope)
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
-	"fingerpost/configsrc/gitguard"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/watch"
@@ -123,7 +122,7 @@ type Source struct {
 	asks   chan ask
 
 	updates chan *submission  // see write.go
-	git     *gitguard.Guard   // of Dir
+	git     *gitGuard         // of Dir
 	folder  atomicfile.Folder // config files and the files next to them
 
 	watch *watch.Watch // nil: only the timer triggers looks; guarded by known
@@ -169,7 +168,7 @@ func New(o Options) *Source {
 	}
 	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.Dir(o.Dir), Disk: o.Disk, Log: o.Logger},
 		asks: make(chan ask), updates: make(chan *submission)}
-	s.git = gitguard.New(s.realDir)
+	s.git = newGitGuard(s.realDir)
 	s.base = base{o: o, facts: o.Sink, ws: s, committing: new(sync.RWMutex), known: new(sync.RWMutex),
 		table: judge.NewTable()}
 	s.forget()

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"fingerpost/configsrc/background"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/watch"
@@ -30,7 +29,7 @@ type swept struct {
 func (s *Source) sweep(ctx context.Context) (out swept) {
 	_ = s.ready() // for the status; a write asks again
 	pace := s.newPace(ctx)
-	defer func() { out.cost = pace.Worked() }()
+	defer func() { out.cost = pace.worked() }()
 	t, err := s.openTree()
 	if err != nil {
 		out.All = true
@@ -62,7 +61,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 			out.Paths = append(out.Paths, e.Path)
 		}
 		if n++; n%32 == 0 {
-			pace.Rest()
+			pace.rest()
 		}
 	})
 	out.temps = t.Temps()
@@ -91,7 +90,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 func (s *Source) hashSweep(ctx context.Context) (out swept) {
 	out.hash = true
 	pace := s.newPace(ctx)
-	defer func() { out.cost = pace.Worked() }()
+	defer func() { out.cost = pace.worked() }()
 	t, err := s.openTree()
 	if err != nil {
 		return out // sweep reports it, too
@@ -107,7 +106,7 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 		if !s.hashAsKnown(t, p) {
 			out.Paths = append(out.Paths, p)
 		}
-		pace.Rest()
+		pace.rest()
 	}
 	return out
 }
@@ -115,10 +114,10 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 // sweepWhole is the number of files up to which a sweep needs no rests.
 const sweepWhole = 256
 
-func (s *Source) newPace(ctx context.Context) *background.Pace {
+func (s *Source) newPace(ctx context.Context) *pacer {
 	s.known.RLock()
 	defer s.known.RUnlock()
-	return background.NewPace(ctx, s.live.Load() && len(s.table.Files) > sweepWhole)
+	return newPacer(ctx, s.live.Load() && len(s.table.Files) > sweepWhole)
 }
 
 // knownAs returns the table's entry of a file, nil if there is none.
@@ -140,14 +139,14 @@ const racyPerSweep = 250
 // delay a save: the API may have written thousands of files. It returns false if the file differs from the accepted
 // one. Stamps that are still too young, or exceed racyPerSweep, are left to the next sweep. A time in the future is
 // never old enough.
-func (out *swept) readRacy(t *folder.Tree, f *judge.File, pace *background.Pace) (same bool) {
+func (out *swept) readRacy(t *folder.Tree, f *judge.File, pace *pacer) (same bool) {
 	old := age(f.Stamp, time.Now())
 	if out.read == racyPerSweep || 0 <= old && old < racyFor {
 		return true
 	}
 	out.read++
 	_, stamp, err := t.Read(f.Path, folder.MaxFileBytes)
-	pace.Rest()
+	pace.rest()
 	if err != nil || !stamp.SameStat(f.Stamp) || stamp.Hash != f.Stamp.Hash {
 		return false
 	}

@@ -60,12 +60,10 @@ var plan = map[string][]string{
 	// folder: file() gives a secret from a file
 	"fingerpost/configsrc/seal": {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile",
 		"fingerpost/configsrc/folder", "filippo.io/age"},
-	"fingerpost/configsrc/background": {},
 	// x/sys: renameat2, leases
 	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"},
 	"fingerpost/configsrc/folder":     {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile"},
 	"fingerpost/configsrc/watch":      {"fingerpost/configsrc/folder", "github.com/fsnotify/fsnotify"},
-	"fingerpost/configsrc/gitguard":   {"fingerpost/resolver/catalog"},
 	// hclfile: the place of a warning
 	"fingerpost/configsrc/names":   {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
 	"fingerpost/configsrc/explain": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
@@ -76,8 +74,8 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile"},
 	// trace: the steps of a traced write
 	"fingerpost/configsrc": {"fingerpost/configsrc/judge", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
-		"fingerpost/configsrc/watch", "fingerpost/configsrc/gitguard", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
-		"fingerpost/configsrc/explain", "fingerpost/configsrc/background", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
+		"fingerpost/configsrc/watch", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
+		"fingerpost/configsrc/explain", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile"},
 	// decides about proofs of domains, from values alone
 	"fingerpost/configsrc/verify/dcv": {"fingerpost/resolver/catalog"},

@@ -242,7 +242,7 @@ func (g *Store) StoreTree(content []byte) (id string, err error) {
 	g.storing.Lock()
 	defer g.storing.Unlock()
 	// The helper takes names of files only, and a process a tree would cost more than the commit. The file stays: a change
-	// in git's folder looks like a git at work (configsrc/gitguard).
+	// in git's folder looks like a git at work (configsrc/gitguard.go).
 	if err := os.WriteFile(g.treeFile(), content, 0o600); err != nil {
 		return "", err
 	}

@@ -19,7 +19,7 @@ var errNotForWrites = errors.New("git's folder cannot be written")
 
 // A lockRecord knows which of git's locks a git of this service may have left behind, because it was killed or the
 // power was cut: locks have no owner. A file in git's folder has the locks of the calls that run, and is synced before
-// each of them. It is written in place: a change in git's folder looks like a git at work (configsrc/gitguard).
+// each of them. It is written in place: a change in git's folder looks like a git at work (configsrc/gitguard.go).
 type lockRecord struct {
 	gitDir string
 

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package background
+package configsrc
 
 // yieldToAnswers does nothing: the priority of a single thread cannot be set here.
 func yieldToAnswers() {}

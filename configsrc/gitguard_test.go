@@ -1,4 +1,4 @@
-package gitguard
+package configsrc
 
 import (
 	"os"
@@ -13,7 +13,7 @@ func TestCheckoutBehindALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	link := filepath.Join(top, "current")
-	g := New(func() (string, error) { return filepath.EvalSymlinks(filepath.Join(link, "projects.d")) })
+	g := newGitGuard(func() (string, error) { return filepath.EvalSymlinks(filepath.Join(link, "projects.d")) })
 	for _, release := range []string{"one", "two"} {
 		want := filepath.Join(top, release, ".git")
 		for _, dir := range []string{want, filepath.Join(top, release, "projects.d")} {
