@@ -125,11 +125,8 @@ var plan = map[string][]string{
 	// dcv: what is known of a domain, as the API answers it
 	"fingerpost/api/client": {"fingerpost/resolver/catalog"},
 	// programs of other people link it: catalog makes host names canonical, nothing else of the house comes along
-	"fingerpost/api/client/tenant":         {"fingerpost/resolver/catalog", "fingerpost/api/client/internal/clock"},
-	"fingerpost/api/client/internal/clock": {}, // a time that tests can move
-	// for the conformance runner alone
-	"fingerpost/api/client/conformance":          {}, // the table; its tests start programs
-	"fingerpost/api/client/conformance/godriver": {"fingerpost/api/client/tenant", "fingerpost/api/client/internal/clock"},
+	"fingerpost/api/client/tenant":      {"fingerpost/resolver/catalog"},
+	"fingerpost/api/client/conformance": {}, // the table; its tests start programs
 	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files;
 	// x/net/html: takes out of a mail's preview what a browser follows in spite of every policy
 	// draws numbers; history: those of the last hour

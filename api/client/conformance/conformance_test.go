@@ -15,36 +15,46 @@ import (
 	"fingerpost/cmd/testrig"
 )
 
-// programs are built before the tests.
-var programs struct{ server, driver string }
+// server is the program that build makes.
+var server string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(driverVariable) != "" {
+		drive()
+		return
+	}
 	testrig.Crowd()
 	dir, err := os.MkdirTemp("", "conformance-")
 	if err == nil {
-		programs.server, programs.driver = filepath.Join(dir, "fingerpost"), filepath.Join(dir, "godriver")
+		server = filepath.Join(dir, "fingerpost")
 	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(cmp.Or(code, map[bool]int{true: 1}[err != nil]))
 }
 
-// build builds the programs once. Package tenant's own tests, which build nothing, run everywhere.
+// build builds the server once. Package tenant's own tests, which build nothing, run everywhere.
 func build(t testing.TB) {
 	t.Helper()
 	testrig.Thorough(t)
-	for path, pkg := range map[string]string{programs.server: "fingerpost/cmd/fingerpost", programs.driver: "fingerpost/api/client/conformance/godriver"} {
-		if _, err := os.Stat(path); err == nil {
-			continue
-		}
-		if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", pkg, err, out)
-		}
+	if _, err := os.Stat(server); err == nil {
+		return
+	}
+	if out, err := exec.Command("go", "build", "-o", server, "fingerpost/cmd/fingerpost").CombinedOutput(); err != nil {
+		t.Fatalf("build the server: %v\n%s", err, out)
 	}
 }
 
 var (
-	inGo = language{"Go", func(testing.TB) *exec.Cmd { return exec.Command(programs.driver) }}
+	inGo = language{"Go", func(t testing.TB) *exec.Cmd {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), driverVariable+"=1")
+		return cmd
+	}}
 	inTS = language{"TypeScript", func(t testing.TB) *exec.Cmd {
 		if os.Getenv("FINGERPOST_CLIENT_TS") == "" {
 			testrig.Missing(t, "client-ts", "FINGERPOST_CLIENT_TS with the folder of the built package")

@@ -125,7 +125,7 @@ func (w *world) run(name string, flags ...string) *node {
 			w.t.Fatal(err)
 		}
 	}
-	n.cmd = exec.Command(programs.server, append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--cache-size", "8MiB"}, flags...)...)
+	n.cmd = exec.Command(server, append([]string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--cache-size", "8MiB"}, flags...)...)
 	n.cmd.Dir = dir
 	n.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_CONFIG_HOME=" + dir}
 	n.cmd.Stderr = n.log

@@ -11,8 +11,8 @@
 //	{"id":6,"do":"advance","by":ms}                 moves the client's clock; timers that have become due run
 //	{"id":7,"do":"close"}
 //
-// The driver of the Go client is godriver. That of the TypeScript client runs if FINGERPOST_CLIENT_TS names the folder
-// of the built package.
+// The driver of the Go client is this package's test program (godriver_test.go). That of the TypeScript client runs if
+// FINGERPOST_CLIENT_TS names the folder of the built package.
 package conformance
 
 import (

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"fingerpost/api/client/internal/clock"
 )
 
 const (
@@ -23,7 +21,7 @@ const (
 // is closed. All methods are safe for concurrent use.
 type Cache struct {
 	o     Options
-	clock clock.Clock
+	clock clock
 	http  *http.Client
 	file  *file         // nil without Options.File
 	ready chan struct{} // closed when Ready returns
@@ -58,7 +56,7 @@ func Open(o Options) (*Cache, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	c := &Cache{o: o, clock: clock.Of(o.Transport), ready: make(chan struct{}), tried: make(chan struct{}),
+	c := &Cache{o: o, clock: clockOf(o.Transport), ready: make(chan struct{}), tried: make(chan struct{}),
 		ended:   make(chan struct{}),
 		entries: newEntries(o.MaxEntries, o.MaxNegative), asking: map[string]*question{}, era: 1}
 	transport := o.Transport

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/api/client/internal/clock"
 	"fingerpost/api/client/tenant"
 	"fingerpost/cmd/testrig"
 )
@@ -217,7 +216,7 @@ type desk struct {
 	*tenant.Cache
 	t    testing.TB
 	fake *fake
-	time *clock.Shifted
+	time *testrig.Clock
 	log  *testrig.Log
 }
 
@@ -234,9 +233,9 @@ func open(t testing.TB, f *fake, change func(*tenant.Options)) *desk {
 // openSoon is open without the wait.
 func openSoon(t testing.TB, f *fake, change func(*tenant.Options)) *desk {
 	t.Helper()
-	d := &desk{t: t, fake: f, time: &clock.Shifted{}, log: &testrig.Log{}}
+	d := &desk{t: t, fake: f, time: &testrig.Clock{}, log: &testrig.Log{}}
 	via := &http.Transport{}
-	o := tenant.Options{URL: f.url, Key: fakeKey, Transport: clock.Transport{RoundTripper: via, Clock: d.time},
+	o := tenant.Options{URL: f.url, Key: fakeKey, Transport: testrig.ClockTransport{RoundTripper: via, Clock: d.time},
 		Logger: slog.New(slog.NewTextHandler(d.log, nil))}
 	if change != nil {
 		change(&o)

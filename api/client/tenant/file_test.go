@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/api/client/internal/clock"
 	"fingerpost/api/client/tenant"
 	"fingerpost/cmd/testrig"
 )
@@ -196,7 +195,7 @@ func TestMaxStaleAcrossRestarts(t *testing.T) {
 	f.away()
 	d = openSoon(t, f, func(o *tenant.Options) {
 		both(o)
-		o.Transport.(clock.Transport).Clock.(*clock.Shifted).Advance(time.Until(now) + time.Minute)
+		o.Transport.(testrig.ClockTransport).Advance(time.Until(now) + time.Minute)
 	})
 	d.want("shop.example", "Shop stale")
 	d.time.Advance(time.Hour)

@@ -1,6 +1,4 @@
-// Command godriver lets the conformance runner drive package tenant: one JSON object a line on standard input, answers
-// with the same id on standard output, perhaps in another order.
-package main
+package conformance_test
 
 import (
 	"bufio"
@@ -13,9 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"fingerpost/api/client/internal/clock"
 	"fingerpost/api/client/tenant"
+	"fingerpost/cmd/testrig"
 )
+
+// driverVariable makes this program the driver of package tenant.
+const driverVariable = "FINGERPOST_TENANT_DRIVER"
 
 // A request is a line of the runner. Times are in milliseconds.
 type request struct {
@@ -32,11 +33,9 @@ type request struct {
 	By      int64
 }
 
-type object map[string]any
-
-// A driver has at most one open cache.
-type driver struct {
-	clock *clock.Shifted
+// A goDriver has at most one open cache.
+type goDriver struct {
+	clock *testrig.Clock
 
 	mu      sync.Mutex // guards what follows
 	out     *json.Encoder
@@ -44,8 +43,10 @@ type driver struct {
 	changes []string
 }
 
-func main() {
-	d := &driver{clock: &clock.Shifted{}, out: json.NewEncoder(os.Stdout), changes: []string{}}
+// drive is the driver of package tenant: one JSON object a line on standard input, answers with the same id on standard
+// output, perhaps in another order. The runner starts its own program for it, see driverVariable.
+func drive() {
+	d := &goDriver{clock: &testrig.Clock{}, out: json.NewEncoder(os.Stdout), changes: []string{}}
 	var calls sync.WaitGroup
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 16<<20)
@@ -66,14 +67,14 @@ func main() {
 	calls.Wait()
 }
 
-func (d *driver) answer(id int64, o object) {
+func (d *goDriver) answer(id int64, o object) {
 	o["id"] = id
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_ = d.out.Encode(o)
 }
 
-func (d *driver) do(r *request) object {
+func (d *goDriver) do(r *request) object {
 	if r.Do == "open" {
 		return d.open(r)
 	}
@@ -101,7 +102,7 @@ func (d *driver) do(r *request) object {
 		}
 		return object{"tenant": object{"id": t.ID, "uuid": t.UUID, "slug": t.Slug, "name": t.Name, "status": t.Status,
 			"domain": t.Domain,
-			"labels": t.Labels, "etag": t.ETag, "asOf": text(t.AsOf), "stale": t.Stale}}
+			"labels": t.Labels, "etag": t.ETag, "asOf": timeText(t.AsOf), "stale": t.Stale}}
 	case "ready":
 		if err := cache.Ready(ctx); err != nil {
 			return object{"error": err.Error()}
@@ -115,7 +116,7 @@ func (d *driver) do(r *request) object {
 		}
 		return object{"status": object{"connected": s.Connected, "position": s.Position, "entries": s.Entries,
 			"negatives":  s.Negatives,
-			"oldestAsOf": text(s.OldestAsOf), "lastError": lastError, "lastContact": text(s.LastContact)}}
+			"oldestAsOf": timeText(s.OldestAsOf), "lastError": lastError, "lastContact": timeText(s.LastContact)}}
 	case "changes":
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -131,7 +132,7 @@ func (d *driver) do(r *request) object {
 	return object{"error": "unknown request " + r.Do}
 }
 
-func (d *driver) open(r *request) object {
+func (d *goDriver) open(r *request) object {
 	_ = d.close() // a file has one writer
 	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 	cache, err := tenant.Open(tenant.Options{
@@ -142,7 +143,7 @@ func (d *driver) open(r *request) object {
 			defer d.mu.Unlock()
 			d.changes = append(d.changes, hosts...)
 		},
-		Transport: clock.Transport{RoundTripper: http.DefaultTransport.(*http.Transport).Clone(), Clock: d.clock},
+		Transport: testrig.ClockTransport{RoundTripper: http.DefaultTransport.(*http.Transport).Clone(), Clock: d.clock},
 		Logger:    slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
@@ -154,7 +155,7 @@ func (d *driver) open(r *request) object {
 	return object{"ok": true}
 }
 
-func (d *driver) close() error {
+func (d *goDriver) close() error {
 	d.mu.Lock()
 	cache := d.cache
 	d.cache = nil
@@ -165,8 +166,8 @@ func (d *driver) close() error {
 	return cache.Close()
 }
 
-// text is a time as in RFC 3339; "" if it is zero.
-func text(t time.Time) string {
+// timeText is a time as in RFC 3339; "" if it is zero.
+func timeText(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
