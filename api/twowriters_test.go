@@ -36,14 +36,14 @@ project "globex" {
 }
 `
 
-// TestPeopleWin is the promise of configsrc/README.md, Write-back, that no human save is lost. A person saves a file
-// again and again, in every way that editors have, as fast as a script can, while clients write to the same objects of
-// it, and to another one next to them.
+// TestPeopleWin is the promise of configsrc/atomicfile/README.md, When you save at the same moment, that no human save
+// is lost. A person saves a file again and again, in every way that editors have, as fast as a script can, while
+// clients write to the same objects of it, and to another one next to them.
 //
-// A save survives if its mark is in the file until the person's own next save. After most saves the person looks for the
-// mark, at once or after a write that began after the save; after some the next save follows at once and replaces the one
-// before on purpose. Writes that were acknowledged since the last save must be in the file next to the mark: after every
-// eighth save all clients stop while both are checked.
+// A save survives if its mark is in the file until the person's own next save. After most saves the person looks for
+// the mark, at once or after a write that began after the save; after some the next save follows at once and replaces
+// the one before on purpose. Writes that were acknowledged since the last save must be in the file next to the mark:
+// after every eighth save all clients stop while both are checked.
 func TestPeopleWin(t *testing.T) {
 	saves := testrig.Size(t, 3000, 20)
 	d := newDesk(t, map[string]string{"acme.hcl": fmt.Sprintf(twoWriters, -1, -1, -1, -1)})

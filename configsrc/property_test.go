@@ -33,11 +33,11 @@ var (
 // editsPerWorld is the number of edits in one folder.
 const editsPerWorld = 250
 
-// TestRandomWrites tests the promise of configsrc/README.md, Write-back: random writes of projects, domains, settings,
-// SMTP configs and templates in folders written by many hands, through a Source with real files and a real store. After
-// each write every comment outside the removed parts is there, unrelated lines have the same bytes, other files are
-// untouched, and the store has the requested content; every hundred writes, and at the end of a folder, a fresh load
-// equals the store.
+// TestRandomWrites tests the promise of configsrc/atomicfile/README.md, What a write leaves: random writes of projects,
+// domains, settings, SMTP configs and templates in folders written by many hands, through a Source with real files and
+// a real store. After each write every comment outside the removed parts is there, unrelated lines have the same bytes,
+// other files are untouched, and the store has the requested content; every hundred writes, and at the end of a folder,
+// a fresh load equals the store.
 //
 // A failure names the seed of its folder: go test -run TestRandomWrites -property.seed=… -property.edits=250.
 func TestRandomWrites(t *testing.T) {

@@ -22,7 +22,7 @@ type Outcome struct {
 	Paths []string
 }
 
-// Write makes an edit of what the files declare (configsrc/README.md, Write-back), in seven steps:
+// Write makes an edit of what the files declare (configsrc/atomicfile/README.md, What a write leaves), in seven steps:
 //
 //	lock     the files; writes to one file come one after the other
 //	read     the file as it is on disk now
@@ -32,8 +32,8 @@ type Outcome struct {
 //	place    the files, durably, or put all of them back
 //	publish  the change to the Sink, the Journal and the caller
 //
-// The first four run side by side for different files, on the callers' goroutines, and are in this file. The other three
-// run on the goroutine that looks, for a round of waiting writes together, and are in round.go.
+// The first four run side by side for different files, on the callers' goroutines, and are in this file. The other
+// three run on the goroutine that looks, for a round of waiting writes together, and are in round.go.
 //
 // When Write returns nil, the change is in its file, file and folder are synced, and the Sink serves it.
 // OUTCOME_UNKNOWN means that it is in its file, and that the Sink has failed. Any other error means that nothing was

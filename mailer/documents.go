@@ -2,7 +2,7 @@ package mailer
 
 import "embed"
 
-// Documents has the README of this room.
+// Documents are the READMEs of this room.
 //
-//go:embed README.md
+//go:embed README.md template/README.md
 var Documents embed.FS

@@ -19,8 +19,8 @@ const lockWait = time.Second
 // Edit applies edit to the present content of a file in the config folder and swaps the result in: a temporary file in
 // the same folder, fsynced, exchanged atomically with the old one; then the content that came out is compared with what
 // edit was given. If there was a save in between, that version is put back and edit runs once more on it; the second
-// time gives ErrChanged (configsrc/README.md, Write-back). Mode, owner, ACLs and extended attributes stay; for a
-// symbolic link the target is replaced. If edit returns its argument's bytes, nothing is written.
+// time gives ErrChanged (configsrc/atomicfile/README.md, Refusals). Mode, owner, ACLs and extended attributes stay; for
+// a symbolic link the target is replaced. If edit returns its argument's bytes, nothing is written.
 //
 // It is for commands that a person runs: if the system cannot tell whether an editor is writing the file, the file is
 // compared once more and then replaced.

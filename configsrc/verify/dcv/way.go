@@ -26,7 +26,7 @@ const checkLabel = "fingerpost-check."
 const tokenLen = 26
 
 // Token returns the token by which a record proves that a name, canonical and without "*.", is the project's. It depends
-// on nothing else, so that everybody can compute it (configsrc/README.md, Verification).
+// on nothing else, so that everybody can compute it (configsrc/verify/README.md, Proofs).
 func Token(project catalog.UUID, scope Scope, name string) string {
 	sum := sha256.Sum256([]byte("fingerpost-dcv-v1\n" + project.String() + "\n" + string(scope) + "\n" + name))
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))[:tokenLen]

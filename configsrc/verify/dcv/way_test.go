@@ -12,19 +12,19 @@ import (
 
 var acme = catalog.DeriveProjectUUID("acme")
 
-// TestToken has a vector that configsrc/README.md shows how to compute.
+// TestToken has a vector that configsrc/verify/README.md shows how to compute.
 func TestToken(t *testing.T) {
 	const want = "472jyvfzitf2yjjkzwbfndvlst"
 	if got := dcv.Token(acme, dcv.ScopeExact, "shop.acme.example"); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{want, acme.String()} {
 		if !strings.Contains(string(text), part) {
-			t.Errorf("configsrc/README.md does not show %s", part)
+			t.Errorf("configsrc/verify/README.md does not show %s", part)
 		}
 	}
 }
