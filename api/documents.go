@@ -11,7 +11,7 @@ import (
 
 // Documents are the READMEs of this room, and openapi.yaml.
 //
-//go:embed README.md gateway/README.md console/README.md ops/README.md openapi.yaml
+//go:embed README.md platform/README.md gateway/README.md console/README.md ops/README.md openapi.yaml
 var Documents embed.FS
 
 // docsPath is where the documents stand, with a key or without, on every listener but those of gateways.

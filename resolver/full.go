@@ -7,7 +7,8 @@ import (
 )
 
 // AppendExplained appends a project in full to dst, in the API's form: its labels, domains, settings and SMTP config in
-// force, and the origin of each value (api/README.md, Where values come from). It holds no secret. Zero times are null.
+// force, and the origin of each value (api/platform/README.md, Where values come from). It holds no secret. Zero times
+// are null.
 func AppendExplained(dst []byte, x *catalog.Explained) []byte {
 	c := &x.Config
 	p := &c.Project

@@ -95,7 +95,8 @@ type keyRow struct {
 // expirySoon is how long before its end a key is marked.
 const expirySoon = 14 * 24 * time.Hour
 
-// keyRows says of each key whether the holder of mine may rotate and revoke it (api/README.md, Keys over the API).
+// keyRows says of each key whether the holder of mine may rotate and revoke it (api/platform/README.md, Keys over the
+// API).
 func keyRows(list []client.Key, mine Key, now time.Time) []keyRow {
 	rows, full := make([]keyRow, len(list)), 0
 	keys := make([]catalog.Key, len(list))

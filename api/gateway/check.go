@@ -147,7 +147,8 @@ func eachLine(lines string, set func(name, value []byte)) {
 	}
 }
 
-// IsPath reports whether answers on a path of the main listener have no body (api/README.md, Gateways).
+// IsPath reports whether answers on a path of the main listener have no body (api/gateway/README.md, What the gate
+// answers).
 func IsPath(path string) bool { return strings.HasPrefix(path, pathPrefix) }
 
 // Fail answers a gateway with an error: it has no body, and a header has the reason.

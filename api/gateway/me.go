@@ -105,7 +105,7 @@ func setUser(h *fasthttp.ResponseHeader, who *identity) {
 }
 
 // setVerified sets X-Auth and the headers about the user, who may be nil. No header is empty: some gateways then pass
-// on what their client has sent (api/README.md, Gateways).
+// on what their client has sent (api/gateway/README.md, What the gate answers).
 func setVerified(h *fasthttp.ResponseHeader, who *identity) {
 	if who == nil {
 		h.SetCanonical(headerAuth, []byte("none"))

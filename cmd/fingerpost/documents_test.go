@@ -108,7 +108,7 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("no page links to the guide %s", name)
 		}
 	}
-	for _, room := range []string{"api", "api/gateway", "api/console", "configsrc", "configsrc/gitrepo", "configsrc/cluster",
+	for _, room := range []string{"api", "api/platform", "api/gateway", "api/console", "configsrc", "configsrc/gitrepo", "configsrc/cluster",
 		"configsrc/verify", "configsrc/atomicfile", "mailer", "mailer/template",
 		"cmd/fingerpost", "cmd/fingerpost/CHANGELOG"} {
 		if pages["/docs/"+room] == nil {

@@ -1,5 +1,5 @@
 // Package keys answers the calls of /api/platform/keys: it lists, creates, rotates and revokes the keys that the files
-// declare. api/README.md, Keys over the API, has the rules.
+// declare. api/platform/README.md, Keys over the API, has the rules.
 //
 // What it promises. Only a key with write and secrets on every project manages keys, and none gives, rotates or prolongs
 // more than it has itself. The last key with every permission on every project is not revoked. Both hold at the moment

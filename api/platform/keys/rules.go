@@ -10,7 +10,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The rules of keys over the API (api/README.md, Keys over the API).
+// The rules of keys over the API (api/platform/README.md, Keys over the API).
 
 var (
 	refuseKeys = &catalog.Error{Code: catalog.CodeForbidden,
