@@ -1,6 +1,7 @@
 package catalog
 
-// A VerificationView is a domain's verification as the API, the CLI and the console show it (api/platform/README.md, Verification).
+// A VerificationView is a domain's verification as the API, the CLI and the console show it (api/platform/README.md,
+// Verification).
 type VerificationView struct {
 	Ready       bool               `json:"ready"`
 	Ownership   OwnershipView      `json:"ownership"`
