@@ -52,3 +52,21 @@ func Count(n int, noun string) string {
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
 }
+
+// Span says a length of time by its largest unit, rounded down: "3 hours".
+func Span(d time.Duration) string {
+	const day = 24 * time.Hour
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{365 * day, "year"}, {60 * day, ""}, {day, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
+		switch n := int(d / unit.length); {
+		case n == 0:
+		case unit.name == "":
+			return Count(int(d/(30*day)), "month")
+		default:
+			return Count(n, unit.name)
+		}
+	}
+	return Count(max(1, int(d/time.Second)), "second")
+}

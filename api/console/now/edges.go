@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
 
@@ -48,11 +47,11 @@ func troubleOf(e *client.Edge) (is trouble, text string) {
 	case e.Version == "":
 		return missing, "is missing: it was not heard since this server started."
 	case !e.Ready && silent >= lagging:
-		return missing, "is missing: it was last heard " + say.Span(silent) + " ago."
+		return missing, "is missing: it was last heard " + catalog.Span(silent) + " ago."
 	case !e.Ready:
 		return unready, "is not ready."
 	case !e.Current && behind >= lagging:
-		return late, "answers from what was true " + say.Span(behind) + " ago."
+		return late, "answers from what was true " + catalog.Span(behind) + " ago."
 	case e.Problem != "":
 		return reports, "reports a problem."
 	}

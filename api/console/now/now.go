@@ -294,7 +294,7 @@ func (l *list) cutOff(f *Facts) {
 	if f.May.Everything {
 		to, do = "/console/live", "See the state"
 	}
-	l.add(Bad, "This edge last heard its authority "+say.Span(f.CutOff)+" ago: it answers from what was true then, and "+
+	l.add(Bad, "This edge last heard its authority "+catalog.Span(f.CutOff)+" ago: it answers from what was true then, and "+
 		"refuses changes and mail.", "", to, do)
 }
 
@@ -316,7 +316,7 @@ func (l *list) keys(f *Facts) {
 		if !f.May.Everything {
 			to, do = "", ""
 		}
-		l.add(Warn, name+" ends in "+say.Span(end.Sub(f.Time))+".", "", to, do)
+		l.add(Warn, name+" ends in "+catalog.Span(end.Sub(f.Time))+".", "", to, do)
 	}
 	l.fold(n, 0, func(n int) string { return catalog.Count(n, "key") + " end within 14 days." }, all, "See the keys")
 }

@@ -100,7 +100,7 @@ func StateOf(m *client.MailEntry, now time.Time) State {
 	}
 	next, err := catalog.ParseMoment(*m.NextAttemptAt)
 	if left := next.Sub(now); err == nil && left > 0 {
-		return State{"warn", "Waiting: next try in " + Span(left.Round(time.Second))}
+		return State{"warn", "Waiting: next try in " + catalog.Span(left.Round(time.Second))}
 	}
 	return State{"warn", "Waiting: next try now"}
 }

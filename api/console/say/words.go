@@ -10,7 +10,7 @@ import (
 // Ago says how long ago a time was: "just now" within a minute, and also if it is yet to come.
 func Ago(t, now time.Time) string {
 	if d := now.Sub(t); d >= time.Minute {
-		return Span(d) + " ago"
+		return catalog.Span(d) + " ago"
 	}
 	return "just now"
 }
@@ -23,7 +23,7 @@ func Until(t, now time.Time) string {
 	case d < time.Minute:
 		return "in less than a minute"
 	default:
-		return "in " + Span(d)
+		return "in " + catalog.Span(d)
 	}
 }
 
@@ -38,24 +38,6 @@ func AsSentence(message string) string {
 		message += "."
 	}
 	return message
-}
-
-// Span says a length of time by its largest unit, rounded down: "3 hours".
-func Span(d time.Duration) string {
-	const day = 24 * time.Hour
-	for _, unit := range []struct {
-		length time.Duration
-		name   string
-	}{{365 * day, "year"}, {60 * day, ""}, {day, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
-		switch n := int(d / unit.length); {
-		case n == 0:
-		case unit.name == "":
-			return catalog.Count(int(d/(30*day)), "month")
-		default:
-			return catalog.Count(n, unit.name)
-		}
-	}
-	return catalog.Count(max(1, int(d/time.Second)), "second")
 }
 
 // A mark is what a User-Agent header has of a browser or a system. The first one decides: most browsers also name those
