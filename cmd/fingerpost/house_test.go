@@ -119,8 +119,11 @@ var plan = map[string][]string{
 	"fingerpost/api/gate": {},
 	"fingerpost/api/events": {"fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"github.com/valyala/fasthttp"},
+	// a leaf: what needs a person, for everything that tells of it
+	"fingerpost/api/conditions":  {"fingerpost/resolver/catalog"},
 	"fingerpost/api/ops/history": {},
-	"fingerpost/api/ops": {"fingerpost/resolver/records", "fingerpost/api/ops/history", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/gitrepo",
+	// say: why mail has stopped
+	"fingerpost/api/ops": {"fingerpost/resolver/records", "fingerpost/api/conditions", "fingerpost/api/console/say", "fingerpost/api/ops/history", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/gitrepo",
 		"fingerpost/mailer", "github.com/prometheus/client_golang"},
 	// dcv: what is known of a domain, as the API answers it
 	"fingerpost/api/client": {"fingerpost/resolver/catalog"},
@@ -175,7 +178,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
 		"fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/proposals",
-		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/ops", "fingerpost/api/ops/history",
+		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/api/conditions", "fingerpost/api/ops", "fingerpost/api/ops/history",
 		"fingerpost/api/console", "fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/platform", "fingerpost/api",
 		"github.com/coreos/go-systemd/v22/daemon", "github.com/coreos/go-systemd/v22/activation"},
 	// what all commands share. client: which server to ask; offline: what the shell completes; hclfile: which
