@@ -66,14 +66,14 @@ var cluster = []Kind{
 		Alert: Alert{"EdgeCutOff", "fingerpost_cluster_lag_seconds > 60", "2m",
 			"The edge at {{ $labels.instance }} has not heard its authority for {{ $value | humanizeDuration }}"},
 		find: func(s *State) []Condition {
-			return told(s.CutOff > 0, "This edge last heard its authority "+catalog.Span(s.CutOff)+" ago: it answers from what was "+
-				"true then, and refuses changes and mail.", s.Cluster, time.Time{})
+			return told(s.CutOff > 0, "This edge last heard its authority "+catalog.Span(s.CutOff)+
+				" ago: it answers from what was true then, and refuses changes and mail.", s.Cluster)
 		}},
 	{ID: "cluster-problem", Severity: Warning, Broken: true, Check: "nats", Remedy: seeNATS,
 		Alert: Alert{"ClusterProblem", "fingerpost_cluster_problem == 1 or fingerpost_cluster_connected == 0", "5m",
 			"{{ $labels.instance }} is not up to date with its cluster"},
 		find: func(s *State) []Condition { // an edge that is cut off says it there
-			return told(s.Cluster != "" && s.CutOff == 0, "This node is not up to date with its cluster.", s.Cluster, time.Time{})
+			return told(s.Cluster != "" && s.CutOff == 0, "This node is not up to date with its cluster.", s.Cluster)
 		}},
 }
 

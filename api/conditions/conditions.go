@@ -117,12 +117,15 @@ func (c *Condition) Clause() string {
 	return strings.TrimSuffix(clause, ".")
 }
 
-// told is one condition of the node, if it is so.
-func told(is bool, sentence, detail string, since time.Time) []Condition {
-	if !is {
-		return nil
+// told is one condition of the node, if it is so. since is optional.
+func told(is bool, sentence, detail string, since ...time.Time) (list []Condition) {
+	if is {
+		list = []Condition{{Sentence: sentence, Detail: detail}}
+		for _, t := range since {
+			list[0].Since = at(t)
+		}
 	}
-	return []Condition{{Sentence: sentence, Detail: detail, Since: at(since)}}
+	return list
 }
 
 // at returns a time for Since.

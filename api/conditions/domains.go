@@ -2,7 +2,6 @@ package conditions
 
 import (
 	"fmt"
-	"time"
 
 	"fingerpost/resolver/catalog"
 )
@@ -34,9 +33,10 @@ var domains = []Kind{
 				"%s are not proven yet, and not answered.")
 		}},
 	{ID: "domain-checks", Severity: Warning, Broken: true, Check: "domains", Guide: "/docs/customer-domains",
-		Remedy: "repair what the detail names; the checks go on by themselves", Except: "no metric says that they stand still",
+		Remedy: "repair what the detail names; the checks go on by themselves",
+		Except: "no metric says that they stand still",
 		find: func(s *State) []Condition {
-			return told(s.DomainChecks != "", "The checks of domains stand still.", s.DomainChecks, time.Time{})
+			return told(s.DomainChecks != "", "The checks of domains stand still.", s.DomainChecks)
 		}},
 }
 

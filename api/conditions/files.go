@@ -1,8 +1,6 @@
 package conditions
 
 import (
-	"time"
-
 	"fingerpost/resolver/catalog"
 )
 
@@ -22,13 +20,13 @@ var files = []Kind{
 			if f.Quarantined > 0 {
 				served = "; what " + catalog.Count(f.Quarantined, "file") + " said before is served."
 			}
-			return told(f.Errors > 0, "The files have "+catalog.Count(f.Errors, "error")+served, f.FirstError, time.Time{})
+			return told(f.Errors > 0, "The files have "+catalog.Count(f.Errors, "error")+served, f.FirstError)
 		}},
-	{ID: "files-warned", Severity: Info, Check: "files", Remedy: validate, Guide: "/docs/alerts#fingerpostfilesquarantined",
-		Except: "warnings change nothing that is served",
+	{ID: "files-warned", Severity: Info, Check: "files", Remedy: validate,
+		Guide: "/docs/alerts#fingerpostfilesquarantined", Except: "warnings change nothing that is served",
 		find: func(s *State) []Condition {
 			return told(s.Files.Warnings > 0, "The files have "+catalog.Count(s.Files.Warnings, "warning")+".",
-				s.Files.FirstWarning, time.Time{})
+				s.Files.FirstWarning)
 		}},
 	{ID: "reload-held", Severity: Warning, Broken: true, Check: "files",
 		Remedy: `look at what it would remove, then "fingerpost reload --confirm", or put the files back`,
@@ -59,7 +57,7 @@ var files = []Kind{
 			"{{ $labels.instance }} refuses API writes: too little room on the disk of the config folder"},
 		find: func(s *State) []Condition {
 			return told(s.Files.LowDisk != "", "The disk is nearly full: changes are refused until there is room.",
-				s.Files.LowDisk, time.Time{})
+				s.Files.LowDisk)
 		}},
 }
 
@@ -71,14 +69,14 @@ var git = []Kind{
 			"{{ $labels.instance }} has not taken up {{ $value }} commits of its remote"},
 		find: func(s *State) []Condition { // a conflict explains it
 			return told(s.Git.Behind > 0 && s.Git.Conflict == "", "The git server has "+catalog.Count(s.Git.Behind, "commit")+
-				" that "+isAre(s.Git.Behind)+" not live here yet.", "", time.Time{})
+				" that "+isAre(s.Git.Behind)+" not live here yet.", "")
 		}},
 	{ID: "git-failing", Severity: Warning, Broken: true, Check: "git", Remedy: solve,
 		Alert: Alert{"GitFailing", "fingerpost_git_commit_failing == 1 or fingerpost_git_sync_failing == 1", "10m",
 			"{{ $labels.instance }} cannot commit, fetch or push"},
 		find: func(s *State) (list []Condition) {
 			for _, e := range s.Git.Errors[:min(maxErrors, len(s.Git.Errors))] {
-				list = append(list, told(true, "Git does not work; the service goes on.", e, time.Time{})...)
+				list = append(list, told(true, "Git does not work; the service goes on.", e)...)
 			}
 			return list
 		}},
@@ -86,8 +84,7 @@ var git = []Kind{
 		Alert: Alert{"GitConflict", "fingerpost_git_conflict == 1", "5m",
 			"{{ $labels.instance }} pulls and pushes nothing until a person solves a conflict"},
 		find: func(s *State) []Condition {
-			return told(s.Git.Conflict != "", "Git needs a person: until then nothing is pulled or pushed.", s.Git.Conflict,
-				time.Time{})
+			return told(s.Git.Conflict != "", "Git needs a person: until then nothing is pulled or pushed.", s.Git.Conflict)
 		}},
 	{ID: "git-overruled", Severity: Warning, Check: "git",
 		Remedy: "merge the branch fingerpost/overruled/… that keeps it, or delete that branch",
@@ -96,7 +93,7 @@ var git = []Kind{
 		find: func(s *State) []Condition {
 			n := s.Git.Overruled
 			return told(n > 0, catalog.Count(n, "change")+" "+isAre(n)+
-				" set aside: a person's commit changed the same, and won.", "", time.Time{})
+				" set aside: a person's commit changed the same, and won.", "")
 		}},
 }
 

@@ -16,8 +16,8 @@ var mail = []Kind{
 		Alert: Alert{"MailWaits", "fingerpost_mail_queue_oldest_seconds > 300", "1m",
 			"{{ $labels.instance }}: a mail waits for {{ $value | humanizeDuration }} already"},
 		find: func(s *State) []Condition {
-			return told(s.MailWaits > mailIsLate, "A mail has waited for "+catalog.Span(s.MailWaits)+": the SMTP servers are away, "+
-				"or ask to wait.", "", time.Time{})
+			return told(s.MailWaits > mailIsLate, "A mail has waited for "+catalog.Span(s.MailWaits)+
+				": the SMTP servers are away, or ask to wait.", "")
 		}},
 	{ID: "mail-stopped", Severity: Warning, Broken: true, Check: "mail",
 		Remedy: "change what its SMTP config lacks; the console's page Mail names the field",
@@ -40,7 +40,7 @@ and sum by (job, instance) (increase(fingerpost_mail_sends_total{result=~"failed
 		Alert: Alert{"MailDiskLow", "fingerpost_mail_disk_low == 1", "5m",
 			"{{ $labels.instance }} refuses new mail: too little room on the disk of the data folder"},
 		find: func(s *State) []Condition {
-			return told(s.MailRoom != "", "New mail is refused until there is room.", s.MailRoom, time.Time{})
+			return told(s.MailRoom != "", "New mail is refused until there is room.", s.MailRoom)
 		}},
 }
 
@@ -67,7 +67,8 @@ func stopped(s *State) (list []Condition) {
 		}
 	}
 	if s.MoreStopped > 0 {
-		list = append(list, Condition{Sentence: "The mail of " + catalog.Count(s.MoreStopped, "more project") + " is stopped, too."})
+		more := catalog.Count(s.MoreStopped, "more project")
+		list = append(list, Condition{Sentence: "The mail of " + more + " is stopped, too."})
 	}
 	return list
 }

@@ -28,7 +28,7 @@ var node = []Kind{
 		Alert: Alert{"NotReady", "fingerpost_ready == 0", "2m",
 			"{{ $labels.instance }} runs, and is not ready: load balancers send it nothing"},
 		find: func(s *State) []Condition {
-			return told(s.NotReady, "This node is not ready yet: load balancers send it nothing.", "", time.Time{})
+			return told(s.NotReady, "This node is not ready yet: load balancers send it nothing.", "")
 		}},
 	{ID: "restarts", Severity: Warning, Except: rate, Alert: Alert{"Restarts",
 		"changes(process_start_time_seconds[1h]) > 2 and on (job, instance) fingerpost_build_info", "",
@@ -47,21 +47,21 @@ var node = []Kind{
 			"{{ $labels.instance }} answers from memory: its disk fails, and writes and mails are refused"},
 		find: func(s *State) []Condition {
 			return told(s.Store != "", "The store on disk is not in use: look-ups go on from memory, changes are refused.",
-				s.Store, time.Time{})
+				s.Store)
 		}},
 	{ID: "ledger-disk-low", Severity: Warning, Check: "disk", Remedy: makeRoom, Guide: diskGuide,
 		Alert: Alert{"LedgerDiskLow", "fingerpost_ledger_disk_free_ratio < 0.1", "5m",
 			"{{ $labels.instance }}: {{ $value | humanizePercentage }} of the data folder's disk is free"},
 		find: func(s *State) []Condition {
 			return told(s.DiskUsed > fullDisk, fmt.Sprintf("The disk of the data folder is nearly full: %.1f %% of it is free.",
-				100-100*s.DiskUsed), "", time.Time{})
+				100-100*s.DiskUsed), "")
 		}},
 	{ID: "audit-unavailable", Severity: Critical, Broken: true, Check: "store",
 		Remedy: "see why the ledger cannot be written: it is usually the disk of --data",
 		Alert: Alert{"AuditUnavailable", "fingerpost_audit_available == 0", "5m",
 			"{{ $labels.instance }} cannot record who changes what, and refuses all writes"},
 		find: func(s *State) []Condition { // a store that is not in use explains it
-			return told(s.Unaudited && s.Store == "", "The audit trail takes no entries: all changes are refused.", "", time.Time{})
+			return told(s.Unaudited && s.Store == "", "The audit trail takes no entries: all changes are refused.", "")
 		}},
 	{ID: "audit-gap", Severity: Warning, Check: "store",
 		Remedy: "restore a backup if you need the entries; /status has the gaps under audit",
@@ -98,7 +98,8 @@ func secrets(s *State, work bool, is string) (list []Condition) {
 
 // ends are what ends at a known time, and what is lost on the way.
 var ends = []Kind{
-	{ID: "certificate-ends", Severity: Warning, Check: "tls", Remedy: "renew it; a running server takes the new file by itself",
+	{ID: "certificate-ends", Severity: Warning, Check: "tls",
+		Remedy: "renew it; a running server takes the new file by itself",
 		Alert: Alert{"CertificateEnds", "(fingerpost_tls_certificate_expiry_timestamp_seconds > 0) - time() < 14 * 86400", "",
 			"{{ $labels.instance }}: the TLS certificate {{ if gt $value 0.0 }}ends in {{ $value | humanizeDuration }}" +
 				"{{ else }}has ended{{ end }}"},
@@ -108,7 +109,7 @@ var ends = []Kind{
 			if left <= 0 {
 				ends = "has ended"
 			}
-			return told(!s.Certificate.IsZero() && left < soon, "The TLS certificate "+ends+".", "", time.Time{})
+			return told(!s.Certificate.IsZero() && left < soon, "The TLS certificate "+ends+".", "")
 		}},
 	{ID: "key-ends", Severity: Warning, Check: "keys", Remedy: `rotate it ("fingerpost keys rotate"), or let it end`,
 		Alert: Alert{"KeyEnds", "(fingerpost_key_expiry_timestamp_seconds > 0) - time() < 14 * 86400", "",

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"fingerpost/api/conditions"
 	"fingerpost/cmd/testrig"
 )
 
@@ -23,6 +24,17 @@ func readText(t testing.TB, file string) string {
 	text, err := os.ReadFile(file)
 	must(t, err)
 	return string(text)
+}
+
+// TestAlertsFile: the rules are those of the table of conditions. With FINGERPOST_WRITE set they are written.
+func TestAlertsFile(t *testing.T) {
+	if os.Getenv("FINGERPOST_WRITE") != "" {
+		must(t, os.WriteFile(alertsFile, []byte(conditions.Rules()), 0o644))
+	}
+	if readText(t, alertsFile) != conditions.Rules() {
+		t.Errorf("%s is not what the table of conditions says: FINGERPOST_WRITE=1 go test -run TestAlertsFile ./cmd/fingerpost "+
+			"writes it", alertsFile)
+	}
 }
 
 // TestAlerts: Prometheus takes the rules, and each fires when it should, with the sentence that is expected, and not
@@ -45,32 +57,21 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestAlertsLeadSomewhere: each alert has a severity, a sentence, and a section of a guide that the program serves.
+// TestAlertsLeadSomewhere: each kind of condition has a section of a guide that the program serves, and each section of
+// the guide to the alerts has an alert.
 func TestAlertsLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	docs := newDocuments("test", slog.Default())
 	ids := map[string]map[string]bool{} // by page
-	alerts := strings.Split(readText(t, alertsFile), "\n      - alert: ")[1:]
-	if len(alerts) < 20 {
-		t.Fatalf("%d alerts", len(alerts))
-	}
-	part := regexp.MustCompile(`(?s)\n        labels: \{severity: (critical|warning|info)\}\n        annotations:\n` +
-		`          summary: "(\S[^\n]+)"\n          runbook: (/docs/\S+)#(\S+)(?:\n|$)`)
 	named := map[string]bool{}
-	for _, alert := range alerts {
-		name, _, _ := strings.Cut(alert, "\n")
-		m := part.FindStringSubmatch(alert)
-		if m == nil {
-			t.Errorf("%s has no severity, summary or runbook", name)
-			continue
-		}
-		page, anchor := m[3], m[4]
-		named[anchor] = true
+	for _, k := range conditions.Kinds() {
+		page, anchor, _ := strings.Cut(k.GuidePath(), "#")
+		named[anchor] = named[anchor] || k.Alert.Name != ""
 		if ids[page] == nil {
 			w := httptest.NewRecorder()
 			docs.ServeHTTP(w, httptest.NewRequest(http.MethodGet, page, nil))
 			if w.Code != http.StatusOK {
-				t.Fatalf("%s: %s is answered %d", name, page, w.Code)
+				t.Fatalf("%s: %s is answered %d", k.ID, page, w.Code)
 			}
 			tree, err := html.Parse(w.Body)
 			must(t, err)
@@ -78,8 +79,8 @@ func TestAlertsLeadSomewhere(t *testing.T) {
 			d.read(t, page, tree)
 			ids[page] = d.ids
 		}
-		if !ids[page][anchor] {
-			t.Errorf("%s: %s has no section %q", name, page, anchor)
+		if anchor != "" && !ids[page][anchor] {
+			t.Errorf("%s: %s has no section %q", k.ID, page, anchor)
 		}
 	}
 	for _, m := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(readText(t, "guides/alerts.md"), -1) {

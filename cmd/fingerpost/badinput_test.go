@@ -39,7 +39,7 @@ func TestBadInput(t *testing.T) {
 	group("throttling", throttling)
 	group("lists", badLists)
 	group("ids", badIDs)
-	group("conditions", conditions)
+	group("conditions", etags)
 	group("batch bodies", badBatches)
 	group("batch answers", batchAnswers)
 	for line := range strings.Lines(r.logged()) {

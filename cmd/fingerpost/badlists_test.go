@@ -96,8 +96,8 @@ func badIDs(r *rig) {
 	refused(r.t, "another project's domain", r.get(projects+r.projectID("other")+"/domains/"+domains[0].ID.String()), 404, "NOT_FOUND")
 }
 
-// conditions: a strong ETag on resolve and on single resources, 304 without a body if it matches.
-func conditions(r *rig) {
+// etags: a strong ETag on resolve and on single resources, 304 without a body if it matches.
+func etags(r *rig) {
 	acme := "/api/platform/projects/" + r.projectID("acme")
 	var domains []struct{ ID json.Number }
 	if err := json.Unmarshal([]byte(granted(r.t, "domains", r.get(acme+"/domains"))), &domains); err != nil || len(domains) == 0 {
