@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/api/conditions"
 	"fingerpost/api/ops"
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
@@ -85,10 +86,19 @@ func TestOps(t *testing.T) {
 		Store   struct{ Degraded bool }
 		Formats struct{ Store, Ledger int }
 		Config  struct{ State string }
+
+		Conditions []conditions.Condition
 	}
 	if err := json.Unmarshal([]byte(expect("GET", "/status", 200)), &status); err != nil || status.Version != "v1" || status.Config.State != "held" ||
 		status.Formats.Store != resolver.StoreFormat || status.Formats.Ledger != resolver.LedgerFormat {
 		t.Errorf("status %+v, %v", status, err)
+	}
+	ids := map[string]string{}
+	for _, c := range status.Conditions {
+		ids[c.ID] = c.Sentence
+	}
+	if len(ids) != 3 || ids["not-ready"] == "" || ids["files-broken"] != "The files have 3 errors." || ids["reload-held"] == "" {
+		t.Errorf("conditions %v", ids)
 	}
 
 	expect("GET", "/reload", 405)

@@ -9,6 +9,7 @@ type Cluster interface {
 	// Status is the part "cluster" of /status; it can be written as JSON.
 	Status() any
 	Figures() ClusterFigures
+	Facts
 }
 
 // ClusterFigures are the metrics of a node of a cluster. Those of the other role are zero.

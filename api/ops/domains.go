@@ -8,6 +8,7 @@ type Domains interface {
 	Status() any
 	// EachCount yields how many domains are in each state of each axis; nothing without a verification block.
 	EachCount(yield func(axis, state string, n int))
+	Facts
 }
 
 // domainMetrics shows the domains in each state: one series for each state of an axis, whose name is the only label. It

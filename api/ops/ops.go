@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"fingerpost/api/conditions"
 	"fingerpost/api/ops/history"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
@@ -199,6 +200,8 @@ type statusDocument struct {
 	Cluster       any              `json:"cluster,omitempty"`
 	Verification  any              `json:"verification,omitempty"`
 	Secrets       []secretStatus   `json:"secrets"` // problems of secrets that were needed; at most maxSecretProblems
+	// Conditions are what needs a person, the worst first.
+	Conditions []conditions.Condition `json:"conditions"`
 }
 
 // A secretStatus is a problem with a project's secret.
@@ -249,7 +252,7 @@ func (o *Server) status(w http.ResponseWriter, _ *http.Request) {
 		status.Verification = o.Readings.Domains.Status()
 	}
 	status.Audit = o.auditStatus()
-	status.Secrets = o.secretStatus()
+	status.Secrets, status.Conditions = o.secretStatus(), conditions.Of(o.State())
 	if o.History == nil {
 		writeJSON(w, http.StatusOK, status)
 		return

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/api/conditions"
 	"fingerpost/api/ops"
 	"fingerpost/api/web"
 	"fingerpost/configsrc"
@@ -265,6 +266,25 @@ func (n *clusterNode) Figures() ops.ClusterFigures {
 		f.Edges = append(f.Edges, ops.EdgeFigures{Name: e.Name, LagSeconds: e.LagMS / 1000, Ready: e.Ready})
 	}
 	return f
+}
+
+// AddFacts implements ops.Facts.
+func (n *clusterNode) AddFacts(s *conditions.State) {
+	st := n.status()
+	switch {
+	case st.Problem != "":
+		s.Cluster = st.Problem
+	case !st.Connected:
+		s.Cluster = "not connected to NATS"
+	case len(st.Refused) > 0:
+		s.Cluster = catalog.Count(len(st.Refused), "message") + " of the bucket cannot be read"
+	}
+	if age := time.Duration(st.AgeSeconds * float64(time.Second)); n.follower != nil && age > n.o.Cluster.StaleAfter {
+		s.CutOff = age
+	}
+	for _, e := range st.Edges {
+		s.Edges = append(s.Edges, conditions.Edge(e))
+	}
 }
 
 // gatedFiles refuses writes while this node is not known to be the authority.

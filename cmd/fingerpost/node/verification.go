@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
+	"fingerpost/api/conditions"
 	"fingerpost/api/platform"
 	"fingerpost/api/web"
 	"fingerpost/configsrc"
@@ -81,6 +83,20 @@ func (v verification) Status() any {
 		return st
 	}
 	return nil
+}
+
+// AddFacts implements ops.Facts. Pending domains are counted: customers have time for them.
+func (v verification) AddFacts(s *conditions.State) {
+	st := v.Service.Status()
+	if st == nil {
+		return
+	}
+	s.DomainChecks, s.MoreDomains = st.Problem, maps.Clone(st.Ownership)
+	for _, d := range st.Trouble {
+		s.MoreDomains[d.Ownership]--
+		s.Domains = append(s.Domains, conditions.Domain{Project: d.ProjectID, Name: d.Domain, State: d.Ownership,
+			Since: d.Since})
+	}
 }
 
 // unproven reports whether domains may be in a state of ownership. An edge has the authority list them, if the files have
