@@ -110,11 +110,21 @@ func (k *Kind) GuidePath() string {
 	return cmp.Or(k.Guide, "/docs/alerts#fingerpost"+strings.ToLower(k.Alert.Name))
 }
 
-// Clause is the first clause of the sentence, as it continues another one: "the files have 2 errors".
+// Line is the sentence with its detail, as it continues a line: "the files have 1 error (acme.hcl:5: unknown status)".
+func (c *Condition) Line() string {
+	line := strings.TrimSuffix(strings.ToLower(c.Sentence[:1])+c.Sentence[1:], ".")
+	if c.Detail != "" {
+		line += " (" + c.Detail + ")"
+	}
+	return line
+}
+
+// Clause is the first clause of the sentence, as it continues a line: "the files have 2 errors".
 func (c *Condition) Clause() string {
-	clause, _, _ := strings.Cut(strings.ToLower(c.Sentence[:1])+c.Sentence[1:], ":")
+	clause, _, _ := strings.Cut(c.Line(), " (")
+	clause, _, _ = strings.Cut(clause, ":")
 	clause, _, _ = strings.Cut(clause, ";")
-	return strings.TrimSuffix(clause, ".")
+	return clause
 }
 
 // told is one condition of the node, if it is so. since is optional.

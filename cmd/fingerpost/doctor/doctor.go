@@ -11,9 +11,10 @@
 // It needs Options that serve would accept, the user and the environment of the service: what root may read says nothing
 // about another user, and env() in a file is looked up in this process.
 //
-// It does not decide anything itself: the config files are checked by configsrc, git by gitrepo, addresses and the disk
-// by node, NATS by cluster, relays by smtp, as serve would. It has no list of what a correct installation looks like
-// beyond that, repairs nothing, sends no mail and logs in nowhere but at NATS.
+// It does not decide anything itself: a running server says which conditions need a person, the config files are checked
+// by configsrc, git by gitrepo, addresses and the disk by node, NATS by cluster, relays by smtp, as serve would. It has no
+// list of what a correct installation looks like beyond that, repairs nothing, sends no mail and logs in nowhere but at
+// NATS.
 package doctor
 
 import (
@@ -102,6 +103,10 @@ var checks = []struct {
 	{"verification", (*patient).verification},
 	{"smtp", (*patient).smtp},
 	{"nats", (*patient).nats},
+	{"edges", asked("edges")},
+	{"mail", asked("mail")},
+	{"domains", asked("domains")},
+	{"keys", asked("keys")},
 	{"listeners", (*patient).listeners},
 }
 

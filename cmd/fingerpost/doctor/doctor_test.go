@@ -1,19 +1,25 @@
 package doctor
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"fingerpost/api/conditions"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/cluster"
+	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/offline"
 )
@@ -122,7 +128,11 @@ func TestSavedSinceTheReload(t *testing.T) {
 	f := func(lastReload time.Duration, told hclfile.Diagnostics, problems int) {
 		t.Helper()
 		status := &configsrc.Status{LastReload: time.Now().Add(lastReload), Files: 1, Problems: told, Errors: len(told)}
-		p := &patient{running: &server{Config: status}, checked: checked}
+		running := &server{Config: status}
+		if told != nil {
+			running.Conditions = []conditions.Condition{{ID: "files-broken"}}
+		}
+		p := &patient{running: running, checked: checked}
 		n := 0
 		for _, r := range p.files(t.Context()) {
 			if r.State == Failure && strings.Contains(r.Message, "bad.hcl:1") {
@@ -137,4 +147,42 @@ func TestSavedSinceTheReload(t *testing.T) {
 	f(-time.Hour, checked.Problems, 1)
 	f(time.Hour, checked.Problems, 1)
 	f(time.Hour, nil, 0)
+}
+
+// TestTellsEachCondition: each kind of condition that a running server has is told by its check, as bad as it is; alike
+// ones are counted; and what a newer server has is told, too.
+func TestTellsEachCondition(t *testing.T) {
+	t.Parallel()
+	said := func(ids ...string) (all []Result) {
+		p := &patient{running: &server{Config: new(configsrc.Status), Git: new(gitrepo.Status), Cluster: new(cluster.Status)}}
+		p.Files.Data = t.TempDir()
+		p.Listen.TLSCert, p.Listen.TLSKey = newCertificate(t, time.Now().Add(-time.Hour), time.Now().Add(1000*time.Hour))
+		checked := map[string]bool{}
+		for i, id := range ids {
+			p.running.Conditions = append(p.running.Conditions, conditions.Condition{ID: id, Sentence: fmt.Sprintf("No %d of %s.", i, id), Remedy: "mend it"})
+			checked[cmp.Or(conditions.KindOf(id).Check, "server")] = true
+		}
+		for _, c := range checks {
+			if checked[c.name] {
+				all = append(all, c.run(p, t.Context())...)
+			}
+		}
+		return all
+	}
+	for _, k := range append(conditions.Kinds(), conditions.Kind{ID: "of-tomorrow"}) {
+		if !k.Found() && k.ID != "of-tomorrow" {
+			continue
+		}
+		want := warning("mend it", "no 0 of %s", k.ID)
+		if k.Broken {
+			want.State = Failure
+		}
+		if rs := said(k.ID); !slices.Contains(rs, want) || k.Check != "" && k.Check != "server" && len(rs) != 1 {
+			t.Errorf("%s: %+v", k.ID, rs)
+		}
+	}
+	rs := said(slices.Repeat([]string{"domain-lost"}, maxLines+2)...)
+	if n := len(rs); n != maxLines+1 || rs[n-1].Message != "and 2 problems more" {
+		t.Errorf("many: %+v", rs)
+	}
 }

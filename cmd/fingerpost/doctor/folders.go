@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"fingerpost/api/conditions"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
@@ -33,7 +34,10 @@ const (
 func (p *patient) files(context.Context) []Result {
 	switch {
 	case p.running != nil:
-		return append(p.running.told(), p.savedSince(p.running.Config)...)
+		st := p.running.Config
+		good := ok("the server has %s, %s and %s", catalog.Count(st.Files, "file"), catalog.Count(st.Projects, "project"),
+			catalog.Count(st.Domains, "domain"))
+		return p.withTold("files", append([]Result{good}, p.savedSince(st)...)...)
 	case p.Cluster.IsEdge():
 		return []Result{ok("this node is an edge: its files come from the authority")}
 	case errors.Is(p.filesErr, fs.ErrNotExist):
@@ -85,7 +89,8 @@ func (p *patient) savedSince(st *configsrc.Status) (rs []Result) {
 		if fi, err := os.Stat(d.File); err != nil || !fi.ModTime().Add(coarseTime).After(st.LastReload) {
 			continue
 		}
-		r := warning(orValidate(d.Detail), "%s: %s (saved after the server's last reload)", place(d), d.Summary)
+		r := warning(cmp.Or(d.Detail, conditions.KindOf("files-broken").Remedy),
+			"%s: %s (saved after the server's last reload)", place(d), d.Summary)
 		if d.Severity == hclfile.Error {
 			r.State = Failure
 		}
@@ -100,10 +105,6 @@ func place(d hclfile.Diagnostic) string {
 		return d.File
 	}
 	return d.File + ":" + strconv.Itoa(d.Start.Line)
-}
-
-func orValidate(todo string) string {
-	return cmp.Or(todo, `run "fingerpost validate" for the place and a hint`)
 }
 
 // permissions checks what this user may do in the folders, and who else may read what is private.
@@ -277,9 +278,9 @@ func (p *patient) certificate(context.Context) []Result {
 		return []Result{failure("look at the clock of this machine, or take another certificate",
 			"the certificate in %s is valid from %s on", p.Listen.TLSCert, date(pair.Leaf.NotBefore))}
 	case end.Sub(now) < soon:
-		return []Result{warning(renew, "the certificate in %s is valid until %s", p.Listen.TLSCert, date(end))}
+		return p.withTold("tls", warning(renew, "the certificate in %s is valid until %s", p.Listen.TLSCert, date(end)))
 	}
-	return []Result{ok("the certificate in %s is valid until %s", p.Listen.TLSCert, date(end))}
+	return p.withTold("tls", ok("the certificate in %s is valid until %s", p.Listen.TLSCert, date(end)))
 }
 
 func date(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

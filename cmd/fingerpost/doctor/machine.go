@@ -15,12 +15,9 @@ import (
 func (p *patient) store(context.Context) []Result {
 	const free = "end that process, or give another folder with --data"
 	switch {
-	case p.running != nil && p.running.Store.Degraded:
-		return []Result{failure("make room on the disk, or repair it; the server recovers by itself",
-			"the server serves from memory: %s", p.running.Store.Reason)}
 	case p.running != nil:
-		return []Result{ok("the running server has %s, with store format %d and ledger format %d", p.Files.Data,
-			p.running.Formats.Store, p.running.Formats.Ledger)}
+		return p.withTold("store", ok("the running server has %s, with store format %d and ledger format %d", p.Files.Data,
+			p.running.Formats.Store, p.running.Formats.Ledger))
 	case p.lockErr != nil:
 		return []Result{failure("let this user read the data folder, or run this as the service's user",
 			"whether a process has the store is not known: %v", p.lockErr)}
@@ -41,10 +38,10 @@ func (p *patient) disk(context.Context) []Result {
 		dir = filepath.Dir(dir)
 	}
 	if low := node.LowDisk(dir); low != "" {
-		return []Result{failure("make room, or move the data folder (--data) to a larger disk",
-			"too little room for mail at %s: %s", dir, low)}
+		return p.withTold("disk", failure("make room, or move the data folder (--data) to a larger disk",
+			"too little room for mail at %s: %s", dir, low))
 	}
-	return []Result{ok("enough room at %s", dir)}
+	return p.withTold("disk", ok("enough room at %s", dir))
 }
 
 // openFiles compares the limit on descriptors with what serve can use.

@@ -33,7 +33,9 @@ func (p *patient) findRepository(ctx context.Context) {
 func (p *patient) git(ctx context.Context) []Result {
 	switch {
 	case p.running != nil && p.running.Git != nil:
-		return p.running.gitTold()
+		git := p.running.Git
+		return p.withTold("git", ok("branch %s at %.12s, %s waiting for a commit", git.Branch, git.Head,
+			catalog.Count(git.Pending, "write")))
 	case !p.Git.On || p.running != nil || p.filesErr != nil:
 		return nil
 	case p.gitErr != nil:
@@ -69,7 +71,8 @@ func (p *patient) filtered(ctx context.Context) []Result {
 func (p *patient) nats(ctx context.Context) []Result {
 	switch {
 	case p.running != nil && p.running.Cluster != nil:
-		return p.running.clusterTold()
+		c := p.running.Cluster
+		return p.withTold("nats", ok("%s of cluster %s, connected to %s", c.Role, c.Cluster, c.Server))
 	case !p.NeedsNATS() || p.running != nil:
 		return nil
 	}

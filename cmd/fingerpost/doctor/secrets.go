@@ -17,17 +17,7 @@ func (p *patient) secrets(ctx context.Context) (rs []Result) {
 		rs = append(rs, failure("make it an age identity file that the service may read, or leave it out", "%v", err))
 	}
 	if p.running != nil {
-		for _, s := range p.running.Secrets[:min(len(p.running.Secrets), maxLines)] {
-			r := failure("mend the secret, then \"fingerpost reload\"", "project %q, %s: %s", s.Project, s.Field, s.Message)
-			if s.Severity == "warning" {
-				r.State = Warning
-			}
-			rs = append(rs, r)
-		}
-		if rs == nil {
-			rs = []Result{ok("the server has opened every secret that it has needed")}
-		}
-		return rs
+		return p.withTold("secrets", append(rs, ok("the server has opened every secret that it has needed"))...)
 	}
 	if p.checked == nil {
 		return rs

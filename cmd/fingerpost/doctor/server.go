@@ -1,17 +1,21 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
+	"fingerpost/api/conditions"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/gitrepo"
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -24,18 +28,12 @@ type server struct {
 		Ledger uint64 `json:"ledger"`
 	} `json:"formats"`
 	Store struct {
-		Degraded bool   `json:"degraded"`
-		Reason   string `json:"reason"`
+		Degraded bool `json:"degraded"`
 	} `json:"store"`
-	Config  *configsrc.Status `json:"config"`
-	Git     *gitrepo.Status   `json:"git"`
-	Cluster *cluster.Status   `json:"cluster"`
-	Secrets []struct {
-		Severity string `json:"severity"`
-		Project  string `json:"project"`
-		Field    string `json:"field"`
-		Message  string `json:"message"`
-	} `json:"secrets"`
+	Config     *configsrc.Status      `json:"config"`
+	Git        *gitrepo.Status        `json:"git"`
+	Cluster    *cluster.Status        `json:"cluster"`
+	Conditions []conditions.Condition `json:"conditions"`
 
 	pid int // 0: unknown
 }
@@ -119,69 +117,64 @@ func (p *patient) server(context.Context) []Result {
 	case s == nil:
 		return []Result{ok("none runs on %s", p.Files.Data)}
 	}
-	state := ok("running: version %s, process %d, generation %d, %s", s.Version, s.pid, s.Config.Generation,
-		catalog.Count(s.Config.Errors+s.Config.Warnings, "problem"))
-	if !s.Ready {
-		state = warning("wait for it, and look into its log", "%s; it is not ready yet", state.Message)
-	}
-	return []Result{state}
+	return append([]Result{ok("running: version %s, process %d, generation %d, %s", s.Version, s.pid, s.Config.Generation,
+		catalog.Count(s.Config.Errors+s.Config.Warnings, "problem"))}, p.told("server")...)
 }
 
-// told are the problems of the files that the running server has told.
-func (s *server) told() (rs []Result) {
-	st := s.Config
-	if st.Held != nil {
-		rs = append(rs, failure(`look at what it would remove, then "fingerpost reload --confirm", or put the files back`,
-			"a reload is held back: %s", st.Held.Reason))
+// told are the conditions that the running server has for a check, with the problems of its files one by one.
+func (p *patient) told(check string) (rs []Result) {
+	if p.running == nil {
+		return nil
 	}
-	if st.Error != "" {
-		rs = append(rs, failure("make the config folder readable for the service; it looks again by itself",
-			"the last look at the files has failed: %s", st.Error))
-	}
-	for i, d := range st.Problems {
-		if i == maxLines {
-			rs = append(rs, warning(`run "fingerpost validate", or read /status`, "and %s more",
-				catalog.Count(st.Errors+st.Warnings-maxLines, "problem")))
-			break
+	lines, more := map[string]int{}, 0 // lines by id
+	for i := range p.running.Conditions {
+		c := &p.running.Conditions[i]
+		kind := conditions.KindOf(c.ID)
+		if cmp.Or(kind.Check, "server") != check {
+			continue
 		}
-		r := warning(orValidate(d.Detail), "%s: %s", place(d), d.Summary)
-		if d.Severity == "error" {
-			r.State = Failure
+		for _, r := range p.running.each(c) {
+			if lines[c.ID]++; lines[c.ID] > maxLines {
+				more++
+				continue
+			}
+			if kind.Broken {
+				r.State = Failure
+			}
+			rs = append(rs, r)
 		}
-		rs = append(rs, r)
 	}
-	if rs == nil {
-		rs = []Result{ok("the server has %s, %s and %s", catalog.Count(st.Files, "file"),
-			catalog.Count(st.Projects, "project"), catalog.Count(st.Domains, "domain"))}
+	if more > 0 {
+		rs = append(rs, warning("read /status, which has all of them", "and %s more", catalog.Count(more, "problem")))
 	}
 	return rs
 }
 
-// gitTold is what the running server says of its git repository.
-func (s *server) gitTold() (rs []Result) {
-	for _, text := range append([]string{s.Git.Conflict}, s.Git.Errors()...) {
-		if text != "" {
-			rs = append(rs, failure("solve it in the repository of the config folder; the server tries again by itself", "%s",
-				text))
-		}
+// withTold are the conditions that the running server has for a check, and what doctor has found itself: that all is well
+// only if the server says so.
+func (p *patient) withTold(check string, own ...Result) []Result {
+	told := p.told(check)
+	if told == nil {
+		return own
 	}
-	if rs == nil {
-		rs = []Result{ok("branch %s at %.12s, %s waiting for a commit", s.Git.Branch, s.Git.Head,
-			catalog.Count(s.Git.Pending, "write"))}
-	}
-	return rs
+	return append(told, slices.DeleteFunc(own, func(r Result) bool { return r.State == OK })...)
 }
 
-// clusterTold is what the running server says of its cluster.
-func (s *server) clusterTold() []Result {
-	c := s.Cluster
-	switch {
-	case c.Problem != "":
-		return []Result{failure("see that the NATS server runs and can be reached; the node goes on by itself", "%s",
-			c.Problem)}
-	case !c.Connected:
-		return []Result{failure("see that the NATS server runs and can be reached; the node goes on by itself",
-			"not connected to NATS")}
+// asked is a check that only a running server can make.
+func asked(check string) func(*patient, context.Context) []Result {
+	return func(p *patient, _ context.Context) []Result { return p.told(check) }
+}
+
+// each has a warning for a condition, or for each problem of the files that it sums up.
+func (s *server) each(c *conditions.Condition) (list []Result) {
+	severity := map[string]hclfile.Severity{"files-broken": hclfile.Error, "files-warned": hclfile.Warning}[c.ID]
+	for _, d := range s.Config.Problems {
+		if d.Severity == severity {
+			list = append(list, warning(cmp.Or(d.Detail, c.Remedy), "%s: %s", place(d), d.Summary))
+		}
 	}
-	return []Result{ok("%s of cluster %s, connected to %s", c.Role, c.Cluster, c.Server)}
+	if list == nil {
+		list = []Result{warning(c.Remedy, "%s", c.Line())}
+	}
+	return list
 }
