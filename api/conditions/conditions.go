@@ -85,6 +85,9 @@ func KindOf(id string) Kind {
 	return Kind{ID: id, Severity: Warning}
 }
 
+// most bounds the conditions of a kind.
+const most = 100
+
 // Of returns the conditions of a state, the worst first: what is broken, then by severity.
 func Of(s *State) []Condition {
 	list, ranks := []Condition{}, map[string]int{} // [] in JSON, not null
@@ -96,7 +99,12 @@ func Of(s *State) []Condition {
 		if !k.Broken {
 			ranks[k.ID] += len("cwi")
 		}
-		for _, c := range k.find(s) {
+		found := k.find(s)
+		if more := len(found) - most; more > 0 {
+			found[0].More += more
+			found = found[:most]
+		}
+		for _, c := range found {
 			c.ID, c.Severity, c.Remedy, c.Guide = k.ID, k.Severity, k.Remedy, k.GuidePath()
 			list = append(list, c)
 		}

@@ -21,7 +21,7 @@ func everything() *conditions.State {
 		Keys:    []conditions.Key{{Name: "ci", Ends: at.Add(time.Hour)}}, AuditGaps: gap,
 		Files: conditions.Files{Errors: 1, Warnings: 1, Error: "no folder", LowDisk: "1 kB", Held: new(conditions.Held)},
 		Git:   conditions.Git{Errors: []string{"no route"}, Behind: 2, Overruled: 1}, MailRoom: "1 kB", MailWaits: time.Hour,
-		Stopped: []conditions.Stopped{{Project: 7, Name: "acme", Code: "SMTP_AUTH_FAILED", Why: "it is refused"}}, MoreStopped: 1,
+		Stopped: []conditions.Stopped{{Project: 7, Slug: "acme", Name: "Acme", Code: "SMTP_AUTH_FAILED", Why: "it is refused"}}, MoreStopped: 1,
 		MailGaps: gap, Cluster: "not connected",
 		Edges: []conditions.Edge{{Name: "a"}, {Name: "b", Version: "1", BeatAgeMS: 1}, {Name: "c", Version: "1", Ready: true,
 			LagMS: 60_000}, {Name: "d", Version: "1", Ready: true, Current: true, Problem: "old"}},

@@ -61,7 +61,7 @@ func stopped(s *State) (list []Condition) {
 			if x.Waiting > 0 {
 				detail += ", " + catalog.Count(x.Waiting, "mail") + map[bool]string{true: " waits", false: " wait"}[x.Waiting == 1]
 			}
-			list = append(list, Condition{Subject: "project " + x.Name, Since: at(x.Since), Detail: detail, Project: x.Project,
+			list = append(list, Condition{Subject: "project " + x.Slug, Since: at(x.Since), Detail: detail, Project: x.Project,
 				Code: x.Code, Sentence: "No mail of " + x.Name + " is sent: " + x.Why + ".",
 				Many: "No mail of %s is sent: " + x.Why + ".", Of: "project"})
 		}

@@ -65,11 +65,11 @@ type Secret struct {
 	Works                   bool
 }
 
-// A Key is an API key with an end.
+// A Key is an API key.
 type Key struct {
 	Name string
-	Ends time.Time
-	Own  bool // of the viewer
+	Ends time.Time // zero: never
+	Own  bool      // of the viewer
 }
 
 // A Gap is a part of a log that a damaged disk has cut out.
@@ -80,10 +80,10 @@ type Gap struct {
 
 // Stopped is a project whose mail waits until a person changes something.
 type Stopped struct {
-	Project         int64
-	Name, Code, Why string // Why: a clause
-	Waiting         int    // mails
-	Since           time.Time
+	Project               int64
+	Slug, Name, Code, Why string // Why: a clause
+	Waiting               int    // mails
+	Since                 time.Time
 }
 
 // An Edge is what the authority knows of an edge, in the shape that the API and the cluster have.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"fingerpost/api/conditions"
 	"fingerpost/api/console/customerlink"
 	"fingerpost/api/ops/history"
 	"fingerpost/configsrc"
@@ -125,6 +126,8 @@ type Node struct {
 	Unproven func(ownership string) bool
 	// MailKept says that every mail is kept instead of being sent.
 	MailKept bool
+	// State is what is known of this node, for keys for every project. Nil: nothing.
+	State func() *conditions.State
 	// GitState returns the state of the git repository of the files. Nil: there is none.
 	GitState func() GitState
 	// Cluster says that there are edges, and Edge that this node is one.

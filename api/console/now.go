@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/api/conditions"
 	"fingerpost/api/console/chart"
 	"fingerpost/api/console/now"
+	"fingerpost/api/console/say"
 	"fingerpost/configsrc"
-	"fingerpost/resolver/catalog"
+	"fingerpost/mailer"
 )
 
 // A nowView is what needs a person, and how it is.
@@ -33,28 +35,37 @@ func (c *Console) now(w http.ResponseWriter, r *http.Request, s *session) error 
 // nowOf collects the page. known is what the page has found out when it was made before.
 func (c *Console) nowOf(ctx context.Context, s *session, known sinces) *nowView {
 	facts := c.facts(ctx, s, known)
-	return &nowView{Items: now.Items(facts), Whole: facts.May.Everything, Files: facts.Files, Kept: c.o.MailKept,
-		Charts: c.nowCharts(s)}
+	v := &nowView{Items: now.Items(facts), Whole: facts.May.Everything, Kept: c.o.MailKept, Charts: c.nowCharts(s)}
+	if p := c.problemsOf(s); p.Whole {
+		v.Files = &p.Status
+	}
+	return v
 }
 
-// facts collects what the session's key may know of the present state.
+// facts collects what the session's key may know of the present state: that of the node, if it covers every project.
 func (c *Console) facts(ctx context.Context, s *session, known sinces) *now.Facts {
 	k, may, api := s.Key(), c.may(s), c.client(s, "")
-	f := &now.Facts{Time: time.Now(), May: now.May{Write: may.Save, Edit: may.Edit, Everything: k.Everything, Key: k.Name}}
-	if p := c.problemsOf(s); p.Whole {
-		f.Files, f.Store, f.Git = &p.Status, p.Store, (*now.Git)(p.Git)
+	f := &now.Facts{May: now.May{Write: may.Save, Edit: may.Edit, Everything: k.Everything, Key: k.Name}}
+	if k.Everything && c.o.State != nil {
+		f.State = *c.o.State()
+	} else {
+		c.stoppedMail(ctx, s, f)
 	}
-	c.stoppedMail(ctx, s, f)
+	f.Time = time.Now()
 	if c.o.CutOff != nil {
 		f.CutOff = c.o.CutOff()
 	}
-	if c.o.Cluster && k.Everything {
-		f.Edges, _ = api.Edges(ctx) // an edge that cannot be asked tells nothing
+	if c.o.Edge && c.o.Cluster && k.Everything { // the authority knows them
+		edges, _ := api.Edges(ctx) // an edge that cannot be asked tells nothing
+		for _, e := range edges {
+			f.Edges = append(f.Edges, conditions.Edge(e))
+		}
 	}
-	if may.Keys {
-		f.Keys, _ = api.Keys(ctx)
-	} else if !k.ExpiresAt.IsZero() {
-		f.Keys = []client.Key{{Name: k.Name, ExpiresAt: catalog.Moment(k.ExpiresAt)}}
+	if !may.Keys {
+		f.Keys = []conditions.Key{{Name: k.Name, Ends: k.ExpiresAt}}
+	}
+	for i := range f.Keys {
+		f.Keys[i].Own = f.Keys[i].Name == k.Name
 	}
 	c.unprovenDomains(ctx, api, f, known)
 	if c.o.Git && may.Edit {
@@ -79,7 +90,7 @@ type standing struct {
 type sinces map[standing]time.Time
 
 // of returns since when a domain is in its state.
-func (known sinces) of(ctx context.Context, api *client.Client, d *now.Domain) time.Time {
+func (known sinces) of(ctx context.Context, api *client.Client, d *conditions.Domain) time.Time {
 	at := standing{d.ID, d.State}
 	since, is := known[at]
 	if is {
@@ -99,7 +110,7 @@ func (known sinces) of(ctx context.Context, api *client.Client, d *now.Domain) t
 // unprovenDomains adds domains whose proof is gone or has not come yet, the worst first. A server that does not know tells
 // nothing. To list them costs a look at every domain, so states that no domain is in are not asked for.
 func (c *Console) unprovenDomains(ctx context.Context, api *client.Client, f *now.Facts, known sinces) {
-	f.MoreDomains = map[string]int{}
+	f.Domains, f.MoreDomains = nil, map[string]int{}
 	asked := map[standing]bool{}
 	for _, state := range []string{"lost", "failing", "pending"} {
 		if c.o.Unproven != nil && !c.o.Unproven(state) {
@@ -111,7 +122,7 @@ func (c *Console) unprovenDomains(ctx context.Context, api *client.Client, f *no
 		}
 		f.MoreDomains[state] = max(page.Total-len(page.Rows), 0)
 		for i := range page.Rows {
-			d := now.Domain{Project: page.Rows[i].ProjectID, ID: page.Rows[i].ID, Name: page.Rows[i].Name, State: state}
+			d := conditions.Domain{Project: page.Rows[i].ProjectID, ID: page.Rows[i].ID, Name: page.Rows[i].Name, State: state}
 			if i < maxSince && !c.o.Edge { // an edge would ask its authority about each
 				d.Since = known.of(ctx, api, &d)
 				asked[standing{d.ID, d.State}] = true
@@ -127,32 +138,27 @@ const (
 	maxTried   = 200 // of which a key for some projects is asked whether it covers them
 )
 
-// stoppedMail adds the projects of the key whose mail has stopped.
+// stoppedMail adds the projects of a key for some projects whose mail has stopped.
 func (c *Console) stoppedMail(ctx context.Context, s *session, f *now.Facts) {
 	if c.o.Mail == nil || c.o.Edge { // the authority sends
 		return
 	}
-	if f.May.Everything {
-		f.MailRoom = c.o.Mail.Counts().LowDisk
-	}
-	api := c.client(s, "")
-	for i, x := range c.o.Mail.Stopped() {
-		if i >= maxTried && !f.May.Everything {
-			return
-		}
-		if f.May.Everything && len(f.Stopped) >= maxStopped {
-			f.More++
-			continue
-		}
+	api, all := c.client(s, ""), c.o.Mail.Stopped()
+	for _, x := range all[:min(maxTried, len(all))] {
 		p, err := api.ProjectByID(ctx, x.ProjectID)
 		if err != nil {
 			continue // not a project of this key
 		}
 		if len(f.Stopped) >= maxStopped {
-			f.More++
+			f.MoreStopped++
 			continue
 		}
-		f.Stopped = append(f.Stopped, now.Stopped{Project: x.ProjectID, Name: p.Name, Code: string(x.Code),
-			Waiting: x.Waiting, Since: x.Since})
+		f.Stopped = append(f.Stopped, stoppedOf(&x, p.Slug, p.Name))
 	}
+}
+
+// stoppedOf is a project whose mail has stopped.
+func stoppedOf(x *mailer.Stopped, slug, name string) conditions.Stopped {
+	return conditions.Stopped{Project: x.ProjectID, Slug: slug, Name: name, Code: string(x.Code),
+		Why: say.ReasonOf(string(x.Code)).Why, Waiting: x.Waiting, Since: x.Since}
 }

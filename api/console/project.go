@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/api/conditions"
 	"fingerpost/api/console/form"
 	"fingerpost/api/console/now"
 	"fingerpost/api/console/say"
@@ -160,8 +161,8 @@ func (c *Console) bars(s *session, x *catalog.Explained) (bars []bar) {
 	}
 	if x := c.stoppedProjects()[p.ID]; x != nil {
 		may := c.may(s)
-		facts := &now.Facts{Time: time.Now(), May: now.May{Write: may.Save, Edit: may.Edit, Key: s.Key().Name},
-			Stopped: []now.Stopped{{Project: p.ID, Name: p.Name, Code: string(x.Code), Waiting: x.Waiting, Since: x.Since}}}
+		facts := &now.Facts{May: now.May{Write: may.Save, Edit: may.Edit, Key: s.Key().Name},
+			State: conditions.State{Time: time.Now(), Stopped: []conditions.Stopped{stoppedOf(x, p.Slug, p.Name)}}}
 		for _, item := range now.Items(facts) {
 			bars = append(bars, bar{"bad", item.Text + " " + item.Detail + ".", item.To, item.Do})
 		}

@@ -24,8 +24,8 @@ func (o *Server) State() *conditions.State {
 	}
 	s := &conditions.State{Time: time.Now(), NotReady: !o.ready.Load(), Store: reason, Unaudited: !o.Resolver.Auditable(),
 		DiskUsed: 1 - o.Readings.diskFree(), Certificate: o.Readings.certificateEnd(), Files: filesState(o.Config.Status())}
-	for _, k := range o.Resolver.Keys().All() {
-		if !k.ExpiresAt.IsZero() {
+	if !o.Resolver.NextKeyEnd(s.Time).IsZero() {
+		for _, k := range o.Resolver.Keys().All() {
 			s.Keys = append(s.Keys, conditions.Key{Name: k.Name, Ends: k.ExpiresAt})
 		}
 	}
@@ -58,11 +58,14 @@ func (o *Server) addMail(s *conditions.State) {
 	if counts.Oldest != 0 {
 		s.MailWaits = s.Time.Sub(resolver.MailTime(counts.Oldest))
 	}
-	for _, x := range o.mailStatus().Stopped {
-		s.Stopped = append(s.Stopped, conditions.Stopped{Project: x.ProjectID, Name: x.Project, Code: string(x.Code),
-			Why: say.ReasonOf(string(x.Code)).Why, Waiting: x.Waiting, Since: x.Since})
+	stopped := o.Mail.Stopped()
+	s.MoreStopped = max(0, len(stopped)-maxStopped)
+	for _, x := range stopped[:min(len(stopped), maxStopped)] {
+		if p, err := o.Resolver.ProjectByID(x.ProjectID); err == nil { // else it is gone, and its mail ends
+			s.Stopped = append(s.Stopped, conditions.Stopped{Project: x.ProjectID, Slug: p.Slug, Name: p.Name,
+				Code: string(x.Code), Why: say.ReasonOf(string(x.Code)).Why, Waiting: x.Waiting, Since: x.Since})
+		}
 	}
-	s.MoreStopped = max(0, int(counts.StoppedProjects)-len(s.Stopped))
 	for _, g := range o.Resolver.MailGaps() {
 		if !g.Complete {
 			s.MailGaps = append(s.MailGaps, conditions.Gap{Found: g.Found, Reason: g.Reason})

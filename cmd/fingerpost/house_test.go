@@ -136,14 +136,14 @@ var plan = map[string][]string{
 	"fingerpost/api/console/chart": {"fingerpost/api/ops/history"},
 	// codes, values, changes and mails in words
 	"fingerpost/api/console/say": {"fingerpost/api/client", "fingerpost/resolver/catalog"},
-	// client and configsrc: the shapes of the states that it judges; say: why mail has stopped
-	"fingerpost/api/console/now": {"fingerpost/api/client", "fingerpost/api/console/say", "fingerpost/configsrc", "fingerpost/resolver/catalog"},
+	// client: the shape of a proposal
+	"fingerpost/api/console/now": {"fingerpost/api/client", "fingerpost/api/conditions", "fingerpost/resolver/catalog"},
 	// client: the object that a form edits, and its state; hclfile: which name a wrong one was meant to be
 	"fingerpost/api/console/form": {"fingerpost/api/client", "fingerpost/api/console/say", "fingerpost/configsrc/hclfile",
 		"fingerpost/resolver/catalog"},
 	// transfer: a proposal's plan, as the command prints it; hclfile: the errors of a project's file
 	"fingerpost/api/console/customerlink": {"fingerpost/resolver/catalog"},
-	"fingerpost/api/console": {"fingerpost/api/console/customerlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/chart",
+	"fingerpost/api/console": {"fingerpost/api/conditions", "fingerpost/api/console/customerlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/chart",
 		"fingerpost/api/ops/history", "fingerpost/api/console/say",
 		"fingerpost/api/transfer", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/api/conditions"
 	"fingerpost/api/console"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -21,7 +22,7 @@ func (n *service) consoleOptions() *console.Options {
 		return nil
 	}
 	o := &console.Options{Node: console.Node{Config: n.source, Mail: n.mail.mailer, History: n.history,
-		MailKept: n.o.Mail.Keep, Unproven: n.unproven},
+		MailKept: n.o.Mail.Keep, Unproven: n.unproven, State: func() *conditions.State { return n.ops.State() }},
 		DemoKey: n.demoKeyInUse,
 		GitWeb:  n.o.Git.Web, Version: n.o.Build.Version}
 	if n.repo != nil {

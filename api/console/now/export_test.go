@@ -1,0 +1,7 @@
+package now
+
+// ItemOf and Pages are seen by the tests.
+var (
+	ItemOf = itemOf
+	Pages  = pages
+)
