@@ -73,7 +73,7 @@ unpacked() {
 tools() {
   local need missing=()
   for need in strace:strace losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs python3:python3 smtp-sink:postfix \
-    saslpasswd2:sasl2-bin nginx:nginx caddy:caddy haproxy:haproxy redis-server:redis-server etcd:etcd-server \
+    saslpasswd2:sasl2-bin nginx:nginx caddy:caddy haproxy:haproxy \
     chromium:chromium ssh-keygen:openssh-client systemd-analyze:systemd ip:iproute2; do
     command -v "${need%:*}" >/dev/null || missing+=("${need#*:}")
   done

@@ -87,7 +87,7 @@ func compareResults(before, after *result) (changes []change, notes []string, er
 			at := slices.IndexFunc(is.Rows, func(r row) bool { return r.Name == w.Name && r.Unit == w.Unit })
 			if at >= 0 {
 				changes = append(changes, judge(was.Command, w, is.Rows[at], same))
-			} else if !w.Aside {
+			} else {
 				notes = append(notes, fmt.Sprintf("The second lacks the row %q, %s of %s.", w.Name, w.Unit, was.Command))
 			}
 		}

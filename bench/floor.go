@@ -58,8 +58,6 @@ func runFloor(ctx context.Context, args []string) error {
 	return fasthttp.Serve(ln, floorHandler([]byte(*key), bodies))
 }
 
-const answerType = "application/json; charset=utf-8"
-
 func floorHandler(key []byte, bodies [][]byte) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		if !bytes.Equal(ctx.Request.Header.Peek("X-PLATFORM-KEY"), key) {
@@ -71,7 +69,7 @@ func floorHandler(key []byte, bodies [][]byte) fasthttp.RequestHandler {
 			ctx.SetStatusCode(fasthttp.StatusNotFound)
 			return
 		}
-		ctx.SetContentType(answerType)
+		ctx.SetContentType("application/json; charset=utf-8")
 		ctx.Response.SetBodyRaw(bodies[n])
 	}
 }

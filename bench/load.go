@@ -15,7 +15,7 @@ import (
 	"fingerpost/bench/wire"
 )
 
-// A side does the work that a measurement compares: fingerpost, a baseline, or a peer.
+// A side does the work that a measurement compares: fingerpost or a baseline.
 type side struct {
 	name   string
 	pid    int // whose CPU time is counted

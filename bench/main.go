@@ -1,4 +1,4 @@
-// Command bench measures fingerpost on this machine, together with baselines and other servers in the same run.
+// Command bench measures fingerpost on this machine, together with baselines in the same run.
 //
 //	go -C bench run . all                     every measurement, in less than ten minutes
 //	go -C bench run . resolve                 one of them; "go -C bench run . help" lists all
@@ -39,7 +39,7 @@ type command struct {
 // commands lists the measurements, in the order in which all runs them.
 func commands() []command {
 	return []command{
-		{"resolve", "requests a second, latency and CPU of resolve, against baselines and other servers", runResolve},
+		{"resolve", "requests a second, latency and CPU of resolve, against the floor", runResolve},
 		{"reload", "from save to visible; resolve while a file is rewritten every 100 ms", runReload},
 		{"write", "durable writes, against a bare program with the same fsyncs; resolve while writes come in", runWrite},
 		{"mail", "sends against a bare SMTP client with the same syncs; next to a dead server", runMail},

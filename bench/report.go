@@ -81,7 +81,7 @@ func (r *rounds) ratios() []float64 {
 	return out
 }
 
-// aside excludes a row from compare: its baseline is another project's server, or its figure is in another row already.
+// aside excludes a row from compare: its figure is in another row already.
 func (r row) aside() row {
 	r.Aside = true
 	return r

@@ -21,7 +21,7 @@ import (
 	"fingerpost/bench/wire"
 )
 
-// A server is a process under measurement: fingerpost, a baseline or a peer.
+// A server is a process under measurement: fingerpost or a baseline.
 type server struct {
 	name  string
 	addr  string // "127.0.0.1:port"
@@ -85,7 +85,7 @@ func (s *server) stop() {
 	}
 }
 
-// freeAddress returns an address with a port that is free now: not every server can choose one and say which.
+// freeAddress returns an address with a port that is free now.
 func freeAddress() (string, error) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -94,14 +94,11 @@ func freeAddress() (string, error) {
 	return ln.Addr().String(), ln.Close()
 }
 
-// answersHTTP returns an error unless a GET of the path has the status.
-func answersHTTP(addr, path string, status int) error {
-	c := wire.NewClient(addr)
+// isReady returns an error unless an ops listener says that its server is ready.
+func isReady(ops string) error {
+	c := wire.NewClient(ops)
 	defer c.Close()
-	a, err := c.Call("GET", path, nil)
-	if err == nil && a.Status != status {
-		err = fmt.Errorf("GET %s: status %d, want %d", path, a.Status, status)
-	}
+	_, err := c.Must("GET", "/readyz", nil)
 	return err
 }
 
@@ -149,7 +146,7 @@ func (b *bench) node(ctx context.Context, name, what string, flags ...string) (*
 		cmd = exec.Command("taskset", append([]string{"-c", cpu, b.binary}, args...)...)
 	}
 	cmd.Env = append(os.Environ(), "BENCH_SMTP_PASSWORD="+mailsink.Password, "BENCH_JWT_SECRET="+tokenSecret)
-	if err := b.start(ctx, s, cmd, func() error { return answersHTTP(ops, "/readyz", 200) }); err != nil {
+	if err := b.start(ctx, s, cmd, func() error { return isReady(ops) }); err != nil {
 		return nil, err
 	}
 	s.name = "fingerpost"
