@@ -22,16 +22,14 @@ func TestSmokeAll(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs a dozen servers")
 	}
-	// Outside of CI without mail, which sends 4,000 mails before it measures.
 	rounds := "1"
-	list := slices.DeleteFunc(commands(), func(c command) bool { return c.name == "mail" })
 	if testrig.Full() {
-		rounds, list = "3", commands()
+		rounds = "3"
 	}
 	dir := t.TempDir()
 	results := filepath.Join(dir, "results")
 	var out, errs bytes.Buffer
-	code := measure(t.Context(), allCommand, list, []string{"-work", filepath.Join(dir, "work"), "-results", results,
+	code := measure(t.Context(), allCommand, commands(), []string{"-work", filepath.Join(dir, "work"), "-results", results,
 		"-projects", "120", "-domains", "360", "-connections", "8", "-rounds", rounds, "-round", "100ms",
 		"-waiting", "30", "-edges", "1,2", "-followers", "3", "-sizes", "1000,2000",
 		"-entries", "500", "-clients", "5", "-client-writes", "2"}, &out, &errs)
@@ -46,7 +44,7 @@ func TestSmokeAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range list {
+	for _, c := range commands() {
 		rep := r.report(c.name)
 		if rep == nil || len(rep.Rows) == 0 {
 			t.Errorf("no report of %s", c.name)
@@ -70,7 +68,7 @@ func TestSmokeAll(t *testing.T) {
 		{"reload", "write and rename: save → visible, p99"}, {"reload", "answered by the cache"},
 		{"write", "8 at once: durable writes"}, {"write", "1 at once: latency p50"},
 		{"write", "resolve while 50 writes a second come in"}, {"write", "writes meanwhile"},
-		{"mail", "8 clients: raw sends"}, {"mail", "8 clients: TLS: raw sends"},
+		{"mail", "8 clients: TLS: raw sends"},
 		{"mail", "30 mails wait for dead servers: its latency p99"},
 		{"start", "start with an empty store"},
 		{"gate", "server CPU of a check"},
@@ -81,7 +79,7 @@ func TestSmokeAll(t *testing.T) {
 	} {
 		rep := r.report(want.command)
 		if rep == nil {
-			continue // said above, or left out
+			continue // said above
 		}
 		i := slices.IndexFunc(rep.Rows, func(w row) bool { return w.Name == want.row })
 		switch {

@@ -39,21 +39,16 @@ func (b *bench) newBareProgram() (*bareProgram, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := b.bareStore(filepath.Join(filepath.Dir(c.config), "bare-store"))
-	return &bareProgram{corpus: c, store: store, record: bytes.Repeat([]byte{'x'}, recordBytes)}, err
-}
-
-// bareStore opens an empty Pebble store for a baseline, which is removed at the end of the command.
-func (b *bench) bareStore(dir string) (*pebble.DB, error) {
+	dir := filepath.Join(filepath.Dir(c.config), "bare-store")
 	if err := os.RemoveAll(dir); err != nil {
-		return nil, fmt.Errorf("clear the store of a baseline: %w", err)
+		return nil, fmt.Errorf("clear the bare program's store: %w", err)
 	}
-	db, err := pebble.Open(dir, &pebble.Options{MemTableSize: bareMemTable, Logger: quietPebble{}})
+	store, err := pebble.Open(dir, &pebble.Options{MemTableSize: bareMemTable, Logger: quietPebble{}})
 	if err != nil {
-		return nil, fmt.Errorf("open the store of a baseline: %w", err)
+		return nil, fmt.Errorf("open the bare program's store: %w", err)
 	}
-	b.atEnd(func() error { return errors.Join(db.Close(), os.RemoveAll(dir)) })
-	return db, nil
+	b.atEnd(func() error { return errors.Join(store.Close(), os.RemoveAll(dir)) })
+	return &bareProgram{corpus: c, store: store, record: bytes.Repeat([]byte{'x'}, recordBytes)}, nil
 }
 
 // quietPebble drops Pebble's messages. A fatal error of Pebble ends the run.
@@ -62,7 +57,7 @@ type quietPebble struct{}
 func (quietPebble) Infof(string, ...any)  {}
 func (quietPebble) Errorf(string, ...any) {}
 func (quietPebble) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf("the store of a baseline: "+format, args...))
+	panic(fmt.Sprintf("the bare program's store: "+format, args...))
 }
 
 // side is the bare program with a worker for each list of projects.

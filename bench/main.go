@@ -42,7 +42,7 @@ func commands() []command {
 		{"resolve", "requests a second, latency and CPU of resolve, against the floor", runResolve},
 		{"reload", "from save to visible; resolve while a file is rewritten every 100 ms", runReload},
 		{"write", "durable writes, against a bare program with the same fsyncs; resolve while writes come in", runWrite},
-		{"mail", "sends against a bare SMTP client with the same syncs; next to a dead server", runMail},
+		{"mail", "sends with TLS and without; next to a dead server", runMail},
 		{"start", "cold start, warm start, resident memory", runStart},
 		{"gate", "CPU of a gateway's check, with a token and without, against a resolve hit and the floor", runGate},
 		{"cluster", "from a write to all edges, against a bare NATS; what a cluster costs its authority and an edge",

@@ -4,7 +4,7 @@
 // What it needs. Senders that put Mark(n) into recipient, subject and both parts of mail n, and Recital into both parts.
 // It runs in the process of the bench.
 //
-// What it does not do. It keeps no mail but the first, and delays or refuses none, except without a login over TLS.
+// What it does not do. It keeps no mail, and delays or refuses none, except without a login over TLS.
 package mailsink
 
 import (
@@ -33,12 +33,11 @@ import (
 // recipient, its subject and both of its parts. Safe for concurrent use.
 type Sink struct {
 	Addr   string
-	Secure bool // it requires STARTTLS and a login
+	secure bool // it requires STARTTLS and a login
 
 	mu      sync.Mutex // guards what follows
 	open    int        // connections
 	most    int        // of them at a time
-	sample  []byte     // the first mail
 	balance map[int]int
 	checked int   // mails that were reported as sent, and came once
 	fault   error // the first mail that differs from what was sent
@@ -64,13 +63,13 @@ func New(config *tls.Config) (s *Sink, stop func() error, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("start the sink: %w", err)
 	}
-	s = &Sink{Addr: ln.Addr().String(), Secure: config != nil, balance: map[int]int{}}
+	s = &Sink{Addr: ln.Addr().String(), secure: config != nil, balance: map[int]int{}}
 	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.open++
 		s.most = max(s.most, s.open)
-		return &delivery{Sink: s, in: !s.Secure}, nil
+		return &delivery{Sink: s, in: !s.secure}, nil
 	}))
 	server.Domain, server.TLSConfig, server.ErrorLog = "sink.example", config, log.New(io.Discard, "", 0)
 	go func() { _ = server.Serve(ln) }() // until it is closed
@@ -146,9 +145,6 @@ func (s *Sink) arrive(rcpt string, message []byte) {
 	if err != nil && s.fault == nil {
 		s.fault = err
 	}
-	if s.sample == nil {
-		s.sample = message
-	}
 	s.balance[number]--
 }
 
@@ -171,13 +167,6 @@ func (s *Sink) Most() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.most
-}
-
-// Sample returns the first mail that came, nil before.
-func (s *Sink) Sample() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sample
 }
 
 // Check compares the mails that were reported as sent since the last check with those that have come: each once and

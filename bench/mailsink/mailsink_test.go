@@ -1,6 +1,10 @@
 package mailsink
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/smtp"
 	"strings"
 	"testing"
 )
@@ -49,4 +53,44 @@ func TestSinkCounts(t *testing.T) {
 		})
 	}
 	f("is not the one that was sent", func(s *Sink) { s.Sent(1); s.arrive(Mark(1)+"@else.example", goodMail(1)) })
+}
+
+// A secure sink takes mail only over TLS and after a login.
+func TestSinkLogin(t *testing.T) {
+	config, ca, err := NewCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, stop, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	c, err := smtp.Dial(s.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	refused := func(when string) {
+		t.Helper()
+		if err := c.Mail("hello@bench.example"); err == nil || !strings.HasPrefix(err.Error(), "502") {
+			t.Errorf("MAIL %s: %v", when, err)
+		}
+	}
+	refused("in clear text")
+	if ok, _ := c.Extension("AUTH"); ok {
+		t.Error("AUTH is offered in clear text")
+	}
+	trusted := &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}
+	trusted.RootCAs.AppendCertsFromPEM(ca)
+	if err := c.StartTLS(trusted); err != nil {
+		t.Fatal(err)
+	}
+	refused("before the login")
+	if err := errors.Join(c.Auth(smtp.PlainAuth("", User, Password, "127.0.0.1")), c.Mail("hello@bench.example")); err != nil {
+		t.Errorf("MAIL after the login: %v", err)
+	}
+	if s.Most() != 1 {
+		t.Errorf("%d connections at a time, want 1", s.Most())
+	}
 }
