@@ -63,7 +63,7 @@ func defaultOptions(command string) options {
 		scale:   scaleOptions{sizes: intList{1000, 10_000, 100_000, 1_000_000}},
 		mail:    mailOptions{waiting: 10_000},
 		cluster: clusterOptions{edges: intList{1, 5, 10, 20}, followers: 1000},
-		client:  clientOptions{entries: intList{10_000, 1_000_000}, crowd: 100, writes: 50},
+		client:  clientOptions{entries: intList{10_000, 1_000_000}, clients: 100, writes: 50},
 	}
 	switch command {
 	case speedCommand:
@@ -77,7 +77,7 @@ func defaultOptions(command string) options {
 		o.scale = scaleOptions{sizes: intList{1000, 10_000, 100_000}}
 		o.mail = mailOptions{waiting: 2000}
 		o.cluster = clusterOptions{edges: intList{1, 5}, followers: 100}
-		o.client = clientOptions{entries: intList{10_000}, crowd: 100, writes: 20}
+		o.client = clientOptions{entries: intList{10_000}, clients: 100, writes: 20}
 	}
 	return o
 }
