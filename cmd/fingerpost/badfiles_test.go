@@ -137,13 +137,7 @@ func TestBadFiles(t *testing.T) {
 		wg.Go(func() {
 			defer stop()
 			for n := i * every; n < len(all); n += folders * every {
-				all[n].drop(r)
-				all[n].await(r)
-				validated(r, all[n])
-				if err := os.RemoveAll(r.path(all[n].name)); err != nil {
-					t.Error(err)
-				}
-				r.awaitOK()
+				r.breaks(all[n])
 			}
 			stop()
 			if grown := r.highWater() - start; grown > mostGrowth && testrig.Full() {

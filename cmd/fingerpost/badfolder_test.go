@@ -17,21 +17,8 @@ func TestBadFolder(t *testing.T) {
 	r := newRig(t, nil)
 	before, stop := r.footprint(), r.throughout()
 	defer stop()
-	all := append(textFiles(), oddFiles()...)
-	for _, b := range all {
-		b.drop(r)
-	}
-	for _, b := range all {
-		b.await(r)
-	}
-	validated(r, all...)
-	for _, b := range all {
-		if err := os.RemoveAll(r.path(b.name)); err != nil {
-			t.Error(err)
-		}
-	}
+	r.breaks(append(textFiles(), oddFiles()...)...)
 	_ = os.Remove(r.path(".fifo"))
-	r.awaitOK()
 	r.unchanged(before)
 }
 
@@ -47,15 +34,9 @@ func TestLeftovers(t *testing.T) {
 		r.put(name, "project \"acme\" {\n")
 	}
 	r.put("other.hcl", strings.Replace(rigFiles["other.hcl"], "Other", "Renamed", 1))
-	err := poll(testrig.Patience, func() error {
-		if got := r.get(resolvePath + "other.example"); !strings.Contains(got.body, `"name":"Renamed"`) {
-			return fmt.Errorf("the edit among them is not seen: %d %s", got.status, got.body)
-		}
-		return nil
+	r.until("the edit among them is seen", resolvePath+"other.example", func(got reply) bool {
+		return strings.Contains(got.body, `"name":"Renamed"`)
 	})
-	if err != nil {
-		t.Error(err)
-	}
 	r.awaitOK()
 	if text, code := r.run("validate"); code != 0 {
 		t.Errorf("validate: exit code %d: %s", code, text)

@@ -151,18 +151,13 @@ func TestRevokedKeyLostStore(t *testing.T) {
 	r := newRig(t, nil)
 	target := resolvePath + "shop.acme.example"
 	granted(t, "before", r.ask("GET", target, r.keys["revoked"], ""))
-	if err := os.Remove(r.path("key-revoked.hcl")); err != nil {
-		t.Fatal(err)
-	}
-	err := poll(testrig.Patience, func() error {
+	must(t, os.Remove(r.path("key-revoked.hcl")))
+	must(t, poll(testrig.Patience, func() error {
 		if got := r.ask("GET", target, r.keys["revoked"], ""); got.status != 401 {
 			return fmt.Errorf("the revoked key gets %d", got.status)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	granted(t, "another key", r.get(target))
 	r.from = "127.0.0.1"
 	acme := r.projectID("acme")
@@ -174,9 +169,7 @@ func TestRevokedKeyLostStore(t *testing.T) {
 		}
 	}
 	r.halt()
-	if err := os.RemoveAll(r.dir + "/.fingerpost"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(r.dir+"/.fingerpost"))
 	r.start()
 	for _, target := range targets {
 		got := r.get(target)

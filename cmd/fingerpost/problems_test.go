@@ -73,30 +73,46 @@ func (b badFile) named(all []diagnostic) (*diagnostic, error) {
 	return nil, fmt.Errorf("%s is not among %d problems", b.name, len(all))
 }
 
-// await waits for the file in /status.
+// breaks drops bad files, checks that /status and validate name each of them, and removes them again.
+func (r *rig) breaks(bad ...badFile) {
+	r.t.Helper()
+	for _, b := range bad {
+		b.drop(r)
+	}
+	for _, b := range bad {
+		b.await(r)
+	}
+	r.validates(bad...)
+	for _, b := range bad {
+		if err := os.RemoveAll(r.path(b.name)); err != nil {
+			r.t.Error(err)
+		}
+	}
+	r.awaitOK()
+}
+
+// await waits for the file in /status, and checks what is said about it there.
 func (b badFile) await(r *rig) {
 	r.t.Helper()
+	var said error
 	err := poll(testrig.Patience, func() error {
 		_, all, err := r.problems()
-		if err == nil {
-			if d, bad := b.named(all); d == nil {
-				err = bad
-			}
+		d, wrong := b.named(all)
+		if said = wrong; err == nil && d == nil {
+			err = wrong
 		}
 		return err
 	})
-	if err != nil {
-		r.t.Error(err)
-		return
+	if err == nil {
+		err = said
 	}
-	_, all, _ := r.problems()
-	if _, err := b.named(all); err != nil {
+	if err != nil {
 		r.t.Error("status: ", err)
 	}
 }
 
-// validated checks what the command says about the folder as it is.
-func validated(r *rig, bad ...badFile) {
+// validates checks that the command names bad files.
+func (r *rig) validates(bad ...badFile) {
 	r.t.Helper()
 	text, code := r.run("validate")
 	if code != 1 {
