@@ -7,7 +7,7 @@ import (
 	"fingerpost/api/conditions"
 	"fingerpost/api/console/say"
 	"fingerpost/configsrc"
-	"fingerpost/resolver"
+	"fingerpost/resolver/records"
 )
 
 // Facts are parts of the node that know something of its state that ops does not ask for itself.
@@ -56,7 +56,7 @@ func (o *Server) addMail(s *conditions.State) {
 	counts := o.Mail.Counts()
 	s.MailRoom = counts.LowDisk
 	if counts.Oldest != 0 {
-		s.MailWaits = s.Time.Sub(resolver.MailTime(counts.Oldest))
+		s.MailWaits = s.Time.Sub(records.MailTime(counts.Oldest))
 	}
 	stopped := o.Mail.Stopped()
 	s.MoreStopped = max(0, len(stopped)-maxStopped)

@@ -1,5 +1,7 @@
 package catalog
 
+import "encoding/json"
+
 // A VerificationView is a domain's verification as the API, the CLI and the console show it (api/platform/README.md,
 // Verification).
 type VerificationView struct {
@@ -11,6 +13,14 @@ type VerificationView struct {
 	Hints       []VerificationHint `json:"hints"`
 	CheckedAt   *JSONMoment        `json:"checkedAt"`   // nil: never
 	NextCheckAt *JSONMoment        `json:"nextCheckAt"` // nil: not planned
+}
+
+// MarshalJSON writes lists as lists, also where v has nil.
+func (v VerificationView) MarshalJSON() ([]byte, error) {
+	type plain VerificationView
+	v.Records, v.Hints = append([]RecordView{}, v.Records...), append([]VerificationHint{}, v.Hints...)
+	v.Pointing.Addresses = append([]string{}, v.Pointing.Addresses...)
+	return json.Marshal(plain(v))
 }
 
 // An OwnershipView says whose the domain is.
