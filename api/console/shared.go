@@ -21,7 +21,8 @@ type Customers interface {
 	// Note appends an entry to the audit trail.
 	Note(action string, by catalog.Author, changes ...catalog.FieldChange)
 	View(ctx context.Context, project catalog.UUID, domain string) (catalog.VerificationView, error)
-	Check(ctx context.Context, project catalog.UUID, domain string) (v catalog.VerificationView, retryAfter time.Duration, err error)
+	Check(ctx context.Context, project catalog.UUID, domain string) (v catalog.VerificationView,
+		retryAfter time.Duration, err error)
 }
 
 // sharedEvery is the interval between two checks of a domain that customers make.
