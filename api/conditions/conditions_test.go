@@ -82,6 +82,7 @@ func TestOf(t *testing.T) {
 	f(conditions.State{Git: conditions.Git{Conflict: "x", Behind: 1}}, "git-conflict")
 	f(conditions.State{Cluster: "x", CutOff: time.Hour}, "edge-cut-off")
 	f(conditions.State{AuditGaps: []conditions.Gap{{Found: at.Add(-8 * 24 * time.Hour)}}})
+	f(conditions.State{MailGaps: []conditions.Gap{{Reason: "it is examined"}}}, "mail-log-gap")
 	f(conditions.State{DiskUsed: 0.89, MailWaits: 5 * time.Minute, Certificate: at.Add(14 * 24 * time.Hour)})
 	f(conditions.State{Certificate: at.Add(-time.Hour)}, "certificate-ends")
 	f(conditions.State{Keys: []conditions.Key{{Name: "old", Ends: at.Add(-time.Hour)}, {Name: "new", Ends: at.Add(15 * 24 * time.Hour)}}})

@@ -78,10 +78,10 @@ var node = []Kind{
 		find: func(s *State) []Condition { return secrets(s, true, "can be opened, and should be another one") }},
 }
 
-// gaps are those that were found lately.
+// gaps are those that are examined, or were found lately.
 func gaps(s *State, gaps []Gap, sentence string) (list []Condition) {
 	for _, g := range gaps {
-		list = append(list, told(s.Time.Sub(g.Found) < gapIsNews, sentence, g.Reason, g.Found)...)
+		list = append(list, told(g.Found.IsZero() || s.Time.Sub(g.Found) < gapIsNews, sentence, g.Reason, g.Found)...)
 	}
 	return list
 }
