@@ -2,8 +2,10 @@ package main
 
 import (
 	"net"
+	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 
@@ -73,7 +75,14 @@ func TestSystemd(t *testing.T) {
 	r.put("more.hcl", `project "more" { name = "More" }`)
 	m.wait(1, `(?m)^STATUS=generation \d+: 4 projects`)
 	r.put("more.hcl", `project "more" {`)
-	m.wait(1, `(?m)^STATUS=generation \d+: 4 projects, 8 domains; 1 error$`)
+	m.wait(1, `(?m)^STATUS=generation \d+: 4 projects, 8 domains; the files have 1 error$`)
+	testrig.Eventually(t, "the log has the condition", func() bool {
+		return strings.Contains(r.logged(), `"msg":"condition","condition":"files-broken","severity":"warning","sentence":"The files have 1 error`)
+	})
+	must(t, os.Remove(r.path("more.hcl")))
+	testrig.Eventually(t, "the log has its end", func() bool {
+		return strings.Contains(r.logged(), `"msg":"condition ended","condition":"files-broken"`)
+	})
 	if err := r.cmd.Process.Signal(signals["HUP"]); err != nil {
 		t.Fatal(err)
 	}

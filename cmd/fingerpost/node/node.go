@@ -79,8 +79,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	n.start()
 	n.run(func() error { n.keepTold(ctx); return nil })
+	judging := n.run(func() error { n.judge(ctx); return nil })
 	recording := n.run(func() error { n.history.Run(ctx, n.sample); return nil })
-	defer func() { stop(); <-recording }() // before the parts that it reads are closed
+	defer func() { stop(); <-recording; <-judging }() // before the parts that they read are closed
 	if done, err := n.load(ctx); done || err != nil {
 		return err
 	}
@@ -223,7 +224,7 @@ func (n *service) wait(ctx context.Context, hup <-chan os.Signal) error {
 			}
 			go func() {
 				if ready { // READY=1 of an edge without a tree would end its start
-					defer func() { n.manager.tell(daemon.SdNotifyReady, n.statusLine()) }()
+					defer n.tellReady()
 				}
 				n.mail.mailer.TryAgain() // the content of secret files may have changed, or a server was repaired
 				n.resolver.ForgetSecrets()
