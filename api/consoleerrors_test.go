@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/api/conditions"
 	"fingerpost/api/console"
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
@@ -119,17 +120,15 @@ func TestConsoleSignInThrottled(t *testing.T) {
 	t.Error("wrong keys are not throttled")
 }
 
-// silent is an edge that has not heard its authority for three minutes.
-type silent struct{ *standIn }
-
-func (silent) Age() (time.Duration, bool) { return 3 * time.Minute, true }
-
 // The start page of an edge tells of an authority that it does not hear, and of nothing while it hears it.
 func TestConsoleCutOff(t *testing.T) {
 	t.Parallel()
 	testrig.Thorough(t)
-	for edge, want := range map[api.Edge]bool{&standIn{}: false, silent{&standIn{}}: true} {
-		h := start(t, func(o *api.Options) { o.Console, o.Cluster.Edge = &console.Options{}, edge })
+	for age, want := range map[time.Duration]bool{0: false, 3 * time.Minute: true} {
+		state := func() *conditions.State { return &conditions.State{CutOff: age} }
+		h := start(t, func(o *api.Options) {
+			o.Console, o.Cluster.Edge = &console.Options{Node: console.Node{State: state}}, new(standIn)
+		})
 		r := &customerRig{desk: &desk{house: h}, t: t, url: "http://" + h.listen(api.Console)}
 		res, _ := r.visit("POST", "/console/sign-in", "", url.Values{"key": {h.all}})
 		if len(res.Cookies()) == 0 {

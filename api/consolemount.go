@@ -46,14 +46,6 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 		}
 	}
 	o.Git, o.Cluster, o.Edge = s.o.Config.Proposals != nil, s.o.Cluster.Edges != nil, s.o.Cluster.Edge != nil
-	if edge := s.o.Cluster.Edge; edge != nil {
-		o.CutOff = func() time.Duration {
-			if age, shown := edge.Age(); shown {
-				return age
-			}
-			return 0
-		}
-	}
 	var err error
 	if m.Console, err = console.New(o); err != nil {
 		return nil, err

@@ -7,11 +7,13 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
+// Soon is how long before its end a key or a certificate needs a person.
+const Soon = 14 * 24 * time.Hour
+
 // Bounds of what is still well. The expressions of the alerts have the same figures.
 const (
-	soon      = 14 * 24 * time.Hour // before an end
-	fullDisk  = 0.9                 // share of the disk of the data folder
-	gapIsNews = 7 * 24 * time.Hour  // for so long a gap needs a decision; after that it is history
+	fullDisk  = 0.9                // share of the disk of the data folder
+	gapIsNews = 7 * 24 * time.Hour // for so long a gap needs a decision; after that it is history
 )
 
 const (
@@ -109,7 +111,7 @@ var ends = []Kind{
 			if left <= 0 {
 				ends = "has ended"
 			}
-			return told(!s.Certificate.IsZero() && left < soon, "The TLS certificate "+ends+".", "")
+			return told(!s.Certificate.IsZero() && left < Soon, "The TLS certificate "+ends+".", "")
 		}},
 	{ID: "key-ends", Severity: Warning, Check: "keys", Remedy: `rotate it ("fingerpost keys rotate"), or let it end`,
 		Alert: Alert{"KeyEnds", "(fingerpost_key_expiry_timestamp_seconds > 0) - time() < 14 * 86400", "",
@@ -120,7 +122,7 @@ var ends = []Kind{
 				if k.Own {
 					name = "Your key " + k.Name
 				}
-				if left >= 0 && left <= soon {
+				if left >= 0 && left <= Soon {
 					list = append(list, Condition{Subject: "key " + k.Name, Sentence: name + " ends in " + catalog.Span(left) + ".",
 						Many: "%s end within 14 days.", Of: "key"})
 				}

@@ -126,14 +126,12 @@ type Node struct {
 	Unproven func(ownership string) bool
 	// MailKept says that every mail is kept instead of being sent.
 	MailKept bool
-	// State is what is known of this node, for keys for every project. Nil: nothing.
+	// State is what is known of this node. Keys for some projects see CutOff alone. Nil: nothing is known.
 	State func() *conditions.State
 	// GitState returns the state of the git repository of the files. Nil: there is none.
 	GitState func() GitState
 	// Cluster says that there are edges, and Edge that this node is one.
 	Cluster, Edge bool
-	// CutOff returns how long ago an edge heard its authority, 0 while that is recent. Nil: the node is not an edge.
-	CutOff func() time.Duration
 }
 
 // A Console answers everything below Prefix. Safe for concurrent use.

@@ -46,14 +46,15 @@ func (c *Console) nowOf(ctx context.Context, s *session, known sinces) *nowView 
 func (c *Console) facts(ctx context.Context, s *session, known sinces) *now.Facts {
 	k, may, api := s.Key(), c.may(s), c.client(s, "")
 	f := &now.Facts{May: now.May{Write: may.Save, Edit: may.Edit, Everything: k.Everything, Key: k.Name}}
-	if k.Everything && c.o.State != nil {
-		f.State = *c.o.State()
-	} else {
-		c.stoppedMail(ctx, s, f)
+	node := &conditions.State{Time: time.Now()}
+	if c.o.State != nil {
+		node = c.o.State()
 	}
-	f.Time = time.Now()
-	if c.o.CutOff != nil {
-		f.CutOff = c.o.CutOff()
+	if k.Everything {
+		f.State = *node
+	} else {
+		f.Time, f.CutOff = node.Time, node.CutOff
+		c.stoppedMail(ctx, s, f)
 	}
 	if c.o.Edge && c.o.Cluster && k.Everything { // the authority knows them
 		edges, _ := api.Edges(ctx) // an edge that cannot be asked tells nothing

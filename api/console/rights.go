@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fingerpost/api/client"
+	"fingerpost/api/conditions"
 	"fingerpost/api/console/say"
 	"fingerpost/resolver/catalog"
 )
@@ -88,12 +89,9 @@ type keyRow struct {
 	Key            client.Key
 	Preset         string // whose permissions it has, "" if it is none
 	Expiry         string // in words; "": it has none
-	Expired, Soon  bool   // soon is within expirySoon
+	Expired, Soon  bool   // soon is within conditions.Soon
 	Rotate, Revoke bool
 }
-
-// expirySoon is how long before its end a key is marked.
-const expirySoon = 14 * 24 * time.Hour
 
 // keyRows says of each key whether the holder of mine may rotate and revoke it (api/platform/README.md, Keys over the
 // API).
@@ -117,7 +115,7 @@ func keyRows(list []client.Key, mine Key, now time.Time) []keyRow {
 			row.Preset = p.Name
 		}
 		if end := k.ExpiresAt; !end.IsZero() {
-			row.Expired, row.Soon, row.Expiry = !end.After(now), end.Sub(now) < expirySoon, say.Until(end, now)
+			row.Expired, row.Soon, row.Expiry = !end.After(now), end.Sub(now) < conditions.Soon, say.Until(end, now)
 		}
 		rows[i] = row
 	}

@@ -214,6 +214,9 @@ func TestVerification(t *testing.T) {
 		t.Errorf("the file is\n%s", text)
 	}
 	v.counts(`fingerpost_domains{ownership="lost"}`, "1") // the file is written before the service has taken it in
+	if lost, is := v.conditions()["domain-lost domain "+v.name]; !is || lost.Since == nil {
+		t.Errorf("the conditions are %+v", v.conditions())
+	}
 	var status struct {
 		Verification struct {
 			Domains int

@@ -252,9 +252,6 @@ func name(uid int) string {
 	return strconv.Itoa(uid)
 }
 
-// soon is how long before its end a certificate is worth a warning.
-const soon = 14 * 24 * time.Hour
-
 // certificate checks the files of --tls-cert and --tls-key.
 func (p *patient) certificate(context.Context) []Result {
 	if p.Listen.TLSCert == "" {
@@ -277,7 +274,7 @@ func (p *patient) certificate(context.Context) []Result {
 	case now.Before(pair.Leaf.NotBefore):
 		return []Result{failure("look at the clock of this machine, or take another certificate",
 			"the certificate in %s is valid from %s on", p.Listen.TLSCert, date(pair.Leaf.NotBefore))}
-	case end.Sub(now) < soon:
+	case end.Sub(now) < conditions.Soon:
 		return p.withTold("tls", warning(renew, "the certificate in %s is valid until %s", p.Listen.TLSCert, date(end)))
 	}
 	return p.withTold("tls", ok("the certificate in %s is valid until %s", p.Listen.TLSCert, date(end)))
