@@ -68,7 +68,6 @@ func TestSmokeAll(t *testing.T) {
 		{"reload", "write and rename: save → visible, p99"}, {"reload", "answered by the cache"},
 		{"write", "8 at once: durable writes"}, {"write", "1 at once: latency p50"},
 		{"write", "resolve while 50 writes a second come in"}, {"write", "writes meanwhile"},
-		{"mail", "8 clients: TLS: raw sends"},
 		{"mail", "30 mails wait for dead servers: its latency p99"},
 		{"start", "start with an empty store"},
 		{"gate", "server CPU of a check"},
