@@ -13,6 +13,7 @@ import (
 // TestBodiesBeyondTheFile: what no config file can hold is a 4xx that says what to do about it, and not an internal
 // error.
 func TestBodiesBeyondTheFile(t *testing.T) {
+	t.Parallel()
 	if testrig.Race {
 		t.Skip("large texts are run without the race detector, in CI too")
 	}

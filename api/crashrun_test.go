@@ -14,8 +14,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/atomicfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/store"
@@ -236,6 +239,11 @@ func (r *crashRun) restart(s *shot, mem vfs.FS) (wrong string) {
 	}
 	r.link(r.t, dir)
 	says, wrong := r.serves(dir, onDisk(mem))
+	// While another test starts a program, its copy of this process has the files open that were written here. What an
+	// interrupted write has left is then not cleared by this start, but by the next look.
+	for end := time.Now().Add(testrig.Patience); wrong == "" && hasTemps(r.t, dir) && time.Now().Before(end); {
+		says, wrong = r.serves(dir, onDisk(mem))
+	}
 	if wrong != "" {
 		return wrong
 	}
@@ -278,6 +286,16 @@ func (r *crashRun) serves(dir string, o resolver.Options) (says, wrong string) {
 		return "", fmt.Sprintf("state %s, %v", st.State, st.Problems)
 	}
 	return tellAll(r.t, res), ""
+}
+
+// hasTemps reports whether an interrupted write has left a temporary file.
+func hasTemps(t testing.TB, dir string) bool {
+	for name := range readTree(t, dir) {
+		if atomicfile.IsTemp(filepath.Base(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // finish waits for all checks and returns what is wrong, as text.

@@ -77,6 +77,7 @@ func serveWith(t *testing.T, limits Limits) (s *Server, addr string) {
 
 // Once the server stops, a connection whose goroutine runs late must not begin to wait.
 func TestNoWaitingWhileStopping(t *testing.T) {
+	t.Parallel()
 	s, addr := serveWith(t, Limits{Read: time.Hour, Idle: time.Hour})
 	s.gate.Stop()
 	c, err := net.Dial("tcp", addr)

@@ -11,6 +11,7 @@ import (
 // An answer to a bad body grows neither with the number of its failures nor with their names.
 func TestFailuresEchoLittle(t *testing.T) {
 	testrig.Slow(t)
+	t.Parallel()
 	h := start(t)
 	const most = 16 << 10
 	many := func(format string) string {

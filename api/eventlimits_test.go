@@ -75,6 +75,7 @@ func TestEventStreamShutdown(t *testing.T) {
 // TestEventThenResolve: a resolve that follows an event gets the new answer, over real sockets.
 func TestEventThenResolve(t *testing.T) {
 	testrig.Slow(t)
+	t.Parallel()
 	h := start(t)
 	const versions = 150
 	var wg sync.WaitGroup

@@ -14,6 +14,7 @@ const smuggled = "GET /api/mail/health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 // Every malformed message gets exactly one answer, an error envelope, and then the end of the connection.
 func TestMalformedFraming(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	key := "X-PLATFORM-KEY: " + h.all + "\r\n"
 	post := func(headers, body string) string {

@@ -155,6 +155,7 @@ func TestDomainList(t *testing.T) {
 // A long list without paging comes whole, in pieces, without a length; a reader that stops early harms nobody.
 func TestLongListIsStreamed(t *testing.T) {
 	testrig.Slow(t)
+	t.Parallel()
 	h := start(t)
 	d := &catalog.Declared{}
 	const many = 5000

@@ -15,6 +15,7 @@ import (
 // one, and the rest are counted. Requests with a key are always logged.
 func TestAnonymousFailuresAreLoggedInPart(t *testing.T) {
 	testrig.Slow(t)
+	t.Parallel()
 	h := start(t)
 	const each = 300
 	begun := time.Now()

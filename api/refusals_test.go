@@ -230,6 +230,7 @@ func (d *brokenDisk) SyncFolder(dir string) error {
 // TestRefusalsOfTheDisk: whatever call fails, in whatever way, no answer shows where the config folder is.
 func TestRefusalsOfTheDisk(t *testing.T) {
 	testrig.Slow(t)
+	t.Parallel()
 	disk := new(brokenDisk)
 	d := &desk{dir: t.TempDir(), disk: disk}
 	d.open(t, map[string]string{

@@ -43,6 +43,7 @@ func (h *house) shutDown(limit time.Duration) error {
 
 // Silent and idle connections do not delay the end.
 func TestShutdownWithSilentConnections(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	idle := h.dial()
 	defer idle.Close()
@@ -69,6 +70,7 @@ func TestShutdownWithSilentConnections(t *testing.T) {
 // A half-sent request holds the end up no longer than its context lets it.
 func TestShutdownWithHalfARequest(t *testing.T) {
 	testrig.Slow(t)
+	t.Parallel()
 	h := start(t)
 	begunHead := h.dial()
 	defer begunHead.Close()

@@ -139,6 +139,7 @@ func TestDocuments(t *testing.T) {
 // TestDocumentsServed: the running program serves them without a key, also by HEAD, and finds a heading. What is no page
 // is a 404 with a search.
 func TestDocumentsServed(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, nil)
 	for path, want := range map[string]string{"/docs/": "Guides", "/docs": "Guides", "/docs/?q=caddy": `href="/docs/api/gateway#caddy"`,
 		"/docs/openapi/resolve": "resolveDomain", "/docs/docs.css": "--ground"} {
