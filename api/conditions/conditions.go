@@ -1,9 +1,9 @@
 // Package conditions is the one judge of "is all well": a table of what may be wrong with a node, and Of, which says
 // which of it is so.
 //
-// What it promises. Each condition has one id, severity, sentence, remedy and section of the guide, whoever shows it:
-// /status, the console's Now, doctor, the log, systemd's status line, and the Prometheus rules (Rules). A new condition is
-// a new Kind in the table. Of asks nobody and keeps nothing: it judges a State.
+// What it promises. Each condition has one id, severity, sentence, remedy and section of the guide, in every place that
+// shows it: /status, the console's Now, doctor, the log, systemd's status line, and the Prometheus rules (Rules). A new
+// condition is a new Kind in the table. Of asks no other part and keeps nothing: it judges a State.
 //
 // What it needs. A State with what is known. A viewer who may know less is judged with a State that has less.
 //

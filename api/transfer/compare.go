@@ -114,7 +114,7 @@ func (c *comparison) object(d *catalog.ObjectChange) {
 	case d.Was == nil:
 		change.Action = Added
 		fields := d.Fields
-		if o.Kind != catalog.KindDefaults { // which sets what it has a line for
+		if o.Kind != catalog.KindDefaults { // each of its lines sets a value
 			fields = catalog.FieldChanges(catalog.NewFields(o.Kind), o.Fields())
 		}
 		change.Fields = c.fields(o, fields, true)

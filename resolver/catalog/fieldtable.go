@@ -3,8 +3,8 @@ package catalog
 // The tables below list all fields of a noun, by their names in the API: what the block's label says, and the
 // noun's Fields. The audit trail, requests of the API, the client, the merge, forms and explain take them from here.
 
-// NewFields lists the fields of something new of a kind, with the values that hold without a line in its block. nil:
-// there is no such kind.
+// NewFields lists the fields of something new of a kind, with the values that hold without a line in its block. It
+// returns nil for an unknown kind.
 func NewFields(k Kind) []Field {
 	switch k {
 	case KindProject:

@@ -40,7 +40,7 @@ func (m JSONMoment) MarshalJSON() ([]byte, error) { return []byte(`"` + Moment(m
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *JSONMoment) UnmarshalJSON(b []byte) (err error) {
 	if m.Time, err = ParseMoment(strings.Trim(string(b), `"`)); err != nil {
-		return fmt.Errorf("%s is no time in UTC such as \"2026-01-31T09:30:00.123456\"", b)
+		return fmt.Errorf("%s is not a time in UTC such as \"2026-01-31T09:30:00.123456\"", b)
 	}
 	return nil
 }

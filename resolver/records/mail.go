@@ -35,7 +35,7 @@ func (r *Records) NewMailID() int64 {
 		id = clock
 	}
 	r.last = id
-	if l := r.o.Stores.Ledger(); l != nil && !l.InMemory() && id > l.MailIDBound() {
+	if l := r.stores.Ledger(); l != nil && !l.InMemory() && id > l.MailIDBound() {
 		// without the reservation, a ledger that fails to write accepts no mail with this id
 		_ = l.ReserveMailIDs(id+mailIDsAhead, false)
 	}

@@ -35,14 +35,14 @@ type Options struct {
 	DataDir string // "" for a ledger in memory
 	Logger  *slog.Logger
 	Now     func() time.Time
-	Stores  *standby.Stores // it is set before TakeUp is called
 	// Recovered is called when the queue and the audit trail of damaged ledgers are in the one in use.
 	Recovered func()
 }
 
 // Records are what the ledger in use keeps. The methods may be called from any goroutine.
 type Records struct {
-	o Options
+	o      Options
+	stores *standby.Stores
 
 	// accepting is read-locked by AcceptMail: a writer of it knows all doubtful mails.
 	accepting sync.RWMutex
@@ -58,11 +58,11 @@ type Records struct {
 	salvaged  chan struct{} // closed when the last salvage has ended; nil before the first
 }
 
-// New returns the records of a ledger that is still to be opened. The caller sets Options.Stores by Use.
+// New returns the records of a ledger that is still to be opened. Call Use before the ledger is.
 func New(o Options) *Records { return &Records{o: o} }
 
-// Use sets the stores, before TakeUp is called.
-func (r *Records) Use(stores *standby.Stores) { r.o.Stores = stores }
+// Use sets the stores, which open the ledger and call TakeUp.
+func (r *Records) Use(stores *standby.Stores) { r.stores = stores }
 
 // recovering reports whether mail of damaged ledgers is not in the ledger yet. The caller holds mu.
 func (r *Records) recovering() bool { return len(r.asides) > 0 }
@@ -70,7 +70,7 @@ func (r *Records) recovering() bool { return len(r.asides) > 0 }
 // TrailLedger returns the ledger that takes entries of the audit trail, nil while none does: the entries of a damaged one
 // come before new ones.
 func (r *Records) TrailLedger() *ledger.Ledger {
-	l := r.o.Stores.Ledger()
+	l := r.stores.Ledger()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.recovering() && !r.recovered {
@@ -85,8 +85,8 @@ func (r *Records) Auditable() bool { return r.TrailLedger() != nil }
 // ledgerInUse returns the ledger. It refuses mail while a store in memory replaces the one on disk, because both are on
 // the same disk, and until the queue of a damaged ledger is known.
 func (r *Records) ledgerInUse() (*ledger.Ledger, error) {
-	l := r.o.Stores.Ledger()
-	if l == nil || r.o.Stores.StandIn(r.o.Stores.Writes()) {
+	l := r.stores.Ledger()
+	if l == nil || r.stores.StandIn(r.stores.Writes()) {
 		return nil, catalog.Unavailable("mail cannot be stored until the store on disk is back")
 	}
 	r.mu.Lock()
@@ -105,7 +105,7 @@ func (r *Records) withLedger(f func(l *ledger.Ledger) error) error {
 			return err
 		}
 		err = f(l)
-		if errors.Is(err, ledger.ErrClosed) && l != r.o.Stores.Ledger() {
+		if errors.Is(err, ledger.ErrClosed) && l != r.stores.Ledger() {
 			continue
 		}
 		return clientError(err)
@@ -115,12 +115,12 @@ func (r *Records) withLedger(f func(l *ledger.Ledger) error) error {
 // withLog runs f on the ledger, also while mail of a damaged one is being recovered into it.
 func (r *Records) withLog(f func(l *ledger.Ledger) error) error {
 	for {
-		l := r.o.Stores.Ledger()
-		if l == nil || r.o.Stores.StandIn(r.o.Stores.Reads()) {
+		l := r.stores.Ledger()
+		if l == nil || r.stores.StandIn(r.stores.Reads()) {
 			return catalog.Unavailable("neither mail log nor audit trail can be read until the store on disk is back")
 		}
 		err := f(l)
-		if errors.Is(err, ledger.ErrClosed) && l != r.o.Stores.Ledger() {
+		if errors.Is(err, ledger.ErrClosed) && l != r.stores.Ledger() {
 			continue
 		}
 		if err != nil {

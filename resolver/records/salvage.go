@@ -69,7 +69,7 @@ func (r *Records) Back(l *ledger.Ledger) {
 		if before != nil {
 			<-before // its ledger has failed
 		}
-		if err := r.salvage(l, asides); err != nil && r.o.Stores.Context().Err() == nil {
+		if err := r.salvage(l, asides); err != nil && r.stores.Context().Err() == nil {
 			r.o.Logger.Error("mail not recovered: it is tried again when the ledger is back, or with the next start",
 				"error", err)
 		}
@@ -78,7 +78,7 @@ func (r *Records) Back(l *ledger.Ledger) {
 
 // salvage copies the queues of all damaged ledgers first, so that mail can be accepted, then the logs.
 func (r *Records) salvage(l *ledger.Ledger, asides []string) error {
-	ctx := r.o.Stores.Context()
+	ctx := r.stores.Context()
 	r.mu.Lock()
 	refused := r.refused
 	r.mu.Unlock()
@@ -151,7 +151,7 @@ func (r *Records) Close() error {
 	if salvage != nil {
 		<-salvage
 	}
-	l := r.o.Stores.Ledger()
+	l := r.stores.Ledger()
 	if l == nil {
 		return nil
 	}
