@@ -14,6 +14,7 @@ import (
 // error.
 func TestBodiesBeyondTheFile(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	if testrig.Race {
 		t.Skip("large texts are run without the race detector, in CI too")
 	}

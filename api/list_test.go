@@ -158,7 +158,7 @@ func TestLongListIsStreamed(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	d := &catalog.Declared{}
-	const many = 5000
+	many := testrig.Part(5000)
 	for i := range int64(many) {
 		slug := fmt.Sprintf("p%05d", i)
 		d.Projects = append(d.Projects, project(10000+i, slug, strings.Repeat("n", 100), catalog.StatusActive))

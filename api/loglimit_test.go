@@ -17,7 +17,7 @@ func TestAnonymousFailuresAreLoggedInPart(t *testing.T) {
 	testrig.Slow(t)
 	t.Parallel()
 	h := start(t)
-	const each = 300
+	each := testrig.Part(300)
 	begun := time.Now()
 	w := h.dial()
 	defer w.Close()

@@ -209,7 +209,7 @@ func TestReadsHaveThePosition(t *testing.T) {
 		_, _ = read(r, &catalog.ProjectConfig{Domains: []catalog.Domain{{Name: "x.example"}}, Templates: make([]catalog.Template, 1)}, 0)
 	}
 	begin := r.Position()
-	rounds := testrig.Size(t, 6000, 1000)
+	rounds := testrig.Size(t, 6000, testrig.Part(1000))
 	missing := map[string]int{}
 	turn, done := make(chan struct{}), make(chan struct{})
 	go func() {

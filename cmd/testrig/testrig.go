@@ -66,6 +66,15 @@ func Size[T any](t testing.TB, full, small T) T {
 	return small
 }
 
+// Part returns n in .ci/run and .ci/campaign, and a fifth of it in "go test": the size of a repetition of which each round
+// proves the same.
+func Part(n int) int {
+	if IsThorough() {
+		return n
+	}
+	return max(1, n/5)
+}
+
 // Slow skips the test with -short. It is for tests of more than a third of a second on a quiet machine.
 func Slow(t testing.TB) {
 	t.Helper()

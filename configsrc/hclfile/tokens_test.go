@@ -79,7 +79,8 @@ func asError(ds Diagnostics) error {
 
 // TestTokenBound: the message says what is too many, where, and the bound; large files of any sane kind are read.
 func TestTokenBound(t *testing.T) {
-	if testing.Short() || testrig.Race {
+	testrig.Thorough(t)
+	if testrig.Race {
 		t.Skip("large files")
 	}
 	_, ds := Decode("h.hcl", full("", "\n", ""), Options{})

@@ -314,6 +314,7 @@ func TestNewerMailRecord(t *testing.T) {
 // TestPagesFarDown reads pages from a log larger than maxSorted, sorted by fields other than createdAt.
 func TestPagesFarDown(t *testing.T) {
 	t.Parallel()
+	testrig.Thorough(t)
 	const limit = 100
 	entries := testrig.Size(t, 50_000, 17_000)
 	s := mailStore(t, "", Options{})

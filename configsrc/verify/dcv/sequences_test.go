@@ -30,7 +30,7 @@ type sequence struct {
 // or too few misses forbid, and every proof is taken.
 func TestSequences(t *testing.T) {
 	t.Parallel()
-	fired, sequences := map[string]int{}, testrig.Size(t, 10000, 1500)
+	fired, sequences := map[string]int{}, testrig.Size(t, 10000, testrig.Part(1500))
 	for seed := range uint64(sequences) {
 		s := &sequence{story: newStory(t, "", policy), rand: rand.New(rand.NewPCG(seed, 1)), fired: fired}
 		s.person()
