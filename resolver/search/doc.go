@@ -10,10 +10,14 @@
 //
 // # How it works
 //
-// An Index is immutable, so that a search takes no lock. It is one text: that of all documents, in lower case, ordered
-// by key, each text between two zero bytes, so that the beginning of a text is a part of it as well. A query scans it.
-// With hides the documents of some projects and keeps their new ones in a second, small text. When that has grown, Worn
-// says that it is time for a new Index.
+// An Index is immutable. It is one text: that of all documents, in lower case, ordered by key, each text between two zero
+// bytes. A query scans it for its rarest byte; the beginnings of texts are known by their first byte. With hides the
+// documents of some projects and keeps their new ones in a second, small text. When that has grown, Worn says that it is
+// time for a new Index.
+//
+// A list (a query without text) is kept until the Index is replaced, so that a page costs what its rows cost. Eight lists
+// are kept, the first that are asked for. A tenant whose labels fill them costs the others 2 ms a page at 100,000
+// projects.
 //
 // # What it costs
 //

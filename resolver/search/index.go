@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -42,6 +43,9 @@ type Index struct {
 	hidden  map[int64]bool // projects whose documents in base were replaced or removed
 	news    *segment       // the documents that replace them
 	newDocs []Doc          // those of news
+
+	mu    sync.Mutex          // guards lists
+	lists map[string][]uint32 // of queries without text, projects and ids, by their terms: see all
 }
 
 // New indexes documents. Their ids are distinct, and it may change and keep docs.
@@ -97,35 +101,87 @@ func (x *Index) Find(q Query) (page []Ref, total int) {
 	return page, len(found)
 }
 
+// maxLists is the most lists that an Index keeps: one for each status, the list of all, and a few for labels. A list
+// that finds no room is made for each query, as one of some projects is.
+const maxLists = 8
+
 // list finds documents without a text.
 func (x *Index) list(q *Query) (page []Ref, total int) {
+	all := x.all(q)
+	for _, n := range all[min(q.From, len(all)):] {
+		if q.Count > 0 && len(page) == q.Count {
+			break
+		}
+		page = append(page, x.ref(n))
+	}
+	return page, len(all)
+}
+
+// all returns the documents that have the terms of q, ascending by id: those of news are numbered after those of base.
+// It keeps the list for the next page: of 300,000 documents it takes 1.5 ms.
+func (x *Index) all(q *Query) []uint32 {
+	kept := q.Projects == nil && q.IDs == nil
+	name := strings.Join(q.Terms, separator)
+	if kept {
+		x.mu.Lock()
+		list, found := x.lists[name]
+		x.mu.Unlock()
+		if found {
+			return list
+		}
+	}
+	list := x.merge(q)
+	if !kept {
+		return list
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.lists) < maxLists {
+		if x.lists == nil {
+			x.lists = map[string][]uint32{}
+		}
+		x.lists[name] = list
+	}
+	return list
+}
+
+// merge returns the documents of both segments that q selects without its text, see all.
+func (x *Index) merge(q *Query) []uint32 {
+	list := []uint32{}
 	old, fresh := x.base.byID, x.news.byID
 	inOld, inFresh := x.base.filter(q, x.hidden), x.news.filter(q, nil)
 	for len(old)+len(fresh) > 0 {
-		s, from, admits := x.base, &old, inOld
+		from, first, admits := &old, uint32(0), inOld
 		if len(old) == 0 || len(fresh) > 0 && x.news.docs[fresh[0]].ID < x.base.docs[old[0]].ID {
-			s, from, admits = x.news, &fresh, inFresh
+			from, first, admits = &fresh, uint32(len(x.base.docs)), inFresh
 		}
 		n := (*from)[0]
 		*from = (*from)[1:]
-		if admits != nil && !admits(n) {
-			continue
+		if admits == nil || admits(n) {
+			list = append(list, first+n)
 		}
-		if total >= q.From && (q.Count == 0 || total < q.From+q.Count) {
-			page = append(page, s.docs[n].Ref)
-		}
-		total++
 	}
-	return page, total
+	return list
+}
+
+// ref returns the document with a number of all.
+func (x *Index) ref(n uint32) Ref {
+	if old := uint32(len(x.base.docs)); n >= old {
+		return x.news.docs[n-old].Ref
+	}
+	return x.base.docs[n].Ref
 }
 
 // A segment is a set of documents, numbered in the order of their keys. It is immutable.
 type segment struct {
 	docs  []doc
-	text  []byte // see appendText
+	text  []byte // see appendTexts
 	terms []uint32
 	byID  []uint32
 	names map[string]uint32 // of the terms
+
+	begins [256][]uint32 // where the texts other than keys begin in text, by their first byte, ascending
+	counts [256]uint32   // how often text has each byte
 }
 
 type doc struct {
@@ -136,13 +192,15 @@ type doc struct {
 // separator stands before and after each text of a document.
 const separator = "\x00"
 
-// appendText appends the texts of a document, each between separators.
-func appendText(dst []byte, key string, texts []string) []byte {
-	dst = append(append(append(dst, separator...), key...), separator...)
+// appendTexts appends the texts of a document, each between separators.
+func (s *segment) appendTexts(key string, texts []string) {
+	s.text = append(append(append(s.text, separator...), key...), separator...)
 	for _, text := range texts {
-		dst = append(append(dst, fold(text)...), separator...)
+		if text = fold(text); text != "" {
+			s.begins[text[0]] = append(s.begins[text[0]], uint32(len(s.text)))
+		}
+		s.text = append(append(s.text, text...), separator...)
 	}
-	return dst
 }
 
 // fold makes texts equal that differ only in case or in Unicode's normal form. Upper case comes first, because some
@@ -171,7 +229,7 @@ func newSegment(docs []Doc) *segment {
 	for i := range docs {
 		d := &docs[i]
 		s.docs[i] = doc{d.Ref, uint32(len(s.text)), uint32(len(s.terms))}
-		s.text = appendText(s.text, d.Key, d.Texts)
+		s.appendTexts(d.Key, d.Texts)
 		for _, term := range d.Terms {
 			name, known := s.names[term]
 			if !known {
@@ -183,6 +241,12 @@ func newSegment(docs []Doc) *segment {
 		s.byID[i] = uint32(i)
 	}
 	slices.SortFunc(s.byID, func(a, b uint32) int { return cmp.Compare(s.docs[a].ID, s.docs[b].ID) })
+	for i := range s.begins {
+		s.begins[i] = slices.Clip(s.begins[i])
+	}
+	for _, b := range s.text {
+		s.counts[b]++
+	}
 	return s
 }
 
@@ -253,7 +317,7 @@ const (
 // matches finds the documents with the text, the best first, until there are MaxMatches.
 func (s *segment) matches(text []byte, admits func(n uint32) bool) (found []match) {
 	begin := append([]byte(separator), text...)
-	// add takes document n if that is its rank, and reports whether there is room for more.
+	// add appends document n if that is its rank, and reports whether there is room for more.
 	add := func(n, rank int) bool {
 		end, _ := s.end(n)
 		whole := s.text[s.docs[n].start:end]
@@ -270,26 +334,60 @@ func (s *segment) matches(text []byte, admits func(n uint32) bool) (found []matc
 			return found
 		}
 	}
-	if s.scan(begin, func(n int) bool { return add(n, textBegins) }) {
-		s.scan(text, func(n int) bool { return add(n, contains) })
+	if s.beginning(text, func(n int) bool { return add(n, textBegins) }) {
+		s.containing(text, func(n int) bool { return add(n, contains) })
 	}
 	return found
 }
 
-// scan yields the documents whose text has a part, in their order. It reports whether yield wanted all of them.
-func (s *segment) scan(part []byte, yield func(n int) bool) bool {
-	for n, at := 0, 0; ; {
-		hit := bytes.Index(s.text[at:], part)
-		if hit < 0 {
-			return true
+// beginning yields the documents with a further text that begins with part, in their order. It reports whether yield
+// wanted all of them.
+func (s *segment) beginning(part []byte, yield func(n int) bool) bool {
+	n, last := 0, -1
+	for _, at := range s.begins[part[0]] {
+		if !bytes.HasPrefix(s.text[at:], part) {
+			continue
 		}
-		for hit += at; n+1 < len(s.docs) && int(s.docs[n+1].start) <= hit; {
-			n++
+		if n = s.docAt(at, n); n == last {
+			continue
 		}
-		if !yield(n) {
+		if last = n; !yield(n) {
 			return false
 		}
-		end, _ := s.end(n)
-		at = int(end)
 	}
+	return true
+}
+
+// containing yields the documents whose text contains part, in their order, until yield wants no more. It looks for the
+// rarest byte of part: bytes.Index looks for the first one, which is often the commonest of a text.
+func (s *segment) containing(part []byte, yield func(n int) bool) {
+	rarest := 0
+	for i, b := range part {
+		if s.counts[b] < s.counts[part[rarest]] {
+			rarest = i
+		}
+	}
+	for n, at := 0, rarest; at < len(s.text); {
+		next := bytes.IndexByte(s.text[at:], part[rarest])
+		if next < 0 {
+			return
+		}
+		at += next + 1
+		if start := at - 1 - rarest; bytes.HasPrefix(s.text[start:], part) {
+			n = s.docAt(uint32(start), n)
+			if !yield(n) {
+				return
+			}
+			end, _ := s.end(n)
+			at = int(end) + rarest
+		}
+	}
+}
+
+// docAt returns the document that has a place of the text, which is in document from or in a later one.
+func (s *segment) docAt(at uint32, from int) int {
+	for from+1 < len(s.docs) && s.docs[from+1].start <= at {
+		from++
+	}
+	return from
 }
