@@ -437,6 +437,22 @@ func listPackages(t *testing.T) (packages []goPackage) {
 	return packages
 }
 
+// TestTextsegIsReplaced: HCL imports the module that go.mod replaces by configsrc/hclfile/textseg. When it does not any
+// more, the replacement is dead.
+func TestTextsegIsReplaced(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	for _, p := range listPackages(t) {
+		if p.ImportPath == "github.com/hashicorp/hcl/v2/internal/unicodeutil" {
+			if !slices.Contains(p.Imports, "github.com/apparentlymart/go-textseg/v15/textseg") {
+				t.Errorf("HCL counts columns with %q: delete configsrc/hclfile/textseg and its replace line", p.Imports)
+			}
+			return
+		}
+	}
+	t.Error("HCL has no package unicodeutil: find out how it counts columns")
+}
+
 // TestCampaigns: each row of .ci/campaign belongs to a campaign of the table in .github/CONTRIBUTING.md, names a package that
 // exists and a test that its package has; the folders of the table exist, and between them guard every room.
 func TestCampaigns(t *testing.T) {
