@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"fingerpost/configsrc/judge"
-	"fingerpost/configsrc/names"
-	"fingerpost/resolver/catalog"
 )
 
 // A base is a state that writes are made on: what is accepted, or that with a proposal over it. The writes in write.go
@@ -27,20 +25,6 @@ type base struct {
 	quarantine map[string]*judge.Quarantined
 	sealed     bool // sealing { require = true } is in force
 	writers    writers
-}
-
-// Facts say what is declared.
-type Facts interface {
-	names.Declared
-	// File returns one row of the file table; a NOT_FOUND *catalog.Error if there is none.
-	File(path string) (*catalog.FileRow, error)
-	// LastGood returns the last accepted bytes of a file.
-	LastGood(path string) ([]byte, error)
-	// KeysNaming lists the names of the keys that list a slug.
-	KeysNaming(slug string) []string
-	KeyNames() []string          // of all keys
-	Sealing() *catalog.Sealing   // nil: no such block
-	Defaults() *catalog.Defaults // nil: no such block
 }
 
 // A workspace is where the files of a base are, and where writes put them.

@@ -9,6 +9,7 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
@@ -120,4 +121,32 @@ func depsAsKnown(t *folder.Tree, deps []catalog.Dep) bool {
 		}
 	}
 	return true
+}
+
+// noteDomains implements workspace.
+func (s *Source) noteDomains(n *domainNotes) error {
+	return s.setDomainNotes(n, n.is)
+}
+
+// forgetNotes implements workspace: the write was refused.
+func (s *Source) forgetNotes(n *domainNotes) {
+	if err := s.setDomainNotes(n, n.had); err != nil {
+		s.o.Logger.Warn("what was noted for a write that was refused stays", "error", err)
+	}
+}
+
+// setDomainNotes gives the names of n.is the notes in to.
+func (s *Source) setDomainNotes(n *domainNotes, to map[string]string) error {
+	values := map[string][]byte{}
+	for name := range n.is {
+		var value []byte
+		if note := to[name]; note != "" {
+			value = []byte(note)
+		}
+		values[names.NoteName(n.project, name)] = value
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return s.o.Sink.SetNamed(values)
 }

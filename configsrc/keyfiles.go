@@ -11,14 +11,6 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A slugMove is the change of a project's slug by a write. The key lists that name the slug change in the same write:
-// their files are exchanged first and the project's file last, so that a list never names a slug that another project
-// may have taken. After a crash in between, the note of the write undoes it (atomicfile.Note).
-type slugMove struct {
-	from, to string   // to is "" if the project is removed
-	files    []string // files that were searched for keys, without the project's own file
-}
-
 // keyFiles lists the files, except one, in which accepted keys name the slug.
 func (s *base) keyFiles(slug, except string) (paths []string) {
 	paths = s.filesOfKeys(s.facts.KeysNaming(slug))
@@ -103,14 +95,4 @@ func (m *slugMove) keys(keys []catalog.Key) []catalog.Key {
 		k.Projects = list
 	}
 	return keys
-}
-
-// complete reports whether the update covers all keys that name the slug now.
-func (s *base) complete(u *submission) bool {
-	for _, path := range s.keyFiles(u.moves.from, u.c.Path) {
-		if !slices.Contains(u.moves.files, path) {
-			return false
-		}
-	}
-	return true
 }

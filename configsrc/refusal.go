@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -20,27 +18,6 @@ import (
 // answer must not reveal where that is on the machine. A key that is limited to projects does not learn what the files
 // contain beyond its own projects: neither the owner of a taken name, nor what is wrong in a line of a file, which may
 // be another project's.
-
-// refusal returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
-func (s *base) refusal(u *submission, j *judge.Case, refused *judge.Candidate) error {
-	if conflict := j.Conflict(u.c, u.had, u.edit.Covers); conflict != nil {
-		return conflict
-	}
-	return s.invalidFile(append(refused.Diags, refused.Cross...), u.edit.Covers)
-}
-
-// clash returns the CONFLICT of a change with another project of the same file, nil if there is none.
-func (p *projectTarget) clash(w *write) error {
-	if p.want == nil {
-		return nil
-	}
-	others := slices.Concat(w.was.Declared.Projects[:p.at], w.was.Declared.Projects[p.at+1:])
-	place := func(ref catalog.Ref) string { return fmt.Sprintf("%s:%d", w.path, w.decoded.Position(ref).Line) }
-	if conflict := judge.Clash(p.want, others, w.edit.Covers, place); conflict != nil {
-		return conflict
-	}
-	return nil
-}
 
 // invalidFile says that a file has to be repaired before it can be written.
 func (s *base) invalidFile(ds hclfile.Diagnostics, covers catalog.Coverage) *catalog.Error {
@@ -121,4 +98,8 @@ func writeFault(step string, err error) error {
 			": something else has taken the file's place; try again when the files have been reloaded"}
 	}
 	return fmt.Errorf("%s: %w", step, err)
+}
+
+func busy(why string) error {
+	return &catalog.Error{Code: catalog.CodeUnavailable, Message: why + "; try again in a moment"}
 }

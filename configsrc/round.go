@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,54 +13,11 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/trace"
 )
-
-// An update is one write: the new content of a file, and of further files that change with it.
-type update struct {
-	c       *judge.Candidate // the new content, decoded; gone: the file is to be removed
-	was     *judge.Content   // the replaced content; empty for a new file
-	file    *fileSwap        // of the file
-	stays   bool             // the file itself stays as it is: only others change
-	files   []*fileSwap      // the files to be put in place, in this order: texts, key lists, the project's file last
-	removes catalog.UUID     // the project to be removed, zero for none
-	project int64            // id of the written project, zero for a new one
-	moves   *slugMove        // nil: the project's slug stays
-	loser   *loser           // of a domain, in the same file; nil: none
-	bulk    bulkChange       // of several projects
-	notes   domainNotes      // about the domains that come or go
-	permit  func() error     // of a change of keys; nil: it changes no key
-	edit    *catalog.Edit
-	dry     *Preview // of a dry run, filled in once it is judged; nil: a write
-}
-
-// A submission is an update on its way into the files. submit stages it next to the files and passes it to the goroutine
-// that looks. That goroutine puts a round of submissions in place, with one sync of each folder and one Apply for all
-// of them.
-type submission struct {
-	*update
-	changed   []*judge.Candidate   // the config files of the update, in path order
-	had       map[judge.Claim]bool // claims of the replaced content
-	domains   []string             // the domains that the replaced content does not declare
-	undo      string               // of a running write to several files, see atomicfile.Note
-	journaled *catalog.FileWrite   // in the Journal; nil: there is none
-	published bool                 // the Journal knows that the write was made
-	done      chan error
-	span      *trace.Span // of the request; nil: it is not traced
-}
-
-// A fileSwap is new content for one file of an update.
-type fileSwap struct {
-	atomicfile.Swap
-	path  string           // of the target, links resolved, slash-separated below the config folder
-	c     *judge.Candidate // what a config file then declares; nil for text that a template takes by file()
-	had   []byte           // the replaced content; nil for a new file
-	stamp catalog.Stamp
-}
 
 // submit implements workspace: it stages an update, passes it to the goroutine that looks, and waits until it is committed
 // or refused.
@@ -98,32 +56,6 @@ func (s *Source) submit(ctx context.Context, update *update) (id int64, err erro
 		id = u.journaled.ID
 	}
 	return id, err
-}
-
-// newSubmission fills in what is to be judged.
-func newSubmission(of *update) *submission {
-	u := &submission{update: of, had: setOf(of.was.Claims), changed: []*judge.Candidate{of.c}, done: make(chan error, 1)}
-	for _, ref := range u.c.Refs {
-		if ref.Kind == catalog.KindDomain && !u.had[judge.ClaimOf("domain", ref.Name)] {
-			u.domains = append(u.domains, ref.Name)
-		}
-	}
-	for _, f := range u.files {
-		if f.c != nil && f.c != u.c {
-			u.changed = append(u.changed, f.c)
-		}
-	}
-	for _, c := range u.changed {
-		if c.By == nil {
-			c.By = &u.edit.By
-		}
-	}
-	judge.SortByPath(u.changed)
-	return u
-}
-
-func busy(why string) error {
-	return &catalog.Error{Code: catalog.CodeUnavailable, Message: why + "; try again in a moment"}
 }
 
 // maxUpdates bounds the updates of one round.
@@ -302,83 +234,6 @@ var keysClaim = judge.ClaimOf("keys", "")
 // aboveClaim is the claim to all names below a suffix.
 func aboveClaim(suffix string) judge.Claim { return judge.ClaimOf("below", suffix) }
 
-// admit judges an update as a look would judge the files.
-func (s *base) admit(u *submission) error {
-	if u.moves != nil && !s.complete(u) {
-		return atomicfile.ErrChanged
-	}
-	if u.permit != nil {
-		if err := u.permit(); err != nil {
-			return err
-		}
-	}
-	if err := s.judged(u); err != nil {
-		return err
-	}
-	// A key that is limited to projects may not declare every domain. No other update is committed before this one, so the
-	// result stays valid.
-	if u.edit.Covers != nil {
-		for _, name := range u.domains {
-			if err := names.MayClaim(s.facts, u.edit.Covers, u.project, name); err != nil {
-				return err
-			}
-		}
-		if !u.settled(s.o.Sink.Defaults()) {
-			return atomicfile.ErrChanged
-		}
-	}
-	return nil
-}
-
-// settled reports whether the proofs of the domains follow from these defaults: they may have changed since the edit was
-// made from others.
-func (u *submission) settled(defaults *catalog.Defaults) bool {
-	if u.was.Declared == nil || u.c == nil || u.c.Declared == nil {
-		return true
-	}
-	byID := func(d *catalog.Declared) *catalog.ProjectConfig {
-		i := slices.IndexFunc(d.Projects, func(p catalog.ProjectConfig) bool { return p.Project.ID == u.project })
-		if i < 0 {
-			return &catalog.ProjectConfig{}
-		}
-		return &d.Projects[i]
-	}
-	is := byID(u.c.Declared).Domains
-	if t := u.edit.Takes; t != nil { // which is proven
-		is = slices.DeleteFunc(slices.Clone(is), func(d catalog.Domain) bool { return d.Name == t.Domain })
-	}
-	return names.MayProveAll(byID(u.was.Declared).Domains, is, defaults) == nil
-}
-
-// judged judges an update against the other files.
-func (s *base) judged(u *submission) error {
-	s.known.RLock()
-	defer s.known.RUnlock()
-	for _, c := range u.changed {
-		c.Prev = s.table.File(c.Path)
-	}
-	j := &judge.Case{
-		Table: s.table, Candidates: u.changed, Require: s.sealed,
-		Row:     s.facts.File,
-		Display: func(path string) string { return path }, // the message goes to the client
-		Locate:  s.lastDecoded, Meant: func(project catalog.UUID) bool { return project == u.removes },
-	}
-	j.Run()
-	if refused := slices.IndexFunc(u.changed, func(c *judge.Candidate) bool { return c.Rejected }); refused >= 0 {
-		return s.refusal(u, j, u.changed[refused])
-	}
-	return nil
-}
-
-func (s *base) locate(path string) (*hclfile.Result, error) {
-	t, err := s.ws.open()
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
-	return locate(t, s.display(path), path)
-}
-
 // place exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git
 // has started meanwhile, it takes all of them back: git may have read the old files and be about to write over the new
 // ones.
@@ -474,16 +329,6 @@ func (s *Source) put(u *submission) (err error) {
 	return nil
 }
 
-// takeBack undoes put: the last file first, durably, because after a crash it decides over the others.
-func (u *submission) takeBack() {
-	for i, f := range slices.Backward(u.files) {
-		f.TakeBack()
-		if i > 0 && i == len(u.files)-1 {
-			_ = atomicfile.SyncFolder(f.Folder.Disk, filepath.Dir(f.Target)) // was not acknowledged
-		}
-	}
-}
-
 // sideBySide runs f(0) … f(n-1) concurrently, because they mostly wait for the disk.
 func sideBySide(n int, f func(i int)) {
 	var wg sync.WaitGroup
@@ -494,4 +339,20 @@ func sideBySide(n int, f func(i int)) {
 		f(0)
 	}
 	wg.Wait()
+}
+
+// previewed answers an update that is a dry run, unless somebody has saved a file of it meanwhile.
+func (s *Source) previewed(u *submission) error {
+	for _, f := range u.files {
+		if f.Creates {
+			continue
+		}
+		switch now, err := s.o.Disk.ReadFile(f.Target); {
+		case errors.Is(err, fs.ErrNotExist), err == nil && sha256.Sum256(now) != f.Old:
+			return atomicfile.ErrChanged
+		case err != nil:
+			return writeFault("read "+f.Name, err)
+		}
+	}
+	return s.preview(u)
 }

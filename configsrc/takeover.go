@@ -83,13 +83,6 @@ func (w *write) takeOverFrom(path string) error {
 	return nil
 }
 
-// A loser is the project that a take-over takes a domain from.
-type loser struct {
-	at   int // index in its file
-	left catalog.ProjectConfig
-	by   *catalog.Author
-}
-
 // release notes the edits that take the domain from its project, if the project has never proven it.
 func (w *write) release(draft *hcledit.Draft, projects []catalog.ProjectConfig) (*loser, error) {
 	t := w.edit.Takes

@@ -18,9 +18,6 @@ type bulkTarget struct {
 	wants map[int]*catalog.ProjectConfig    // projects of the first file after the edit, by their index there
 }
 
-// A bulkChange is the projects of a bulk write, of all its files, before and after it.
-type bulkChange struct{ was, is catalog.Declared }
-
 // find implements target. All files are locked; the first of them, by path, is the file of the write.
 func (b *bulkTarget) find(w *write) (path string, err error) {
 	b.in = map[string][]*catalog.ProjectEdit{}
@@ -125,10 +122,4 @@ func proveBulk(w *write, path string, was *judge.Content, is *judge.Candidate,
 		return fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
 	return nil
-}
-
-// projectMoved refuses the edit of a project that a person has taken out of its file.
-func projectMoved(path string) error {
-	return &catalog.Error{Code: catalog.CodeFileChanged, Message: "the project is no longer in " + path +
-		", where it was; try again when the files have been reloaded"}
 }

@@ -1,0 +1,167 @@
+package configsrc
+
+import (
+	"slices"
+
+	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/compare"
+	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
+	"fingerpost/configsrc/names"
+	"fingerpost/resolver/catalog"
+)
+
+// admit judges an update as a look would judge the files.
+func (s *base) admit(u *submission) error {
+	if u.moves != nil && !s.complete(u) {
+		return atomicfile.ErrChanged
+	}
+	if u.permit != nil {
+		if err := u.permit(); err != nil {
+			return err
+		}
+	}
+	if err := s.judged(u); err != nil {
+		return err
+	}
+	// A key that is limited to projects may not declare every domain. No other update is committed before this one, so the
+	// result stays valid.
+	if u.edit.Covers != nil {
+		for _, name := range u.domains {
+			if err := names.MayClaim(s.facts, u.edit.Covers, u.project, name); err != nil {
+				return err
+			}
+		}
+		if !u.settled(s.o.Sink.Defaults()) {
+			return atomicfile.ErrChanged
+		}
+	}
+	return nil
+}
+
+// settled reports whether the proofs of the domains follow from these defaults: they may have changed since the edit was
+// made from others.
+func (u *submission) settled(defaults *catalog.Defaults) bool {
+	if u.was.Declared == nil || u.c == nil || u.c.Declared == nil {
+		return true
+	}
+	byID := func(d *catalog.Declared) *catalog.ProjectConfig {
+		i := slices.IndexFunc(d.Projects, func(p catalog.ProjectConfig) bool { return p.Project.ID == u.project })
+		if i < 0 {
+			return &catalog.ProjectConfig{}
+		}
+		return &d.Projects[i]
+	}
+	is := byID(u.c.Declared).Domains
+	if t := u.edit.Takes; t != nil { // which is proven
+		is = slices.DeleteFunc(slices.Clone(is), func(d catalog.Domain) bool { return d.Name == t.Domain })
+	}
+	return names.MayProveAll(byID(u.was.Declared).Domains, is, defaults) == nil
+}
+
+// judged judges an update against the other files.
+func (s *base) judged(u *submission) error {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	for _, c := range u.changed {
+		c.Prev = s.table.File(c.Path)
+	}
+	j := &judge.Case{
+		Table: s.table, Candidates: u.changed, Require: s.sealed,
+		Row:     s.facts.File,
+		Display: func(path string) string { return path }, // the message goes to the client
+		Locate:  s.lastDecoded, Meant: func(project catalog.UUID) bool { return project == u.removes },
+	}
+	j.Run()
+	if refused := slices.IndexFunc(u.changed, func(c *judge.Candidate) bool { return c.Rejected }); refused >= 0 {
+		return s.refusal(u, j, u.changed[refused])
+	}
+	return nil
+}
+
+func (s *base) locate(path string) (*hclfile.Result, error) {
+	t, err := s.ws.open()
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return locate(t, s.display(path), path)
+}
+
+// refusal returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
+func (s *base) refusal(u *submission, j *judge.Case, refused *judge.Candidate) error {
+	if conflict := j.Conflict(u.c, u.had, u.edit.Covers); conflict != nil {
+		return conflict
+	}
+	return s.invalidFile(append(refused.Diags, refused.Cross...), u.edit.Covers)
+}
+
+// complete reports whether the update covers all keys that name the slug now.
+func (s *base) complete(u *submission) bool {
+	for _, path := range s.keyFiles(u.moves.from, u.c.Path) {
+		if !slices.Contains(u.moves.files, path) {
+			return false
+		}
+	}
+	return true
+}
+
+// preview judges an update, and describes it instead of making it.
+func (s *base) preview(u *submission) error {
+	if err := s.admit(u); err != nil {
+		return err
+	}
+	t, err := s.ws.open()
+	if err != nil {
+		return writeFault("open the config folder", err)
+	}
+	defer t.Close()
+	p := Preview{Problems: hclfile.Diagnostics{}}
+	limited := u.edit.Covers != nil
+	for _, f := range u.files {
+		bulk := u.edit.Projects != nil
+		if limited && !bulk && f.c != nil && f != u.file {
+			continue // with keys that lose the project: that they do is nothing for this one
+		}
+		file := compare.File{Path: f.Name, Before: f.had, After: f.Content}
+		if f.Removes {
+			file.After = nil
+		}
+		if f.c != nil && f != u.file {
+			was := judge.Content{Bytes: file.Before}
+			was.Decode(f.Name, t, "")
+			p.add(was.Declared, f.c.Declared)
+			file.Shared = limited && declaresMore(was.Declared)
+		}
+		if limited && f == u.file {
+			file.Shared = declaresMore(u.was.Declared)
+			file.Hidden = u.moves != nil && len(u.was.Declared.Keys) > 0 || u.loser != nil
+		}
+		p.Files = append(p.Files, file)
+	}
+	p.add(u.was.Declared, u.c.Declared)
+	if limited {
+		for _, d := range slices.Concat(p.Was, p.Is) {
+			d.Keys, d.Edges = nil, nil
+		}
+		if at := len(p.Is) - 1; u.loser != nil { // what another project loses is nothing for this key
+			p.Is[at].Projects[u.loser.at] = p.Was[len(p.Was)-1].Projects[u.loser.at]
+		}
+	}
+	known := map[string]bool{}
+	for _, d := range u.was.Diags {
+		known[d.Summary] = true
+	}
+	for _, d := range slices.Concat(u.c.Diags, u.c.Cross) {
+		if d.File = u.c.Path; d.Severity == hclfile.Warning && !known[d.Summary] {
+			p.Problems = append(p.Problems, d)
+		}
+	}
+	overlaps, err := names.Foresee(s.facts, u.c.Path, u.project, u.domains)
+	if err != nil {
+		return err
+	}
+	p.Problems = append(p.Problems, overlaps...)
+	*u.dry = p
+	return nil
+}
