@@ -64,17 +64,6 @@ func (s *Source) permitted(d *compare.Difference, permit Permit, brings *hclfile
 	return s.judgeDifference(d, w, limits, brings)
 }
 
-// inTurn runs do between two looks at the files.
-func (s *Source) inTurn(ctx context.Context, do func(running context.Context) error) error {
-	a := ask{done: make(chan error, 1), do: do}
-	select {
-	case s.asks <- a:
-		return <-a.done // even if ctx is done: the branch may have moved already, and only the result tells
-	case <-ctx.Done():
-		return busy("the files are being reloaded")
-	}
-}
-
 // judgeDifference returns why a Difference cannot be put in place now, see permitted.
 func (s *Source) judgeDifference(d *compare.Difference, w *compare.Weight, limits []catalog.Coverage,
 	brings *hclfile.Diagnostics) error {

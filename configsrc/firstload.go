@@ -2,6 +2,7 @@ package configsrc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -9,6 +10,7 @@ import (
 
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/judge"
+	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
 
@@ -129,4 +131,19 @@ func (s *Source) refusePlain(t *folder.Tree, plain []folder.Entry) error {
 		}
 	}
 	return s.commit(catalog.Change{Texts: s.texts(gone)}, gone, judged, true)
+}
+
+// settle is the look of a first load.
+func (s *Source) settle(ctx context.Context) error {
+	s.confirmed = s.confirmed || s.o.AcceptDeletes
+	err := s.lookTwice(ctx, scope{Seen: watch.Seen{All: true}})
+	s.setLive(true)
+	switch {
+	case errors.Is(err, ErrHeld):
+		return nil // the Sink serves its present content
+	case err != nil:
+		return err
+	}
+	s.redecode = false
+	return s.o.Sink.SetDecoderRevision(decoderRevision)
 }

@@ -10,7 +10,6 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/names"
-	"fingerpost/resolver/catalog"
 )
 
 // The files of the config folder, for writes: Source is the workspace of its own base.
@@ -102,27 +101,6 @@ func (s *Source) dropFolder(name string) {
 	}
 }
 
-func depsUnchanged(t *folder.Tree, deps []catalog.Dep) bool {
-	for _, d := range deps {
-		info, err := t.StatFile(d.Path)
-		if err != nil || !folder.StatOf(info).SameStat(d.Stamp) {
-			return false
-		}
-	}
-	return true
-}
-
-// depsAsKnown reports whether the files that a file takes text from have the content that was read.
-func depsAsKnown(t *folder.Tree, deps []catalog.Dep) bool {
-	for _, d := range deps {
-		_, stamp, err := t.ReadNamed(d.Path, folder.MaxTextBytes)
-		if err != nil || stamp.Hash != d.Stamp.Hash {
-			return false
-		}
-	}
-	return true
-}
-
 // noteDomains implements workspace.
 func (s *Source) noteDomains(n *domainNotes) error {
 	return s.setDomainNotes(n, n.is)
@@ -149,4 +127,13 @@ func (s *Source) setDomainNotes(n *domainNotes, to map[string]string) error {
 		return nil
 	}
 	return s.o.Sink.SetNamed(values)
+}
+
+// clearLeftovers finishes or undoes what interrupted writes have left, on a node that may write, and returns the files
+// that this changes.
+func (s *Source) clearLeftovers(paths []string) (changed []string) {
+	if s.o.ReadOnly {
+		return nil
+	}
+	return s.folder.Clear(paths)
 }

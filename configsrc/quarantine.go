@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
@@ -73,22 +72,6 @@ func sameDiagnostics(a, b hclfile.Diagnostics) bool {
 		}
 	}
 	return true
-}
-
-// forgetAbsent drops quarantined files that were never accepted and no longer exist. Existing quarantined files are
-// always in todo.
-func (s *Source) forgetAbsent(todo []folder.Entry) {
-	there := make(map[string]bool, len(s.quarantine))
-	for i := range todo {
-		if s.quarantine[todo[i].Path] != nil {
-			there[todo[i].Path] = true
-		}
-	}
-	for p := range s.quarantine {
-		if s.table.Files[p] == nil && !there[p] {
-			s.unquarantine(p)
-		}
-	}
 }
 
 // manyQuarantined is how many quarantined files are retried with every event; beyond it they wait for the sweep.

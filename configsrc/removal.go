@@ -2,10 +2,8 @@ package configsrc
 
 import (
 	"fmt"
-	"slices"
 
 	"fingerpost/configsrc/judge"
-	"fingerpost/resolver/catalog"
 )
 
 // The Sink commits without fsync, so after a crash it can be older than the files. For a removal that is a problem: the
@@ -13,46 +11,6 @@ import (
 // together with all other changes. So a note in the Sink, durable before a removal begins, lists the projects and
 // domains to be removed, and the brake does not count them. The note is deleted once the removal is durable, which for
 // an API write is before its answer. A change without removals needs no note and no fsync.
-
-// noteRound stores the removals of a round of API writes in the note, and returns the updates that may go on.
-func (s *Source) noteRound(round []*submission) []*submission {
-	var removed []judge.Claim
-	removes := map[*submission]bool{}
-	former := map[catalog.UUID]catalog.Former{}
-	for _, u := range round {
-		had := u.was.Claims[:u.was.Counts.Projects+u.was.Counts.Domains]
-		stay := u.c.Claims[:u.c.Counts.Projects+u.c.Counts.Domains]
-		if slices.Equal(had, stay) { // nearly always
-			continue
-		}
-		stays := setOf(stay)
-		gone := map[judge.Claim]bool{}
-		for _, c := range had {
-			if !stays[c] {
-				removed, gone[c] = append(removed, c), true
-			}
-		}
-		if removes[u] = len(gone) > 0; removes[u] {
-			s.addRemoved(former, gone, u.c.Path, u.was.Refs, u.was.Bytes)
-		}
-	}
-	if len(removed) == 0 {
-		return round
-	}
-	err := s.setFormers(former)
-	if err == nil {
-		err = s.noteRemovals(removed)
-	}
-	if err == nil {
-		return round
-	}
-	return slices.DeleteFunc(round, func(u *submission) bool {
-		if removes[u] {
-			u.done <- err
-		}
-		return removes[u]
-	})
-}
 
 // noteRemovals adds to the note.
 func (s *Source) noteRemovals(removed []judge.Claim) error {

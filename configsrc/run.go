@@ -2,8 +2,6 @@ package configsrc
 
 import (
 	"context"
-	"errors"
-	"path/filepath"
 	"time"
 
 	"fingerpost/configsrc/watch"
@@ -19,12 +17,6 @@ const (
 	statEvery   = 5 * time.Second // unless Options.StatEvery says otherwise
 	hashEvery   = 60 * time.Second
 )
-
-// An ask is a request to the goroutine that looks.
-type ask struct {
-	do   func(context.Context) error
-	done chan error
-}
 
 // Watch starts collecting events. Call it before Load: a save made while Load runs is then handled as soon as Run
 // starts. Run must follow, which ends the watch.
@@ -192,58 +184,4 @@ func (s *Source) Confirm(ctx context.Context, by catalog.Author) error {
 // Rebuild fills a Sink that has lost its content from the files. Run must be running.
 func (s *Source) Rebuild(ctx context.Context) error {
 	return s.ask(ctx, s.rebuild)
-}
-
-func (s *Source) ask(ctx context.Context, do func(context.Context) error) error {
-	a := ask{do, make(chan error, 1)}
-	select {
-	case s.asks <- a:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case err := <-a.done:
-		return err
-	case <-ctx.Done():
-		return errors.Join(errors.New("the reload goes on"), ctx.Err())
-	}
-}
-
-// watchFolder is called for every folder before a look lists it, so that no change is missed.
-func (s *Source) watchFolder(dir string) {
-	if s.watch != nil {
-		if folder := filepath.Join(s.o.Dir, filepath.FromSlash(dir)); !s.watch.Watches(folder) {
-			s.watch.Add(folder)
-		}
-	}
-}
-
-// rewatch starts or restarts the watch. If the system has no watches left, only the timer triggers looks.
-func (s *Source) rewatch() {
-	s.unwatch()
-	w, err := watch.New(s.o.Dir)
-	if err != nil {
-		if !s.blind {
-			s.o.Logger.Warn("no file system events, changes are found by the timer alone", "error", err)
-		}
-		s.blind = true
-		s.setWatching(false)
-		return
-	}
-	s.blind = false
-	s.known.Lock()
-	s.watch = w
-	s.known.Unlock()
-	s.watchFolder("")
-	s.setWatching(true)
-}
-
-// unwatch ends the watch.
-func (s *Source) unwatch() {
-	if s.watch != nil {
-		s.watch.Close()
-		s.known.Lock()
-		s.watch = nil
-		s.known.Unlock()
-	}
 }

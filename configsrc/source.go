@@ -2,12 +2,9 @@ package configsrc
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
@@ -53,9 +50,6 @@ type lookState struct {
 	removing  map[judge.Claim]bool            // projects and domains that the Sink's note names, see removal.go
 	former    map[catalog.UUID]catalog.Former // of removed projects, see former.go; nil: not read yet
 }
-
-// settleAtMost is how long a load or a reload waits for suspect files.
-const settleAtMost = 10 * time.Second
 
 // New returns a Source that has not loaded anything yet.
 func New(o Options) *Source {
@@ -105,13 +99,6 @@ func (s *Source) Load(ctx context.Context) error {
 	return s.settle(ctx)
 }
 
-// forget clears all state about files outside the table.
-func (s *Source) forget() {
-	s.known.Lock()
-	defer s.known.Unlock()
-	s.quarantine, s.suspects, s.warnings = map[string]*judge.Quarantined{}, map[string]suspect{}, newWarnings(&s.base)
-}
-
 // rebuild fills a Sink that has lost its content.
 func (s *Source) rebuild(ctx context.Context) error {
 	s.setLive(false)
@@ -122,72 +109,4 @@ func (s *Source) rebuild(ctx context.Context) error {
 func (s *Source) setLive(on bool) {
 	s.live.Store(on)
 	s.o.Sink.Pace(on)
-}
-
-// clearLeftovers finishes or undoes what interrupted writes have left, on a node that may write, and returns the files
-// that this changes.
-func (s *Source) clearLeftovers(paths []string) (changed []string) {
-	if s.o.ReadOnly {
-		return nil
-	}
-	return s.folder.Clear(paths)
-}
-
-// settle is the look of a first load.
-func (s *Source) settle(ctx context.Context) error {
-	s.confirmed = s.confirmed || s.o.AcceptDeletes
-	err := s.lookTwice(ctx, scope{Seen: watch.Seen{All: true}})
-	s.setLive(true)
-	switch {
-	case errors.Is(err, ErrHeld):
-		return nil // the Sink serves its present content
-	case err != nil:
-		return err
-	}
-	s.redecode = false
-	return s.o.Sink.SetDecoderRevision(decoderRevision)
-}
-
-// lookTwice looks until there is no suspect, or for settleAtMost: some program may never stop writing a file. Its
-// accepted state then stays until Run finds it unchanged.
-func (s *Source) lookTwice(ctx context.Context, sc scope) error {
-	end := time.Now().Add(settleAtMost)
-	err := s.look(ctx, sc)
-	for err == nil && len(s.suspects) > 0 && time.Now().Before(end) {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Until(s.due())):
-		}
-		err = s.look(ctx, scope{})
-	}
-	return err
-}
-
-// loadTable loads the Sink's file table, so that unchanged files need not be parsed.
-func (s *Source) loadTable() error {
-	s.known.Lock()
-	defer s.known.Unlock()
-	s.table = judge.NewTable()
-	s.setGeneration(s.o.Sink.Generation())
-	revision, err := s.o.Sink.DecoderRevision()
-	if err != nil {
-		return fmt.Errorf("read the decoder revision: %w", err)
-	}
-	s.redecode = revision != decoderRevision
-	now := time.Now()
-	err = s.o.Sink.Files(func(path string, row *catalog.FileRow) bool {
-		s.table.Put(judge.NewFile(path, row, s.redecode || row.Warned || age(row.Stamp, now) < racyFor))
-		return true
-	})
-	if err != nil {
-		return fmt.Errorf("read the file table: %w", err)
-	}
-	if err := s.loadRemovals(); err != nil {
-		return err
-	}
-	if sealing := s.o.Sink.Sealing(); sealing != nil {
-		s.sealed = sealing.Require
-	}
-	return nil
 }

@@ -3,6 +3,7 @@ package configsrc
 import (
 	"time"
 
+	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
@@ -141,4 +142,30 @@ func (s *Source) due() time.Time {
 		}
 	}
 	return first
+}
+
+// sameAsKnown reports whether a file is unchanged by stat.
+func sameAsKnown(t *folder.Tree, prev *judge.File, e folder.Entry) bool {
+	return prev != nil && e.Err == nil && e.Stat.SameStat(prev.Stamp) && depsUnchanged(t, prev.Deps)
+}
+
+func depsUnchanged(t *folder.Tree, deps []catalog.Dep) bool {
+	for _, d := range deps {
+		info, err := t.StatFile(d.Path)
+		if err != nil || !folder.StatOf(info).SameStat(d.Stamp) {
+			return false
+		}
+	}
+	return true
+}
+
+// depsAsKnown reports whether the files that a file takes text from have the content that was read.
+func depsAsKnown(t *folder.Tree, deps []catalog.Dep) bool {
+	for _, d := range deps {
+		_, stamp, err := t.ReadNamed(d.Path, folder.MaxTextBytes)
+		if err != nil || stamp.Hash != d.Stamp.Hash {
+			return false
+		}
+	}
+	return true
 }

@@ -3,7 +3,6 @@ package configsrc
 import (
 	"context"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -127,11 +126,6 @@ func (s *Source) knownAs(path string) *judge.File {
 	return s.table.Files[path]
 }
 
-// sameAsKnown reports whether a file is unchanged by stat.
-func sameAsKnown(t *folder.Tree, prev *judge.File, e folder.Entry) bool {
-	return prev != nil && e.Err == nil && e.Stat.SameStat(prev.Stamp) && depsUnchanged(t, prev.Deps)
-}
-
 // racyPerSweep bounds the files that a sweep reads because of racy stamps, so that it takes little longer.
 const racyPerSweep = 250
 
@@ -166,15 +160,4 @@ func (s *Source) hashAsKnown(t *folder.Tree, path string) bool {
 	}
 	_, stamp, err := t.Read(path, folder.MaxFileBytes)
 	return err == nil && stamp.Hash == prev.Stamp.Hash && depsAsKnown(t, prev.Deps)
-}
-
-// watched reports whether a watch is on the present folder; true if there are no watches at all.
-func (s *Source) watched(dir string) bool {
-	s.known.RLock()
-	w := s.watch
-	s.known.RUnlock()
-	if w == nil {
-		return true
-	}
-	return w.Watches(filepath.Join(s.o.Dir, filepath.FromSlash(dir)))
 }

@@ -2,8 +2,6 @@ package configsrc
 
 import (
 	"cmp"
-	"path/filepath"
-	"slices"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/hcledit"
@@ -138,14 +136,4 @@ func (u *submission) subject() string {
 		}
 	}
 	return cmp.Or(hcledit.Subject(&was, &is), "files of "+u.c.Path)
-}
-
-// takeBack undoes put: the last file first, durably, because after a crash it decides over the others.
-func (u *submission) takeBack() {
-	for i, f := range slices.Backward(u.files) {
-		f.TakeBack()
-		if i > 0 && i == len(u.files)-1 {
-			_ = atomicfile.SyncFolder(f.Folder.Disk, filepath.Dir(f.Target)) // was not acknowledged
-		}
-	}
 }

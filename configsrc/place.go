@@ -1,0 +1,129 @@
+package configsrc
+
+import (
+	"crypto/sha256"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/folder"
+)
+
+// place exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git
+// has started meanwhile, it takes all of them back: git may have read the old files and be about to write over the new
+// ones.
+func (s *Source) place(round []*submission, before gitState) []*submission {
+	errs := make([]error, len(round))
+	sideBySide(len(round), func(i int) { errs[i] = s.put(round[i]) })
+	placed := round[:0]
+	var folders []string
+	for i, u := range round {
+		if errs[i] != nil {
+			u.done <- errs[i]
+			continue
+		}
+		placed = append(placed, u)
+		for _, f := range u.files {
+			if dir := filepath.Dir(f.Target); !slices.Contains(folders, dir) {
+				folders = append(folders, dir)
+			}
+		}
+	}
+	if s.git.moved(before) {
+		for _, u := range placed {
+			u.takeBack()
+		}
+		answer(placed, errGitBusy)
+		return nil
+	}
+	errs = make([]error, len(folders))
+	sideBySide(len(folders), func(i int) { errs[i] = atomicfile.SyncFolder(s.o.Disk, folders[i]) })
+	durable := placed[:0]
+	for _, u := range placed {
+		var err error
+		for _, f := range u.files {
+			err = errors.Join(err, errs[slices.Index(folders, filepath.Dir(f.Target))])
+		}
+		if err != nil {
+			u.takeBack()
+			u.done <- writeFault("write "+u.c.Path, err)
+			continue
+		}
+		durable = append(durable, u)
+	}
+	return durable
+}
+
+// put exchanges all files of an update, the project's file last. If one of them cannot be exchanged, the others are put
+// back. If there are several, a note that is durable before the first exchange lets the next look finish the way back
+// after a crash (atomicfile.Note).
+func (s *Source) put(u *submission) (err error) {
+	defer func() {
+		if err != nil {
+			u.takeBack()
+		}
+	}()
+	d, last := s.o.Disk, len(u.files)-1
+	swaps := make([]*atomicfile.Swap, len(u.files))
+	for i, f := range u.files {
+		swaps[i] = &f.Swap
+	}
+	if last > 0 {
+		if u.undo, err = atomicfile.Note(d, swaps); err != nil {
+			return writeFault("write "+u.c.Path, err)
+		}
+	}
+	for i, f := range u.files {
+		if i == last && last > 0 { // the others must be durable before the last, which decides
+			if err = atomicfile.SyncFolders(d, swaps[:last]); err != nil {
+				return writeFault("write "+u.c.Path, err)
+			}
+		}
+		if err = f.Put(); err != nil {
+			if fault, is := errors.AsType[*atomicfile.Fault](err); is {
+				return writeFault(fault.Step, fault.Err)
+			}
+			return err
+		}
+		f.stamp = folder.Renamed(f.stamp, f.Target)
+		if f.c != nil {
+			f.c.Stamp = f.stamp
+			continue
+		}
+		for i := range u.c.Deps {
+			if u.c.Deps[i].Path == f.Name {
+				u.c.Deps[i].Stamp = f.stamp
+			}
+		}
+	}
+	if u.stays {
+		if now, rerr := d.ReadFile(u.file.Target); rerr != nil || sha256.Sum256(now) != u.file.Old {
+			return atomicfile.ErrChanged
+		}
+	}
+	return nil
+}
+
+// sideBySide runs f(0) … f(n-1) concurrently, because they mostly wait for the disk.
+func sideBySide(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := 1; i < n; i++ {
+		wg.Go(func() { f(i) })
+	}
+	if n > 0 {
+		f(0)
+	}
+	wg.Wait()
+}
+
+// takeBack undoes put: the last file first, durably, because after a crash it decides over the others.
+func (u *submission) takeBack() {
+	for i, f := range slices.Backward(u.files) {
+		f.TakeBack()
+		if i > 0 && i == len(u.files)-1 {
+			_ = atomicfile.SyncFolder(f.Folder.Disk, filepath.Dir(f.Target)) // was not acknowledged
+		}
+	}
+}
