@@ -79,15 +79,6 @@ func (s *base) judged(u *submission) error {
 	return nil
 }
 
-func (s *base) locate(path string) (*hclfile.Result, error) {
-	t, err := s.ws.open()
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
-	return locate(t, s.display(path), path)
-}
-
 // refusal returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
 func (s *base) refusal(u *submission, j *judge.Case, refused *judge.Candidate) error {
 	if conflict := j.Conflict(u.c, u.had, u.edit.Covers); conflict != nil {
@@ -106,16 +97,11 @@ func (s *base) complete(u *submission) bool {
 	return true
 }
 
-// preview judges an update, and describes it instead of making it.
-func (s *base) preview(u *submission) error {
+// preview judges an update, and describes it instead of making it. t has the files as they are.
+func (s *base) preview(u *submission, t contents) error {
 	if err := s.admit(u); err != nil {
 		return err
 	}
-	t, err := s.ws.open()
-	if err != nil {
-		return writeFault("open the config folder", err)
-	}
-	defer t.Close()
 	p := Preview{Problems: hclfile.Diagnostics{}}
 	limited := u.edit.Covers != nil
 	for _, f := range u.files {

@@ -347,3 +347,12 @@ func (s *Source) mayClaimAll(p *catalog.ProjectConfig, covers catalog.Coverage) 
 	}
 	return nil
 }
+
+func (s *Source) locate(path string) (*hclfile.Result, error) {
+	t, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return locate(t, s.display(path), path)
+}

@@ -1,20 +1,20 @@
 package configsrc
 
 import (
-	"context"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"fingerpost/configsrc/folder"
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
 )
 
-// A base is a state that writes are made on: what is accepted, or that with a proposal over it. The writes in write.go
-// read the files of its workspace, find and judge names in its table, and leave the result to the workspace.
+// A base is a state that writes are made on: what is accepted, or that with a proposal over it.
 type base struct {
 	o     Options
 	facts Facts
-	ws    workspace
 
 	// committing is held from before a change is served until table has it.
 	committing *sync.RWMutex
@@ -24,29 +24,6 @@ type base struct {
 	table      *judge.Table
 	quarantine map[string]*judge.Quarantined
 	sealed     bool // sealing { require = true } is in force
-	writers    writers
-}
-
-// A workspace is where the files of a base are, and where writes put them.
-type workspace interface {
-	// patient runs a write when nobody else is at work on the files, and refuses it if nothing can be written now.
-	patient(ctx context.Context, write func(context.Context) error) error
-	open() (contents, error)
-	// swap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present content
-	// and its stamp.
-	swap(t contents, path string) (*fileSwap, []byte, error)
-	// create is swap for a new file; fs.ErrExist if something has its name.
-	create(path string) (*fileSwap, error)
-	// noteDomains makes the notes of a write, durably, and forgetNotes undoes that.
-	noteDomains(n *domainNotes) error
-	forgetNotes(n *domainNotes)
-	// makeFolder makes a folder for new files, if there is none, and dropFolder removes it if it is empty.
-	makeFolder(name string) error
-	dropFolder(name string)
-	// isLink reports whether a config file is a link, which a person has made and which stays.
-	isLink(path string) bool
-	// submit judges an update, and makes it or refuses it. id is that of the write in the Journal, 0 for none.
-	submit(ctx context.Context, u *update) (id int64, err error)
 }
 
 // today is the day in UTC for the decoder. An edge has none: its authority has accepted the files, and the clocks of the
@@ -101,4 +78,50 @@ func (s *base) ownerOf(c judge.Claim) (path string, ok bool) {
 		return "", false
 	}
 	return f.Path, true
+}
+
+// display returns a path for messages: it can be opened from the working directory.
+func (s *base) display(path string) string {
+	return filepath.Join(s.o.Dir, filepath.FromSlash(path))
+}
+
+func (s *Source) openTree() (*folder.Tree, error) { return s.o.Clone.OpenTree(s.o.Dir) }
+
+// realDir returns the path of the config folder with links resolved. In a Clone none are followed.
+func (s *Source) realDir() (string, error) {
+	if s.o.Clone != (folder.Clone{}) {
+		return s.o.Clone.Dir(s.o.Dir), nil
+	}
+	return filepath.EvalSymlinks(s.o.Dir)
+}
+
+func (s *Source) setLive(on bool) {
+	s.live.Store(on)
+	s.o.Sink.Pace(on)
+}
+
+// filesOfKeys lists the files that declare the keys with these names, in path order.
+func (s *base) filesOfKeys(names []string) (paths []string) {
+	for _, name := range names {
+		if path, ok := s.fileOf(judge.ClaimOf("key", name)); ok {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// keyFiles lists the files, except one, in which accepted keys name the slug.
+func (s *base) keyFiles(slug, except string) (paths []string) {
+	paths = s.filesOfKeys(s.facts.KeysNaming(slug))
+	return slices.DeleteFunc(paths, func(path string) bool { return path == except })
+}
+
+// lastDecoded decodes the last good bytes of a file.
+func (s *base) lastDecoded(path string) (*hclfile.Result, error) {
+	b, err := s.facts.LastGood(path)
+	if err != nil {
+		return nil, err
+	}
+	return judge.Positions(path, b), nil
 }

@@ -21,7 +21,7 @@ const maxBodyInline = 64 << 10
 
 // newBody implements Draft.BodyFile: a long body goes to a new file next to the config file, acme.WELCOME.html. A name
 // that something else has gets a number.
-func (p *projectTarget) newBody(w *write, code, attr, text string) (name string, err error) {
+func (p *projectTarget) newBody(w *attempt, code, attr, text string) (name string, err error) {
 	if len(text) <= maxBodyInline {
 		return "", nil
 	}
@@ -58,7 +58,7 @@ func (p *projectTarget) newBody(w *write, code, attr, text string) (name string,
 }
 
 // bodies adds the files that hold the draft's bodies to the update, with their new contents.
-func (p *projectTarget) bodies(w *write) error {
+func (p *projectTarget) bodies(w *attempt) error {
 	u := w.update
 	for _, b := range p.draft.Bodies() {
 		if b.Creates {
@@ -85,7 +85,7 @@ func (p *projectTarget) bodies(w *write) error {
 
 // soleUse refuses to write a file that other templates use too: they would change with it. It also refuses to write a
 // config file as text.
-func (w *write) soleUse(b hcledit.BodyEdit) error {
+func (w *attempt) soleUse(b hcledit.BodyEdit) error {
 	w.known.RLock()
 	elsewhere := slices.ContainsFunc(w.table.UsersOf(b.Path), func(f *judge.File) bool { return f.Path != w.path })
 	w.known.RUnlock()
@@ -101,16 +101,6 @@ func (w *write) soleUse(b hcledit.BodyEdit) error {
 	return &catalog.Error{Code: catalog.CodeExpression,
 		Message: fmt.Sprintf("%s:%d:%d: %s is file(%q), %s; give it a file or a text of its own first",
 			w.path, b.Pos.Line, b.Pos.Column, b.Where, b.Path, why)}
-}
-
-// decodedWith reports whether the file at path had this hash when the config file was decoded.
-func (w *write) decodedWith(path string, hash [32]byte) bool {
-	for _, d := range w.was.Deps {
-		if d.Path == path {
-			return d.Stamp.Hash == hash
-		}
-	}
-	return false
 }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")

@@ -155,5 +155,5 @@ func (s *Source) loadTable() error {
 func (s *Source) forget() {
 	s.known.Lock()
 	defer s.known.Unlock()
-	s.quarantine, s.suspects, s.warnings = map[string]*judge.Quarantined{}, map[string]suspect{}, newWarnings(&s.base)
+	s.quarantine, s.suspects, s.warnings = map[string]*judge.Quarantined{}, map[string]suspect{}, newWarnings(s.base)
 }

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// writers serialises writes to the same file. Waiting writers get their turn: a sync.Mutex hands itself to one that has
+// fileLocks serialises writes to the same file. Waiting writers get their turn: a sync.Mutex hands itself to one that has
 // waited for a millisecond, where a sync.Cond let some of 64 clients wait for more than ten seconds.
-type writers struct {
+type fileLocks struct {
 	mu sync.Mutex // guards m
 	m  map[string]*fileLock
 }
@@ -18,7 +18,7 @@ type fileLock struct {
 }
 
 // lock locks the files, in the order of their paths, and returns the function that unlocks them.
-func (w *writers) lock(paths ...string) (unlock func()) {
+func (w *fileLocks) lock(paths ...string) (unlock func()) {
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
 	locks := make([]*fileLock, len(paths))

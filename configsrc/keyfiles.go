@@ -11,15 +11,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// keyFiles lists the files, except one, in which accepted keys name the slug.
-func (s *base) keyFiles(slug, except string) (paths []string) {
-	paths = s.filesOfKeys(s.facts.KeysNaming(slug))
-	return slices.DeleteFunc(paths, func(path string) bool { return path == except })
-}
-
 // keyLists rewrites the key lists that name the slug: those in the project's own file in the draft, the others in
 // their files, which must be locked by now.
-func (p *projectTarget) keyLists(w *write) error {
+func (p *projectTarget) keyLists(w *attempt) error {
 	p.moves.files = w.keyFiles(p.moves.from, w.path)
 	for _, path := range p.moves.files {
 		if !slices.Contains(w.also, path) {
@@ -49,7 +43,7 @@ func (p *projectTarget) keyLists(w *write) error {
 }
 
 // keySwap makes the new content of one file with keys; nil if no key on disk names the slug any more.
-func (w *write) keySwap(path string, m *slugMove) (*fileSwap, error) {
+func (w *attempt) keySwap(path string, m *slugMove) (*fileSwap, error) {
 	f, was, decoded, err := w.openFile(path)
 	if err != nil {
 		return nil, err

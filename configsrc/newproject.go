@@ -15,12 +15,12 @@ import (
 type newProject struct{ project *catalog.ProjectConfig }
 
 // find implements target. A project of another file may have the name: read chooses a free one.
-func (n *newProject) find(*write) (path string, err error) {
+func (n *newProject) find(*attempt) (path string, err error) {
 	return n.project.Project.Slug + ".hcl", nil
 }
 
 // read implements target: a name that another file has is no reason to refuse the slug.
-func (n *newProject) read(w *write) (err error) {
+func (n *newProject) read(w *attempt) (err error) {
 	w.was, w.decoded = new(judge.Content), nil
 	slug := n.project.Project.Slug
 	for number := 1; number <= 100; number++ {
@@ -45,18 +45,8 @@ func (n *newProject) read(w *write) (err error) {
 	return err
 }
 
-// brokenFile returns why no file of this name can be created: a quarantined file has it.
-func (w *write) brokenFile(path string) error {
-	w.known.RLock()
-	defer w.known.RUnlock()
-	if bad := w.quarantine[path]; bad != nil {
-		return w.invalidFile(bad.Diags, w.edit.Covers)
-	}
-	return nil
-}
-
 // change makes the file. The domains of a key that is limited to projects begin as in a project that exists.
-func (n *newProject) change(w *write) ([]byte, error) {
+func (n *newProject) change(w *attempt) ([]byte, error) {
 	p := *n.project
 	if p.Domains = slices.Clone(p.Domains); w.edit.Covers != nil {
 		had, err := settleProofs(w, p.Project.UUID, nil, p.Domains)
@@ -69,7 +59,7 @@ func (n *newProject) change(w *write) ([]byte, error) {
 	return hcledit.NewProject(&p)
 }
 
-func (n *newProject) prove(w *write, result *judge.Candidate) error {
+func (n *newProject) prove(w *attempt, result *judge.Candidate) error {
 	if result.Declared == nil {
 		return fmt.Errorf("write %s: the new content is invalid: %s", w.path, result.Diags[0].Summary)
 	}

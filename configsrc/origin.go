@@ -78,15 +78,6 @@ func (s *base) Block(project catalog.UUID) (*Block, error) {
 	return &Block{File: path, Line: at.Block, Text: text.String()}, nil
 }
 
-// lastDecoded decodes the last good bytes of a file.
-func (s *base) lastDecoded(path string) (*hclfile.Result, error) {
-	b, err := s.facts.LastGood(path)
-	if err != nil {
-		return nil, err
-	}
-	return judge.Positions(path, b), nil
-}
-
 // lastPart is lastDecoded for one block, if that can be found.
 func (s *base) lastPart(path string, block func(path string, src []byte) *hclfile.Result) (*hclfile.Result, error) {
 	b, err := s.facts.LastGood(path)

@@ -22,7 +22,7 @@ import (
 //
 // It is for one call, and not for concurrent use.
 type Overlay struct {
-	base
+	writer
 	layer   Layer
 	branch  stored            // the files of the proposal's branch
 	changed map[string][]byte // of these, what was written; nil: removed
@@ -43,8 +43,8 @@ func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
 	s.known.RLock()
 	under := s.table
 	s.known.RUnlock()
-	o.base = base{o: s.o, facts: layer, ws: o, committing: s.committing, known: s.known, table: judge.NewTable(),
-		quarantine: map[string]*judge.Quarantined{}}
+	o.writer = writer{ws: o, base: &base{o: s.o, facts: layer, committing: s.committing, known: s.known,
+		table: judge.NewTable(), quarantine: map[string]*judge.Quarantined{}}}
 	o.table.LieOver(under)
 	files, err := o.candidatesOf(d, o.branch)
 	if err != nil {
@@ -169,7 +169,7 @@ func (o *Overlay) isLink(string) bool { return false }
 func (o *Overlay) submit(_ context.Context, update *update) (id int64, err error) {
 	u := newSubmission(update)
 	if u.dry != nil {
-		return 0, o.preview(u)
+		return 0, o.preview(u, o.branch)
 	}
 	if err := o.admit(u); err != nil {
 		return 0, err

@@ -21,7 +21,7 @@ type projectTarget struct {
 	created  map[string]*fileSwap   // new files of long bodies, see newBody; nil: none
 }
 
-func (p *projectTarget) find(w *write) (path string, err error) {
+func (p *projectTarget) find(w *attempt) (path string, err error) {
 	path, ok := w.fileOf(judge.ProjectClaim(p.edit.UUID))
 	if !ok {
 		return "", catalog.NotFound("project")
@@ -29,7 +29,7 @@ func (p *projectTarget) find(w *write) (path string, err error) {
 	return path, nil
 }
 
-func (p *projectTarget) read(w *write) (err error) {
+func (p *projectTarget) read(w *attempt) (err error) {
 	if w.file, w.was, w.decoded, err = w.openFile(w.path); err != nil {
 		return err
 	}

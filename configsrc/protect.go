@@ -11,7 +11,7 @@ import (
 // protect turns a new password, which a change passes in clear text, into its form in the file. An unchanged password
 // is left alone. An expression written by a person stays, unless the edit asks to seal a password in its place: a different
 // password, or none, is FIELD_IS_EXPRESSION there (configsrc/atomicfile/README.md, Refusals).
-func (p *projectTarget) protect(w *write, have, want *catalog.ProjectConfig) error {
+func (p *projectTarget) protect(w *attempt, have, want *catalog.ProjectConfig) error {
 	var old catalog.Secret
 	if have.SMTP != nil {
 		old = have.SMTP.Password
@@ -70,7 +70,7 @@ func (s *base) says(secret catalog.Secret, context, plain string) bool {
 	return err == nil && now == plain
 }
 
-func (p *projectTarget) isExpression(w *write, have *catalog.ProjectConfig, old catalog.Secret, why string) error {
+func (p *projectTarget) isExpression(w *attempt, have *catalog.ProjectConfig, old catalog.Secret, why string) error {
 	pos, _ := p.draft.Place(hcledit.BlockPath{"project", have.Project.Slug, "smtp_config"}, "password")
 	err := &catalog.Error{Code: catalog.CodeExpression,
 		Message: fmt.Sprintf("%s:%d:%d: password is given by %v: %s; change it there, or write a plain line in its place "+

@@ -245,7 +245,12 @@ func (s *Source) previewed(u *submission) error {
 			return writeFault("read "+f.Name, err)
 		}
 	}
-	return s.preview(u)
+	t, err := s.open()
+	if err != nil {
+		return writeFault("open the config folder", err)
+	}
+	defer t.Close()
+	return s.preview(u, t)
 }
 
 // noteRound stores the removals of a round of API writes in the note, and returns the updates that may go on.

@@ -2,12 +2,10 @@ package configsrc
 
 import (
 	"context"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
 	"fingerpost/configsrc/atomicfile"
-	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/judge"
 	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
@@ -15,7 +13,7 @@ import (
 
 // A Source keeps a Sink in step with a folder. Call Load, then Run; the other methods are safe for concurrent use.
 type Source struct {
-	base
+	writer
 	writes writeCount
 	live   atomic.Bool // the Sink serves answers: work on many files leaves one core free
 	asks   chan ask
@@ -65,27 +63,12 @@ func New(o Options) *Source {
 	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.Dir(o.Dir), Disk: o.Disk, Log: o.Logger},
 		asks: make(chan ask), updates: make(chan *submission)}
 	s.git = newGitGuard(s.realDir)
-	s.base = base{o: o, facts: o.Sink, ws: s, committing: new(sync.RWMutex), known: new(sync.RWMutex),
-		table: judge.NewTable()}
+	s.writer = writer{ws: s, base: &base{o: o, facts: o.Sink, committing: new(sync.RWMutex), known: new(sync.RWMutex),
+		table: judge.NewTable()}}
 	s.forget()
 	s.status.State = StateLoading
 	return s
 }
-
-// realDir returns the path of the config folder with links resolved. In a Clone none are followed.
-func (s *Source) realDir() (string, error) {
-	if s.o.Clone != (folder.Clone{}) {
-		return s.o.Clone.Dir(s.o.Dir), nil
-	}
-	return filepath.EvalSymlinks(s.o.Dir)
-}
-
-// display returns a path for messages: it can be opened from the working directory.
-func (s *base) display(path string) string {
-	return filepath.Join(s.o.Dir, filepath.FromSlash(path))
-}
-
-func (s *Source) openTree() (*folder.Tree, error) { return s.o.Clone.OpenTree(s.o.Dir) }
 
 // Load brings the Sink in step with the folder for the first time. Files that do not load are no error, see Status; nor
 // is an unreadable folder if the Sink has something to serve.
@@ -104,9 +87,4 @@ func (s *Source) rebuild(ctx context.Context) error {
 	s.setLive(false)
 	s.forget()
 	return s.Load(ctx)
-}
-
-func (s *Source) setLive(on bool) {
-	s.live.Store(on)
-	s.o.Sink.Pace(on)
 }

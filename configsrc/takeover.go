@@ -13,7 +13,7 @@ import (
 
 // takeOver makes the part of a write that takes a domain from the project that has never proven it: that project changes
 // in the same write, with an author of its own, who is not a person.
-func (p *projectTarget) takeOver(w *write, want *catalog.ProjectConfig) error {
+func (p *projectTarget) takeOver(w *attempt, want *catalog.ProjectConfig) error {
 	t := w.edit.Takes
 	if t == nil {
 		return nil
@@ -44,7 +44,7 @@ func errTaken() error {
 }
 
 // takeOverHere takes the domain from a project of the file that is edited.
-func (p *projectTarget) takeOverHere(w *write) error {
+func (p *projectTarget) takeOverHere(w *attempt) error {
 	l, err := w.release(p.draft, w.was.Declared.Projects)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (p *projectTarget) takeOverHere(w *write) error {
 }
 
 // takeOverFrom takes the domain from a project of another file.
-func (w *write) takeOverFrom(path string) error {
+func (w *attempt) takeOverFrom(path string) error {
 	if !slices.Contains(w.also, path) {
 		w.also = append(w.also, path)
 		return errMoreFiles
@@ -84,7 +84,7 @@ func (w *write) takeOverFrom(path string) error {
 }
 
 // release notes the edits that take the domain from its project, if the project has never proven it.
-func (w *write) release(draft *hcledit.Draft, projects []catalog.ProjectConfig) (*loser, error) {
+func (w *attempt) release(draft *hcledit.Draft, projects []catalog.ProjectConfig) (*loser, error) {
 	t := w.edit.Takes
 	at := slices.IndexFunc(projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == t.From })
 	if at < 0 {

@@ -1,17 +1,12 @@
 package configsrc
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 
 	"fingerpost/configsrc/atomicfile"
-	"fingerpost/configsrc/hclfile"
-	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
-	"fingerpost/resolver/trace"
 )
 
 // An Outcome is what has become of an edit.
@@ -40,12 +35,17 @@ type Outcome struct {
 // changed; errors for the client are *catalog.Error, others are internal or system faults. Run must be running. It may
 // be called from any goroutine. A write that lost against a save at the same time is repeated once; one that turns out
 // to need more files starts again with locks on all of them.
-func (s *base) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
-	w := &write{base: s, edit: e}
+func (w *writer) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
+	var also []string // to be locked: files that an attempt has found to change too
 	for lost, grown := 0, 0; ; {
-		err := s.ws.patient(ctx, w.attempt)
+		var a *attempt
+		err := w.ws.patient(ctx, func(ctx context.Context) error {
+			a = &attempt{writer: w, edit: e, target: targetOf(e), also: also}
+			return a.run(ctx)
+		})
 		switch {
 		case errors.Is(err, errMoreFiles):
+			also = a.also
 			if grown++; grown == 3 {
 				return Outcome{}, busy("the files with keys keep changing")
 			}
@@ -56,90 +56,13 @@ func (s *base) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
 		case err != nil:
 			return Outcome{}, err
 		default:
-			return w.outcome, nil
+			return a.outcome, nil
 		}
 	}
 }
 
-// errMoreFiles ends an attempt that needs locks on more files, which are in write.also by then.
-var errMoreFiles = errors.New("the write changes more files than it has locked")
-
-// A write is an edit in progress, up to the staged update.
-type write struct {
-	*base
-	edit    *catalog.Edit
-	also    []string // further files to lock: key lists that name the project
-	outcome Outcome
-
-	// The fields below belong to one attempt.
-	target  target
-	tree    contents
-	path    string          // of the file that is edited
-	file    *fileSwap       // its replacement
-	was     *judge.Content  // its present content; empty for a new file
-	decoded *hclfile.Result // of was; nil for a new file
-	folder  string          // was made for a new file; it goes again if nothing has come into it
-	update  *update
-}
-
-// A target is what an edit changes: a new project, a project, or a key.
-type target interface {
-	// find names the file to be locked.
-	find(w *write) (path string, err error)
-	// read reads the file, which may be a new one.
-	read(w *write) error
-	// change returns the new content of the file. Other files that change with it are added to the update.
-	change(w *write) (content []byte, err error)
-	// prove returns an error if the decoded result is not the present content with the intended change and no other.
-	prove(w *write, result *judge.Candidate) error
-}
-
-// attempt makes all steps once.
-func (w *write) attempt(ctx context.Context) error {
-	w.target, w.outcome = w.newTarget(), Outcome{}
-	if w.edit.DryRun {
-		w.outcome.Preview = &Preview{Problems: hclfile.Diagnostics{}}
-	}
-	_, span := trace.Start(ctx, "files.lock")
-	unlock, err := w.lock()
-	span.EndWith(err)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	defer w.close()
-	_, span = trace.Start(ctx, "files.prove")
-	if err = w.target.read(w); err == nil {
-		err = w.change()
-	}
-	span.EndWith(err)
-	if err != nil || len(w.update.files) == 0 {
-		return err
-	}
-	if !w.edit.DryRun {
-		if err := w.ws.noteDomains(&w.update.notes); err != nil {
-			return err
-		}
-	}
-	id, err := w.ws.submit(ctx, w.update) // judge, place, publish
-	if err != nil {
-		w.ws.forgetNotes(&w.update.notes)
-	}
-	if err != nil || w.edit.DryRun {
-		return err
-	}
-	if t := w.edit.Takes; t != nil {
-		w.ws.forgetNotes(&domainNotes{project: t.From, is: map[string]string{t.Domain: ""}})
-	}
-	w.outcome.ID = id
-	for _, f := range w.update.files {
-		w.outcome.Paths = append(w.outcome.Paths, f.path)
-	}
-	return nil
-}
-
-func (w *write) newTarget() target {
-	switch e := w.edit; {
+func targetOf(e *catalog.Edit) target {
+	switch {
 	case e.NewProject != nil:
 		return &newProject{e.NewProject}
 	case e.Project != nil:
@@ -149,87 +72,4 @@ func (w *write) newTarget() target {
 	default:
 		return &keyTarget{edit: e.Key}
 	}
-}
-
-// lock locks the file, and those that change with it, and opens the config folder.
-func (w *write) lock() (unlock func(), err error) {
-	if w.path, err = w.target.find(w); err != nil {
-		return nil, err
-	}
-	unlock = w.writers.lock(append(slices.Clone(w.also), w.path)...)
-	if w.tree, err = w.ws.open(); err != nil {
-		unlock()
-		return nil, writeFault("edit "+w.path, err)
-	}
-	return unlock, nil
-}
-
-func (w *write) close() {
-	w.tree.Close()
-	if w.folder != "" {
-		w.ws.dropFolder(w.folder)
-		w.folder = ""
-	}
-}
-
-// change makes the new content, proves it, and fills in the update, without files if nothing changes.
-func (w *write) change() error {
-	u := &update{edit: w.edit, file: w.file, was: w.was, dry: w.outcome.Preview}
-	w.update = u
-	content, err := w.target.change(w)
-	if err != nil {
-		return err
-	}
-	u.stays = bytes.Equal(content, w.was.Bytes)
-	if u.stays && len(u.files) == 0 {
-		return nil
-	}
-	if u.c, err = w.prove(content); err != nil {
-		return err
-	}
-	w.file.c, w.file.Content = u.c, u.c.Bytes
-	if !u.stays {
-		u.files = append(u.files, w.file)
-	}
-	return nil
-}
-
-// prove decodes the new content as a look does, and compares it with what the edit means. A file that declares nothing
-// any more is removed, unless it is a link: that is a person's, and its target stays, with its comments.
-func (w *write) prove(b []byte) (*judge.Candidate, error) {
-	c := &judge.Candidate{Path: w.path, Content: judge.Content{Bytes: b}, Stamp: w.file.stamp}
-	texts := map[string][]byte{}
-	for _, f := range w.update.files {
-		if f.c == nil {
-			texts[f.Name] = f.Content
-		}
-	}
-	if c.Decode(w.display(w.path), changedContents{w.tree, texts}, w.today()); c.Fault != nil {
-		return nil, namedFault(c.Fault)
-	}
-	if err := w.target.prove(w, c); err != nil {
-		return nil, err
-	}
-	if len(c.Refs) == 0 && !w.ws.isLink(w.path) {
-		c = &judge.Candidate{Path: w.path, Gone: true}
-		w.file.Removes, w.file.Like = true, nil
-	}
-	return c, nil
-}
-
-// openFile reads and decodes a config file that will be replaced.
-func (w *write) openFile(path string) (f *fileSwap, was *judge.Content, decoded *hclfile.Result, err error) {
-	f, src, err := w.ws.swap(w.tree, path)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	was = &judge.Content{Bytes: src}
-	decoded = was.Decode(w.display(path), w.tree, w.today())
-	switch {
-	case was.Fault != nil:
-		return nil, nil, nil, namedFault(was.Fault)
-	case was.Declared == nil:
-		return nil, nil, nil, w.invalidFile(was.Diags, w.edit.Covers)
-	}
-	return f, was, decoded, nil
 }

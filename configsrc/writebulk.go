@@ -19,7 +19,7 @@ type bulkTarget struct {
 }
 
 // find implements target. All files are locked; the first of them, by path, is the file of the write.
-func (b *bulkTarget) find(w *write) (path string, err error) {
+func (b *bulkTarget) find(w *attempt) (path string, err error) {
 	b.in = map[string][]*catalog.ProjectEdit{}
 	for i := range b.edits {
 		e := &b.edits[i]
@@ -34,13 +34,13 @@ func (b *bulkTarget) find(w *write) (path string, err error) {
 	return paths[0], nil
 }
 
-func (b *bulkTarget) read(w *write) (err error) {
+func (b *bulkTarget) read(w *attempt) (err error) {
 	w.file, w.was, w.decoded, err = w.openFile(w.path)
 	return err
 }
 
 // change implements target: it adds the other files to the update.
-func (b *bulkTarget) change(w *write) (content []byte, err error) {
+func (b *bulkTarget) change(w *attempt) (content []byte, err error) {
 	for _, path := range w.also {
 		swap, err := b.swap(w, path)
 		if err != nil {
@@ -55,7 +55,7 @@ func (b *bulkTarget) change(w *write) (content []byte, err error) {
 }
 
 // swap makes the new content of a file other than the first, nil if it stays as it is.
-func (b *bulkTarget) swap(w *write, path string) (*fileSwap, error) {
+func (b *bulkTarget) swap(w *attempt, path string) (*fileSwap, error) {
 	f, was, decoded, err := w.openFile(path)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (b *bulkTarget) swap(w *write, path string) (*fileSwap, error) {
 }
 
 // rewrite makes the edits of one file.
-func (b *bulkTarget) rewrite(w *write, path string, was *judge.Content, draft *hcledit.Draft) (content []byte,
+func (b *bulkTarget) rewrite(w *attempt, path string, was *judge.Content, draft *hcledit.Draft) (content []byte,
 	wants map[int]*catalog.ProjectConfig, err error) {
 	projects, defaults := was.Declared.Projects, w.facts.Defaults()
 	wants = map[int]*catalog.ProjectConfig{}
@@ -99,12 +99,12 @@ func (b *bulkTarget) rewrite(w *write, path string, was *judge.Content, draft *h
 }
 
 // prove implements target.
-func (b *bulkTarget) prove(w *write, result *judge.Candidate) error {
+func (b *bulkTarget) prove(w *attempt, result *judge.Candidate) error {
 	return proveBulk(w, w.path, w.was, result, b.wants)
 }
 
 // proveBulk returns an error if a decoded file is not the previous one with the projects that are wanted.
-func proveBulk(w *write, path string, was *judge.Content, is *judge.Candidate,
+func proveBulk(w *attempt, path string, was *judge.Content, is *judge.Candidate,
 	wants map[int]*catalog.ProjectConfig) error {
 	if is.Declared == nil {
 		return w.wouldBreak(is.Diags, w.edit.Covers)

@@ -11,9 +11,9 @@ import (
 // A writeCount counts the writes of clients by what became of them.
 type writeCount struct{ written, refused, failed atomic.Uint64 }
 
-// Write is base.Write, and counts.
+// Write is writer.Write, and counts.
 func (s *Source) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
-	out, err := s.base.Write(ctx, e)
+	out, err := s.writer.Write(ctx, e)
 	switch {
 	case e.DryRun, err == nil && len(out.Paths) == 0: // nothing was to be changed
 	case err == nil:

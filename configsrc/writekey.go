@@ -24,7 +24,7 @@ type keyTarget struct {
 	want []catalog.Key // the keys of the file after the edit
 }
 
-func (k *keyTarget) find(w *write) (path string, err error) {
+func (k *keyTarget) find(w *attempt) (path string, err error) {
 	path, exists := w.fileOf(judge.ClaimOf("key", k.edit.Name))
 	switch {
 	case k.edit.Create == nil && !exists:
@@ -41,7 +41,7 @@ func (k *keyTarget) find(w *write) (path string, err error) {
 	return path, nil
 }
 
-func (k *keyTarget) read(w *write) (err error) {
+func (k *keyTarget) read(w *attempt) (err error) {
 	if k.edit.Create != nil && w.path == KeysFile { // may not exist yet
 		if w.file, err = w.ws.create(w.path); !errors.Is(err, fs.ErrExist) {
 			w.was = &judge.Content{Declared: new(catalog.Declared)}
@@ -52,7 +52,7 @@ func (k *keyTarget) read(w *write) (err error) {
 	return err
 }
 
-func (k *keyTarget) change(w *write) ([]byte, error) {
+func (k *keyTarget) change(w *attempt) ([]byte, error) {
 	w.update.permit = k.edit.Permit
 	src, keys := w.was.Bytes, slices.Clone(w.was.Declared.Keys)
 	at := findKey(keys, k.edit.Name)
@@ -84,7 +84,7 @@ func (k *keyTarget) change(w *write) ([]byte, error) {
 	return content, err
 }
 
-func (k *keyTarget) prove(w *write, result *judge.Candidate) error {
+func (k *keyTarget) prove(w *attempt, result *judge.Candidate) error {
 	if result.Declared == nil {
 		return w.wouldBreak(result.Diags, w.edit.Covers)
 	}
@@ -107,15 +107,4 @@ func KeyTaken(name string) error {
 	e := &catalog.Error{Code: catalog.CodeConflict, Message: fmt.Sprintf("there is a key %q already", name)}
 	e.Problems.Addf("name", "is taken by another key: revoke or rotate that one, or choose another name")
 	return e
-}
-
-// filesOfKeys lists the files that declare the keys with these names, in path order.
-func (s *base) filesOfKeys(names []string) (paths []string) {
-	for _, name := range names {
-		if path, ok := s.fileOf(judge.ClaimOf("key", name)); ok {
-			paths = append(paths, path)
-		}
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
 }

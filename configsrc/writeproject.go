@@ -13,7 +13,7 @@ import (
 
 // change implements target: it notes the edits of the block, of key lists that name its slug, and of mail bodies in
 // files of their own.
-func (p *projectTarget) change(w *write) ([]byte, error) {
+func (p *projectTarget) change(w *attempt) ([]byte, error) {
 	note := p.rewrite
 	if p.edit.Remove {
 		note = p.remove
@@ -40,7 +40,7 @@ func (p *projectTarget) change(w *write) ([]byte, error) {
 }
 
 // rewrite notes the edits that make the block declare what the edit wants.
-func (p *projectTarget) rewrite(w *write) error {
+func (p *projectTarget) rewrite(w *attempt) error {
 	have := inForce(p.project, p.defaults)
 	want := have
 	want.Domains, want.Templates = slices.Clone(have.Domains), slices.Clone(have.Templates)
@@ -73,7 +73,7 @@ func (p *projectTarget) rewrite(w *write) error {
 }
 
 // remove notes that the block goes.
-func (p *projectTarget) remove(w *write) error {
+func (p *projectTarget) remove(w *attempt) error {
 	have := inForce(p.project, p.defaults)
 	if p.edit.Change != nil {
 		if err := p.edit.Change(&have); err != nil {
@@ -86,7 +86,7 @@ func (p *projectTarget) remove(w *write) error {
 }
 
 // prove implements target.
-func (p *projectTarget) prove(w *write, result *judge.Candidate) error {
+func (p *projectTarget) prove(w *attempt, result *judge.Candidate) error {
 	if result.Declared == nil {
 		if err := p.clash(w); err != nil {
 			return err
@@ -119,7 +119,7 @@ func (p *projectTarget) prove(w *write, result *judge.Candidate) error {
 }
 
 // clash returns the CONFLICT of a change with another project of the same file, nil if there is none.
-func (p *projectTarget) clash(w *write) error {
+func (p *projectTarget) clash(w *attempt) error {
 	if p.want == nil {
 		return nil
 	}
