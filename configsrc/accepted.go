@@ -12,7 +12,7 @@ import (
 
 // texts lists the files that accepted candidates name with other content than before, and those that nothing names any
 // more once the candidates are in the table.
-func (s *Source) texts(accepted []*judge.Candidate) (changes []catalog.TextChange) {
+func (s *base) texts(accepted []*judge.Candidate) (changes []catalog.TextChange) {
 	var named []string // before
 	now := map[string]bool{}
 	isAccepted := make(map[string]bool, len(accepted))
@@ -48,7 +48,7 @@ func (s *Source) texts(accepted []*judge.Candidate) (changes []catalog.TextChang
 }
 
 // hasDep reports whether an accepted file names a file with this content.
-func (s *Source) hasDep(f *judge.File, d catalog.Dep) bool {
+func (s *base) hasDep(f *judge.File, d catalog.Dep) bool {
 	return f != nil && slices.ContainsFunc(f.Deps, func(old catalog.Dep) bool {
 		return old.Path == d.Path &&
 			old.Stamp.Hash == d.Stamp.Hash
@@ -56,7 +56,7 @@ func (s *Source) hasDep(f *judge.File, d catalog.Dep) bool {
 }
 
 // committed returns what a change that the Sink has taken says of the accepted tree.
-func (s *Source) committed(change *catalog.Change) (c catalog.TreeChange) {
+func (s *base) committed(change *catalog.Change) (c catalog.TreeChange) {
 	c.Position = s.o.Sink.Position()
 	for i := range change.Files {
 		switch f := &change.Files[i]; {

@@ -53,7 +53,7 @@ type Permit = func(w *compare.Weight) ([]catalog.Coverage, error)
 // permitted returns why a Difference cannot be put in place now, by what is live and by permit. It adds the warnings that
 // it would bring to brings, unless that is nil. It runs in a turn.
 func (s *Source) permitted(d *compare.Difference, permit Permit, brings *hclfile.Diagnostics) error {
-	if s.status.Held != nil {
+	if s.isHeld() {
 		return busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")
 	}
 	w := s.Weigh(d)

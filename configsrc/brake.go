@@ -27,13 +27,14 @@ func (s *Source) brake(found *finding, loss judge.Counts, start time.Time) (thro
 	case s.confirmed:
 		h.By = s.confirmer
 		return &h, false, nil
-	case s.noteSuspects(found, start): // held already or not, it is too early to decide
+	case s.states.noteSuspects(found.candidates, start): // held already or not, it is too early to decide
 		return nil, true, nil
 	case empty:
 		return nil, true, s.holdTree(reason)
 	default:
 		h.Removes = s.removes(found)
-		return nil, true, s.hold(h)
+		s.noteHeld(h)
+		return nil, true, ErrHeld
 	}
 }
 
@@ -114,28 +115,10 @@ func (s *Source) remaining(found *finding) int {
 func (s *Source) holdTree(reason string) error {
 	if len(s.table.Files) == 0 {
 		err := fmt.Errorf("load %s: %s", s.o.Dir, reason)
-		s.fail(err)
+		s.noteFailure(err)
 		return err
 	}
-	return s.hold(Held{Reason: reason, Projects: s.table.Total.Projects, Domains: s.table.Total.Domains})
-}
-
-// hold changes nothing that is served, and logs that once.
-func (s *Source) hold(h Held) error {
-	s.mu.Lock()
-	before := s.status.Held
-	h.Since = time.Now().UTC()
-	if before != nil {
-		h.Since = before.Since
-	}
-	s.status.Held = &h
-	s.status.State = StateHeld
-	s.status.LastReload = time.Now().UTC()
-	s.mu.Unlock()
-	if before == nil || before.Reason != h.Reason {
-		s.o.Logger.Error("reload held back, everything goes on being served; confirm with \"fingerpost reload --confirm\"",
-			"reason", h.Reason)
-	}
+	s.noteHeld(Held{Reason: reason, Projects: s.table.Total.Projects, Domains: s.table.Total.Domains})
 	return ErrHeld
 }
 
@@ -145,16 +128,10 @@ func (s *Source) settled(all bool, through *Held) {
 	if through != nil && s.o.OnConfirm != nil {
 		s.o.OnConfirm(*through)
 	}
-	s.removalsDone()
+	s.endNote()
 	if !all {
 		return
 	}
 	s.confirmed, s.confirmer = false, catalog.Author{}
-	s.mu.Lock()
-	was := s.status.Held
-	s.status.Held = nil
-	s.mu.Unlock()
-	if was != nil {
-		s.o.Logger.Info("reload no longer held back", "reason", was.Reason)
-	}
+	s.endHeld()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
@@ -55,15 +56,15 @@ func (s *Source) commit(change catalog.Change, accepted, judged []*judge.Candida
 	}
 	if err != nil {
 		err = fmt.Errorf("store the change: %w", err)
-		s.fail(err)
+		s.noteFailure(err)
 		return err
 	}
 	for i, c := range accepted {
 		if !c.Touched {
-			s.changed.add(c.Path, change.Files[i].By)
+			s.changed.addFile(c.Path, change.Files[i].By)
 		}
 	}
-	s.warnings.committed(accepted, gone, s.redecode)
+	s.warnings.noteCommit(accepted, gone)
 	return nil
 }
 
@@ -78,7 +79,7 @@ func (s *Source) serve(change *catalog.Change, accepted, judged []*judge.Candida
 	default:
 		var generation uint64
 		if generation, err = s.o.Sink.Apply(change); err == nil {
-			s.setGeneration(generation)
+			s.noteGeneration(generation)
 		}
 	}
 	if err != nil {
@@ -116,7 +117,8 @@ func (s *Source) serve(change *catalog.Change, accepted, judged []*judge.Candida
 		case c.Rejected:
 			s.noteQuarantined(c)
 		default:
-			s.accept(c)
+			s.endQuarantine(c)
+			s.warnings.noteFile(c)
 		}
 	}
 	s.known.Unlock()
@@ -128,7 +130,7 @@ func (s *Source) loadTable() error {
 	s.known.Lock()
 	defer s.known.Unlock()
 	s.table = judge.NewTable()
-	s.setGeneration(s.o.Sink.Generation())
+	s.noteGeneration(s.o.Sink.Generation())
 	revision, err := s.o.Sink.DecoderRevision()
 	if err != nil {
 		return fmt.Errorf("read the decoder revision: %w", err)
@@ -142,7 +144,7 @@ func (s *Source) loadTable() error {
 	if err != nil {
 		return fmt.Errorf("read the file table: %w", err)
 	}
-	if err := s.loadRemovals(); err != nil {
+	if err := s.loadNote(); err != nil {
 		return err
 	}
 	if sealing := s.o.Sink.Sealing(); sealing != nil {
@@ -155,5 +157,14 @@ func (s *Source) loadTable() error {
 func (s *Source) forget() {
 	s.known.Lock()
 	defer s.known.Unlock()
-	s.quarantine, s.suspects, s.warnings = map[string]*judge.Quarantined{}, map[string]suspect{}, newWarnings(s.base)
+	s.quarantine, s.states.suspects, s.warnings = map[string]*judge.Quarantined{}, map[string]suspect{}, newWarnings(s.base)
+}
+
+// reportSuccess says how it is after a look that succeeded.
+func (s *Source) reportSuccess(start time.Time, word string) {
+	var problems hclfile.Diagnostics
+	for _, q := range s.quarantine {
+		problems = append(problems, q.Diags...)
+	}
+	s.noteSuccess(start, word, len(s.table.Files), s.table.Total, len(s.quarantine), s.warnings.addTo(problems))
 }

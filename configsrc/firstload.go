@@ -43,7 +43,7 @@ func (s *Source) firstLoad(ctx context.Context, t *folder.Tree, start time.Time)
 		if err := s.commitPart(&found, true); err != nil {
 			return err
 		}
-		s.noteSuspects(&found, start)
+		s.states.noteSuspects(found.candidates, start)
 		if done += len(candidates); s.o.OnProgress != nil {
 			s.o.OnProgress(done, total)
 		}
@@ -62,14 +62,14 @@ func (s *Source) firstLoad(ctx context.Context, t *folder.Tree, start time.Time)
 	gen, err := s.o.Sink.Apply(&catalog.Change{}) // the generation of all chunks together
 	if err != nil {
 		err = fmt.Errorf("store the change: %w", err)
-		s.fail(err)
+		s.noteFailure(err)
 		return err
 	}
-	s.setGeneration(gen)
+	s.noteGeneration(gen)
 	if s.o.OnCommit != nil {
 		s.o.OnCommit(catalog.TreeChange{Position: s.o.Sink.Position()})
 	}
-	s.report(start, "loaded")
+	s.reportSuccess(start, "loaded")
 	return nil
 }
 

@@ -25,7 +25,7 @@ func (s *Source) open() (contents, error) {
 
 // patient implements workspace.
 func (s *Source) patient(ctx context.Context, write func(context.Context) error) error {
-	if err := s.ready(); err != nil {
+	if err := s.ready(s.reporter); err != nil {
 		return err
 	}
 	return s.git.patient(ctx, write)

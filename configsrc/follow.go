@@ -131,7 +131,7 @@ func (s *Source) take(ctx context.Context, texts map[string][]byte, change catal
 		return err
 	}
 	s.settled(true, through)
-	s.report(start, "reloaded")
+	s.reportSuccess(start, "reloaded")
 	return nil
 }
 
@@ -162,8 +162,8 @@ func (s *Source) firstTree(ctx context.Context, texts map[string][]byte, change 
 	if err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
-	s.setGeneration(generation)
-	s.report(start, "reloaded")
+	s.noteGeneration(generation)
+	s.reportSuccess(start, "reloaded")
 	return nil
 }
 
@@ -253,7 +253,7 @@ func (s *Source) loadFollowed(ctx context.Context) error {
 		return err
 	}
 	s.redecode = false
-	s.report(time.Now(), "loaded")
+	s.reportSuccess(time.Now(), "loaded")
 	return s.o.Sink.SetDecoderRevision(decoderRevision)
 }
 

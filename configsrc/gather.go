@@ -74,7 +74,7 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 				gone = append(gone, p)
 			case !ok:
 				s.unquarantine(p)
-				delete(s.suspects, p)
+				delete(s.states.suspects, p)
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func (s *Source) expand(paths []string) []string {
 			set[p] = true
 		}
 	}
-	for p := range s.suspects {
+	for p := range s.states.suspects {
 		set[p] = true
 	}
 	out := make([]string, 0, len(set))
@@ -125,7 +125,7 @@ func (s *Source) expand(paths []string) []string {
 
 // isUnchanged decides by stat alone.
 func (s *Source) isUnchanged(t *folder.Tree, prev *judge.File, e folder.Entry, sc *scope) bool {
-	switch s.stateOf(e.Path) {
+	switch s.states.stateOf(e.Path) {
 	case pathAccepted:
 	case pathRacy:
 		if s.redecode || !sc.Replaced[e.Path] {
@@ -174,7 +174,7 @@ func (s *Source) examine(ctx context.Context, t *folder.Tree, todo []folder.Entr
 			f.touched = append(f.touched, c)
 		}
 		s.unquarantine(c.Path)
-		delete(s.suspects, c.Path)
+		delete(s.states.suspects, c.Path)
 	}
 }
 

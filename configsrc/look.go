@@ -24,7 +24,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	if len(s.table.Files) == 0 && sc.All && !s.live.Load() {
 		return s.firstLoad(ctx, t, start)
 	}
-	if s.status.Held != nil {
+	if s.isHeld() {
 		sc.All = true // otherwise a held change would be accepted piece by piece
 	}
 	found, err := s.gather(ctx, t, sc)
@@ -39,13 +39,13 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	}
 	if len(found.candidates)+len(found.touched) == 0 { // such as after the events of our own writes
 		s.settled(sc.All, nil)
-		s.report(start, "reloaded")
+		s.reportSuccess(start, "reloaded")
 		return nil
 	}
 	s.nameNew(t, found.candidates)
 	waits := s.holdReplaced(t, found.candidates)
 	j := s.judge(t, found.candidates, start)
-	j.Suspicious = func(c *judge.Candidate) bool { return waits[c.Path] || s.suspicious(c, start) }
+	j.Suspicious = func(c *judge.Candidate) bool { return waits[c.Path] || s.states.suspicious(c, start) }
 	j.Run()
 	loss, removed := j.Loss()
 	through, held, err := s.brake(found, loss, start)
@@ -55,7 +55,7 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	s.settleFormers(found.candidates)
 	if len(removed) > 0 {
 		s.rememberRemoved(found, removed)
-		_ = s.noteRemovals(removed) // a Sink whose disk has failed takes the change without the note
+		_ = s.noteClaims(removed) // a Sink whose disk has failed takes the change without the note
 	}
 	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has
 	// changed either. ----
@@ -63,10 +63,10 @@ func (s *Source) look(ctx context.Context, sc scope) error {
 	if err := s.commitPart(found, false); err != nil {
 		return err
 	}
-	if waiting := s.noteSuspects(found, start); !waiting {
+	if waiting := s.states.noteSuspects(found.candidates, start); !waiting {
 		s.settled(sc.All, through)
 	}
-	s.report(start, "reloaded")
+	s.reportSuccess(start, "reloaded")
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (s *Source) judge(t *folder.Tree, candidates []*judge.Candidate, now time.T
 		Row:        s.o.Sink.File,
 		Display:    s.display,
 		Locate:     func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) },
-		Suspicious: func(c *judge.Candidate) bool { return s.suspicious(c, now) },
+		Suspicious: func(c *judge.Candidate) bool { return s.states.suspicious(c, now) },
 		Removed:    s.removing,
 		Meant:      func(project catalog.UUID) bool { return s.removing[judge.ProjectClaim(project)] },
 	}
@@ -91,11 +91,11 @@ const settleAtMost = 10 * time.Second
 func (s *Source) lookTwice(ctx context.Context, sc scope) error {
 	end := time.Now().Add(settleAtMost)
 	err := s.look(ctx, sc)
-	for err == nil && len(s.suspects) > 0 && time.Now().Before(end) {
+	for err == nil && len(s.states.suspects) > 0 && time.Now().Before(end) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Until(s.due())):
+		case <-time.After(time.Until(s.states.nextLook())):
 		}
 		err = s.look(ctx, scope{})
 	}

@@ -9,9 +9,9 @@ const (
 	keptShare = 10
 )
 
-// ready refuses writes on a node that never writes, and if the disk is nearly full, which it shows in the status. A
+// ready refuses writes on a node that never writes, and if the disk is nearly full, which the report shows. A
 // file system that does not report its free space passes: the write itself reports a refusal.
-func (s *Source) ready() error {
+func (s *base) ready(report *reporter) error {
 	if s.o.Follow {
 		return &catalog.Error{Code: catalog.CodeReadOnly,
 			Message: "this node is an edge: it follows the files of its authority"}
@@ -26,17 +26,7 @@ func (s *Source) ready() error {
 			low += " for people's saves and git"
 		}
 	}
-	s.mu.Lock()
-	before := s.status.LowDisk
-	s.status.LowDisk = low
-	s.mu.Unlock()
-	switch {
-	case low != "" && before == "":
-		s.o.Logger.Warn("too little room on the disk of the config folder: API writes are refused, all else goes on", "room",
-			low)
-	case low == "" && before != "":
-		s.o.Logger.Info("the disk of the config folder has room again: API writes go on")
-	}
+	report.noteRoom(low)
 	if low == "" {
 		return nil
 	}

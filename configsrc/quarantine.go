@@ -13,7 +13,7 @@ import (
 
 // noteQuarantined keeps a file's new content out; its last good state stays in the Sink. It is logged once, not with
 // every look.
-func (s *Source) noteQuarantined(c *judge.Candidate) {
+func (s *base) noteQuarantined(c *judge.Candidate) {
 	diags := append(append(hclfile.Diagnostics{}, c.Diags...), c.Cross...)
 	diags.Sort()
 	by := s.broughtBy(c)
@@ -47,19 +47,18 @@ func (s *Source) noteQuarantined(c *judge.Candidate) {
 }
 
 // unquarantine forgets a file that is back in its accepted state, or gone without ever being accepted.
-func (s *Source) unquarantine(path string) {
+func (s *base) unquarantine(path string) {
 	s.known.Lock()
 	defer s.known.Unlock()
 	delete(s.quarantine, path)
 }
 
-// accept records an accepted file, with its warnings.
-func (s *Source) accept(c *judge.Candidate) {
+// endQuarantine records that a file is accepted.
+func (s *base) endQuarantine(c *judge.Candidate) {
 	if s.quarantine[c.Path] != nil && s.quarantine[c.Path].Diags.HasErrors() {
 		s.o.Logger.Info("config file is good again", "file", s.display(c.Path))
 	}
 	delete(s.quarantine, c.Path)
-	s.warnings.note(c)
 }
 
 func sameDiagnostics(a, b hclfile.Diagnostics) bool {
@@ -79,7 +78,7 @@ const manyQuarantined = 200
 
 // lastGood restores what a quarantined file declared last, if the Sink does not have it in the needed form: after a
 // change of the decoder, or while a lost store is rebuilt. Claims that others took in between stay theirs.
-func (s *Source) lastGood(c *judge.Candidate) *judge.Candidate {
+func (s *base) lastGood(c *judge.Candidate) *judge.Candidate {
 	if c.Prev != nil && !s.redecode {
 		return nil
 	}
@@ -107,7 +106,7 @@ func (s *Source) lastGood(c *judge.Candidate) *judge.Candidate {
 
 // broughtBy returns who has brought a file that was found in the folder, or a file that it names: nil if somebody has
 // saved it here.
-func (s *Source) broughtBy(c *judge.Candidate) *catalog.Author {
+func (s *base) broughtBy(c *judge.Candidate) *catalog.Author {
 	if s.o.AuthorOf == nil || c.By != nil {
 		return nil
 	}

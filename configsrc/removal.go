@@ -12,33 +12,39 @@ import (
 // domains to be removed, and the brake does not count them. The note is deleted once the removal is durable, which for
 // an API write is before its answer. A change without removals needs no note and no fsync.
 
-// noteRemovals adds to the note.
-func (s *Source) noteRemovals(removed []judge.Claim) error {
-	for c := range s.removing {
+// removals are the projects and domains of the note.
+type removals struct {
+	sink     Sink
+	removing map[judge.Claim]bool
+}
+
+// noteClaims adds to the note.
+func (r *removals) noteClaims(removed []judge.Claim) error {
+	for c := range r.removing {
 		removed = append(removed, c)
 	}
 	note := make([]byte, 0, len(removed)*len(judge.Claim{}))
 	for _, c := range removed {
 		note = append(note, c[:]...)
 	}
-	if err := s.o.Sink.NoteRemovals(note); err != nil {
+	if err := r.sink.NoteRemovals(note); err != nil {
 		return err
 	}
-	s.removing = setOf(removed)
+	r.removing = setOf(removed)
 	return nil
 }
 
-// removalsDone makes the applied removals durable and the note empty. If the Sink's disk refuses, the note stays until
-// a later look.
-func (s *Source) removalsDone() {
-	if len(s.removing) > 0 && s.o.Sink.NoteRemovals(nil) == nil {
-		s.removing = nil
+// endNote makes the applied removals durable and the note empty. If the Sink's disk refuses, the note stays until a
+// later look.
+func (r *removals) endNote() {
+	if len(r.removing) > 0 && r.sink.NoteRemovals(nil) == nil {
+		r.removing = nil
 	}
 }
 
-// loadRemovals loads the note of a killed process.
-func (s *Source) loadRemovals() error {
-	note, err := s.o.Sink.Removals()
+// loadNote loads the note of a killed process.
+func (r *removals) loadNote() error {
+	note, err := r.sink.Removals()
 	if err != nil {
 		return fmt.Errorf("read the note of removals: %w", err)
 	}
@@ -46,7 +52,7 @@ func (s *Source) loadRemovals() error {
 	for len(note) >= len(judge.Claim{}) {
 		removed, note = append(removed, judge.Claim(note)), note[len(judge.Claim{}):]
 	}
-	s.removing = setOf(removed)
+	r.removing = setOf(removed)
 	return nil
 }
 

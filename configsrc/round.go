@@ -71,7 +71,7 @@ func (s *Source) write(first *submission) {
 		}
 	}
 	start := time.Now()
-	if s.status.Held != nil {
+	if s.isHeld() {
 		answer(waiting, busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
 		return
 	}
@@ -126,7 +126,7 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 	round = s.place(round, git)
 	endPlace()
 	if len(round) == 0 {
-		s.removalsDone()
+		s.endNote()
 		return later
 	}
 	endPublish := stepOf(round, "files.publish")
@@ -142,21 +142,21 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 			u.takeBack()
 		}
 		answer(round, err)
-		s.removalsDone()
+		s.endNote()
 		return later
 	}
 	if err != nil { // the files are the truth: the next look makes the store follow
 		err = errOutcome
 	} else {
-		s.removalsDone()
+		s.endNote()
 	}
 	s.endNotes(round)
 	for _, c := range found.candidates {
-		delete(s.suspects, c.Path)
+		delete(s.states.suspects, c.Path)
 	}
 	answer(round, err)
 	if err == nil {
-		s.report(start, "written")
+		s.reportSuccess(start, "written")
 	}
 	return later
 }
@@ -280,7 +280,7 @@ func (s *Source) noteRound(round []*submission) []*submission {
 	}
 	err := s.setFormers(former)
 	if err == nil {
-		err = s.noteRemovals(removed)
+		err = s.noteClaims(removed)
 	}
 	if err == nil {
 		return round

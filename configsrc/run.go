@@ -101,7 +101,7 @@ func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (n
 	switch {
 	case events && !due(p.last.Add(quiet)) && !due(p.first.Add(quietAtMost)):
 		return next
-	case !events && (len(s.suspects) == 0 || !due(s.due())):
+	case !events && (len(s.states.suspects) == 0 || !due(s.states.nextLook())):
 		return next
 	}
 	if now.Sub(p.last) < gitAtMost { // while git is at work, each of its files sends events
@@ -154,7 +154,7 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 	if ctx.Err() == nil {
 		found.Paths = append(found.Paths, s.clearLeftovers(found.temps)...)
 	}
-	if ctx.Err() == nil && !s.git.state().locked && (found.All || len(found.Paths) > 0 || s.status.Held != nil) {
+	if ctx.Err() == nil && !s.git.state().locked && (found.All || len(found.Paths) > 0 || s.isHeld()) {
 		_ = s.look(ctx, found.scope)
 	}
 }

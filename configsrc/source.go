@@ -3,7 +3,6 @@ package configsrc
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/judge"
@@ -15,7 +14,6 @@ import (
 type Source struct {
 	writer
 	writes writeCount
-	live   atomic.Bool // the Sink serves answers: work on many files leaves one core free
 	asks   chan ask
 
 	updates chan *submission  // see write.go
@@ -25,27 +23,20 @@ type Source struct {
 	watch *watch.Watch // nil: only the timer triggers looks; guarded by known
 
 	lookState
+	states   *pathStates
 	warnings *warnings
-
-	// mu guards status. Only the goroutine that looks writes status.Held, so it reads it without the lock.
-	mu     sync.Mutex
-	status Status
+	*removals
+	*reporter
 }
 
 // A lookState belongs to the goroutine that looks.
 type lookState struct {
 	lookNo    uint64
-	told      uint64 // the generation that was logged last
-	loaded    bool   // "config loaded" is in the log
-	changed   changes
-	blind     bool // there is no watch, which was logged
-	suspects  map[string]suspect
-	redecode  bool                  // the decoder has changed: decode every file again, even with the same bytes
+	blind     bool                  // there is no watch, which was logged
 	byHash    bool                  // this look trusts no stamp
 	progress  func(done, total int) // called for each file that a look has read; nil: nobody asks
 	confirmed bool
 	confirmer catalog.Author                  // who has; zero: the operator
-	removing  map[judge.Claim]bool            // projects and domains that the Sink's note names, see removal.go
 	former    map[catalog.UUID]catalog.Former // of removed projects, see former.go; nil: not read yet
 }
 
@@ -62,11 +53,11 @@ func New(o Options) *Source {
 	}
 	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.Dir(o.Dir), Disk: o.Disk, Log: o.Logger},
 		asks: make(chan ask), updates: make(chan *submission)}
-	s.git = newGitGuard(s.realDir)
 	s.writer = writer{ws: s, base: &base{o: o, facts: o.Sink, committing: new(sync.RWMutex), known: new(sync.RWMutex),
 		table: judge.NewTable()}}
+	s.git = newGitGuard(s.realDir)
+	s.states, s.removals, s.reporter = &pathStates{base: s.base}, &removals{sink: o.Sink}, newReporter(&o)
 	s.forget()
-	s.status.State = StateLoading
 	return s
 }
 
@@ -88,3 +79,6 @@ func (s *Source) rebuild(ctx context.Context) error {
 	s.forget()
 	return s.Load(ctx)
 }
+
+// Status returns the present state.
+func (s *Source) Status() Status { return s.reporter.present() }

@@ -40,8 +40,14 @@ const (
 	pathQuarantined
 )
 
+// pathStates say in which state a path is. The goroutine that looks owns them.
+type pathStates struct {
+	*base
+	suspects map[string]suspect
+}
+
 // stateOf returns the state of a path. A suspect may be in quarantine as well: it is a suspect as long as it waits.
-func (s *Source) stateOf(path string) pathState {
+func (s *pathStates) stateOf(path string) pathState {
 	if _, suspect := s.suspects[path]; suspect {
 		return pathSuspect
 	}
@@ -93,7 +99,7 @@ const secondLook = 500 * time.Millisecond
 
 // suspicious reports whether a candidate needs a second look: a file that is newly broken, empty, shorter by an object
 // or gone may be between two system calls of its writer.
-func (s *Source) suspicious(c *judge.Candidate, now time.Time) bool {
+func (s *pathStates) suspicious(c *judge.Candidate, now time.Time) bool {
 	if b := s.quarantine[c.Path]; b != nil && b.Sign == c.Sign() && c.Rejected {
 		return false // known to be broken
 	}
@@ -113,8 +119,8 @@ func (s *Source) suspicious(c *judge.Candidate, now time.Time) bool {
 
 // noteSuspects records the files that wait for a second look, and when they were first seen. It reports whether there
 // are any.
-func (s *Source) noteSuspects(found *finding, now time.Time) (waiting bool) {
-	for _, c := range found.candidates {
+func (s *pathStates) noteSuspects(candidates []*judge.Candidate, now time.Time) (waiting bool) {
+	for _, c := range candidates {
 		if !c.Suspect {
 			delete(s.suspects, c.Path)
 			continue
@@ -133,8 +139,8 @@ func (s *Source) noteSuspects(found *finding, now time.Time) (waiting bool) {
 	return waiting
 }
 
-// due returns when the oldest suspect may be looked at again.
-func (s *Source) due() time.Time {
+// nextLook returns when the oldest suspect may be looked at again.
+func (s *pathStates) nextLook() time.Time {
 	var first time.Time
 	for _, x := range s.suspects {
 		if at := x.since.Add(secondLook); first.IsZero() || at.Before(first) {

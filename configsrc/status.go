@@ -1,13 +1,16 @@
 package configsrc
 
 import (
+	"log/slog"
 	"math"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
 )
 
@@ -54,32 +57,106 @@ type Held struct {
 	By catalog.Author `json:"-"`
 }
 
-// Status returns the present state.
-func (s *Source) Status() Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status
+// A reporter says how a Source is, in a Status and in the log.
+type reporter struct {
+	log      *slog.Logger
+	edge     bool                // nothing is loaded before the first tree
+	problems hclfile.Diagnostics // of the node itself
+
+	// mu guards status. Only the goroutine that looks writes status.Held, so it reads it without the lock.
+	mu     sync.Mutex
+	status Status
+
+	// The goroutine that looks owns the fields below.
+	changed changes // since the last line in the log
+	logged  uint64  // the generation of that line
+	loaded  bool    // "config loaded" is in the log
 }
 
-func (s *Source) setGeneration(g uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.status.Generation = g
+func newReporter(o *Options) *reporter {
+	return &reporter{log: o.Logger, edge: o.Follow, problems: o.Problems, status: Status{State: StateLoading}}
 }
 
-func (s *Source) setWatching(on bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.status.Watching = on
+// present returns the present state.
+func (r *reporter) present() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status
 }
 
-// report updates the status after a look that succeeded.
-func (s *Source) report(start time.Time, word string) {
-	problems := append(hclfile.Diagnostics{}, s.o.Problems...) // [] in JSON, not null
-	for _, q := range s.quarantine {
-		problems = append(problems, q.Diags...)
+func (r *reporter) noteGeneration(g uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.Generation = g
+}
+
+func (r *reporter) noteWatching(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.Watching = on
+}
+
+// noteRoom says which resource of the disk is too low for API writes, "" if none is.
+func (r *reporter) noteRoom(low string) {
+	r.mu.Lock()
+	before := r.status.LowDisk
+	r.status.LowDisk = low
+	r.mu.Unlock()
+	switch {
+	case low != "" && before == "":
+		r.log.Warn("too little room on the disk of the config folder: API writes are refused, all else goes on", "room", low)
+	case low == "" && before != "":
+		r.log.Info("the disk of the config folder has room again: API writes go on")
 	}
-	problems = s.warnings.add(problems)
+}
+
+// isHeld reports whether a look is held back. Only the goroutine that looks may call it.
+func (r *reporter) isHeld() bool { return r.status.Held != nil }
+
+// noteHeld says that a look is held back, and logs that once.
+func (r *reporter) noteHeld(h Held) {
+	r.mu.Lock()
+	before := r.status.Held
+	h.Since = time.Now().UTC()
+	if before != nil {
+		h.Since = before.Since
+	}
+	r.status.Held = &h
+	r.status.State = StateHeld
+	r.status.LastReload = time.Now().UTC()
+	r.mu.Unlock()
+	if before == nil || before.Reason != h.Reason {
+		r.log.Error("reload held back, everything goes on being served; confirm with \"fingerpost reload --confirm\"",
+			"reason", h.Reason)
+	}
+}
+
+// endHeld says that no look is held back any more.
+func (r *reporter) endHeld() {
+	r.mu.Lock()
+	was := r.status.Held
+	r.status.Held = nil
+	r.mu.Unlock()
+	if was != nil {
+		r.log.Info("reload no longer held back", "reason", was.Reason)
+	}
+}
+
+// noteFailure records a look that failed; everything is still served.
+func (r *reporter) noteFailure(err error) {
+	r.mu.Lock()
+	before := r.status.Error
+	r.status.State, r.status.Error, r.status.LastReload = StateFailed, err.Error(), time.Now().UTC()
+	r.mu.Unlock()
+	if before != err.Error() {
+		r.log.Error("config reload failed, everything goes on being served", "error", err)
+	}
+}
+
+// noteSuccess updates the status after a look that succeeded. problems are those of the files.
+func (r *reporter) noteSuccess(start time.Time, word string, files int, total judge.Counts, quarantined int,
+	problems hclfile.Diagnostics) {
+	problems = append(append(hclfile.Diagnostics{}, r.problems...), problems...) // [] in JSON, not null
 	errors := 0
 	for _, d := range problems {
 		if d.Severity == hclfile.Error {
@@ -94,14 +171,14 @@ func (s *Source) report(start time.Time, word string) {
 		})
 		problems = problems[:maxProblems]
 	}
-	s.mu.Lock()
-	before := s.status
-	st := &s.status
+	r.mu.Lock()
+	before := r.status
+	st := &r.status
 	st.LastReload = time.Now().UTC()
 	st.LastSuccess = st.LastReload
-	st.Files, st.Projects, st.Domains = len(s.table.Files), s.table.Total.Projects, s.table.Total.Domains
+	st.Files, st.Projects, st.Domains = files, total.Projects, total.Domains
 	st.Problems, st.Errors, st.Warnings = problems, errors, warnings
-	st.Quarantined, st.Error = len(s.quarantine), ""
+	st.Quarantined, st.Error = quarantined, ""
 	switch {
 	case st.Held != nil:
 		st.State = StateHeld
@@ -111,23 +188,23 @@ func (s *Source) report(start time.Time, word string) {
 		st.State = StateOK
 	}
 	now := *st
-	s.mu.Unlock()
-	s.logReport(start, word, before, now)
+	r.mu.Unlock()
+	r.logSuccess(start, word, before, now)
 }
 
-// logReport writes a line if something has changed. The first one of a process says "loaded"; an edge has it with its
+// logSuccess writes a line if something has changed. The first one of a process says "loaded"; an edge has it with its
 // first tree.
-func (s *Source) logReport(start time.Time, word string, before, now Status) {
-	changed := s.changed
-	s.changed = changes{}
-	told := s.told
-	s.told = now.Generation
+func (r *reporter) logSuccess(start time.Time, word string, before, now Status) {
+	changed := r.changed
+	r.changed = changes{}
+	logged := r.logged
+	r.logged = now.Generation
 	switch {
-	case s.o.Follow && now.Generation == 0:
+	case r.edge && now.Generation == 0:
 		return
-	case !s.loaded:
-		word, s.loaded = "loaded", true
-	case told == now.Generation && before.Errors == now.Errors && before.State == now.State:
+	case !r.loaded:
+		word, r.loaded = "loaded", true
+	case logged == now.Generation && before.Errors == now.Errors && before.State == now.State:
 		return
 	}
 	line := []any{"generation", now.Generation, "files", now.Files, "projects", now.Projects, "domains", now.Domains,
@@ -138,7 +215,7 @@ func (s *Source) logReport(start time.Time, word string, before, now Status) {
 	if len(changed.commits) > 0 {
 		line = append(line, "commit", strings.Join(changed.commits, ","))
 	}
-	s.o.Logger.Info("config "+word, line...)
+	r.log.Info("config "+word, line...)
 }
 
 // changes are the files that were committed since the last report.
@@ -151,22 +228,11 @@ type changes struct {
 // maxLogged is how many paths, and how many commits, a line of the log has.
 const maxLogged = 5
 
-func (c *changes) add(path string, by *catalog.Author) {
+func (c *changes) addFile(path string, by *catalog.Author) {
 	if c.n++; len(c.paths) < maxLogged {
 		c.paths = append(c.paths, path)
 	}
 	if by != nil && by.Commit != "" && len(c.commits) < maxLogged && !slices.Contains(c.commits, by.Commit) {
 		c.commits = append(c.commits, by.Commit)
-	}
-}
-
-// fail records a look that failed; everything is still served.
-func (s *Source) fail(err error) {
-	s.mu.Lock()
-	before := s.status.Error
-	s.status.State, s.status.Error, s.status.LastReload = StateFailed, err.Error(), time.Now().UTC()
-	s.mu.Unlock()
-	if before != err.Error() {
-		s.o.Logger.Error("config reload failed, everything goes on being served", "error", err)
 	}
 }

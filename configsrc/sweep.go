@@ -26,7 +26,7 @@ type swept struct {
 // sweep compares the whole folder with the table by stat, and by content if a stamp is racy, and returns the
 // differences. It runs in a goroutine of its own, in small steps with pauses; a look judges its findings.
 func (s *Source) sweep(ctx context.Context) (out swept) {
-	_ = s.ready() // for the status; a write asks again
+	_ = s.ready(s.reporter) // for the status; a write asks again
 	pace := s.newPace(ctx)
 	defer func() { out.cost = pace.worked() }()
 	t, err := s.openTree()

@@ -28,8 +28,8 @@ func newWarnings(b *base) *warnings {
 	return w
 }
 
-// note takes the warnings of an accepted file.
-func (w *warnings) note(c *judge.Candidate) {
+// noteFile takes the warnings of an accepted file.
+func (w *warnings) noteFile(c *judge.Candidate) {
 	diags := append(append(hclfile.Diagnostics{}, c.Diags...), c.Cross...)
 	if len(diags) == 0 || c.Gone {
 		delete(w.files, c.Path)
@@ -58,12 +58,12 @@ func changing(accepted []*judge.Candidate) (paths []string) {
 	return paths
 }
 
-// committed updates the warnings after a commit to table and Sink. gone are the names that were left by it.
-func (w *warnings) committed(accepted []*judge.Candidate, gone []string, redecode bool) {
+// noteCommit updates the warnings after a commit to table and Sink. gone are the names that were left by it.
+func (w *warnings) noteCommit(accepted []*judge.Candidate, gone []string) {
 	var changes []names.Change
 	for _, c := range accepted {
 		// A row from the Sink has no hash if the file had warnings, which must be found again.
-		anew := c.Prev == nil || redecode || c.Prev.Stamp.Hash == [32]byte{}
+		anew := c.Prev == nil || w.redecode || c.Prev.Stamp.Hash == [32]byte{}
 		if c.Gone || c.Touched || !anew && !w.names.Overlaps(c.Path) && slices.Equal(c.Claims, c.Prev.Claims) {
 			continue
 		}
@@ -77,13 +77,13 @@ func (w *warnings) committed(accepted []*judge.Candidate, gone []string, redecod
 		changes = append(changes, names.Change{Path: c.Path, Refs: c.Refs, Projects: c.Counts.Projects, New: isNew})
 	}
 	if touched := w.names.Committed(changes, gone); len(touched) > 0 {
-		w.mark(touched)
+		w.markFiles(touched)
 	}
 }
 
-// mark records in the Sink which files have warnings, so that the next start reads them again and restores the
+// markFiles records in the Sink which files have warnings, so that the next start reads them again and restores the
 // warnings. If it fails, the next start lacks a warning; the commit is not affected.
-func (w *warnings) mark(paths []string) {
+func (w *warnings) markFiles(paths []string) {
 	var change catalog.Change
 	w.known.Lock()
 	for _, path := range paths {
@@ -103,8 +103,8 @@ func (w *warnings) mark(paths []string) {
 	}
 }
 
-// add adds all warnings to a list.
-func (w *warnings) add(list hclfile.Diagnostics) hclfile.Diagnostics {
+// addTo adds all warnings to a list.
+func (w *warnings) addTo(list hclfile.Diagnostics) hclfile.Diagnostics {
 	for _, diags := range w.files {
 		list = append(list, diags...)
 	}

@@ -24,7 +24,7 @@ func (s *Source) rewatch() {
 			s.o.Logger.Warn("no file system events, changes are found by the timer alone", "error", err)
 		}
 		s.blind = true
-		s.setWatching(false)
+		s.noteWatching(false)
 		return
 	}
 	s.blind = false
@@ -32,7 +32,7 @@ func (s *Source) rewatch() {
 	s.watch = w
 	s.known.Unlock()
 	s.watchFolder("")
-	s.setWatching(true)
+	s.noteWatching(true)
 }
 
 // unwatch ends the watch.
