@@ -6,12 +6,12 @@ import (
 
 // Noted reports whether the watch has recorded a path that no look has handled yet.
 func (s *Source) Noted(path string) bool {
-	return s.watch.Pending(path)
+	return s.watching.watch.Pending(path)
 }
 
 // HashSweep is what the timer does once a minute. Run must be running.
 func (s *Source) HashSweep(ctx context.Context) error {
-	return s.ask(ctx, func(ctx context.Context) error {
+	return s.turns.askFor(ctx, func(ctx context.Context) error {
 		s.swept(ctx, &loopState{underway: 1}, s.hashSweep(ctx))
 		return nil
 	})
@@ -19,7 +19,7 @@ func (s *Source) HashSweep(ctx context.Context) error {
 
 // StatSweep is what the timer does every five seconds. Run must be running.
 func (s *Source) StatSweep(ctx context.Context) error {
-	return s.ask(ctx, func(ctx context.Context) error {
+	return s.turns.askFor(ctx, func(ctx context.Context) error {
 		s.swept(ctx, &loopState{underway: 1}, s.sweep(ctx))
 		return nil
 	})

@@ -23,7 +23,7 @@ func (s *Source) firstLoad(ctx context.Context, t *folder.Tree, start time.Time)
 	var entries []folder.Entry
 	list := func() error {
 		entries = entries[:0]
-		return t.List(s.watchFolder, func(e folder.Entry) { entries = append(entries, e) })
+		return t.List(s.watching.addFolder, func(e folder.Entry) { entries = append(entries, e) })
 	}
 	err := list()
 	if err == nil && len(s.clearLeftovers(t.Temps())) > 0 {

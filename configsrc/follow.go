@@ -29,7 +29,7 @@ func (s *Source) received(texts map[string][]byte) stored { return over(texts, s
 // if the brake holds the change: give it again, with what has come since, until Confirm lets it through. Run must be
 // running; c must not be changed any more.
 func (s *Source) ApplyTree(ctx context.Context, c catalog.TreeChange) error {
-	return s.ask(ctx, func(ctx context.Context) error { return s.applyTree(ctx, c) })
+	return s.turns.askFor(ctx, func(ctx context.Context) error { return s.applyTree(ctx, c) })
 }
 
 func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
@@ -263,7 +263,7 @@ func (s *Source) runFollowed(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case a := <-s.asks:
+		case a := <-s.turns:
 			a.done <- a.do(ctx)
 		}
 	}

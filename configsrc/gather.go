@@ -51,7 +51,7 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 	}
 	var gone []string
 	if sc.All {
-		if err := t.List(s.watchFolder, consider); err != nil {
+		if err := t.List(s.watching.addFolder, consider); err != nil {
 			return nil, err
 		}
 		for p, prev := range s.table.Files {
@@ -65,7 +65,7 @@ func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 			e, isDir, ok := t.Stat(p)
 			switch {
 			case isDir:
-				if err := t.ListBelow(p, s.watchFolder, consider); err != nil {
+				if err := t.ListBelow(p, s.watching.addFolder, consider); err != nil {
 					return nil, err
 				}
 			case ok && folder.IsConfigPath(p):

@@ -22,7 +22,7 @@ const (
 // starts. Run must follow, which ends the watch.
 func (s *Source) Watch() {
 	if !s.o.Follow {
-		s.rewatch()
+		s.watching.restart()
 	}
 }
 
@@ -32,10 +32,10 @@ func (s *Source) Run(ctx context.Context) error {
 	if s.o.Follow {
 		return s.runFollowed(ctx)
 	}
-	if s.watch == nil {
-		s.rewatch()
+	if s.watching.watch == nil {
+		s.watching.restart()
 	}
-	defer s.unwatch()
+	defer s.watching.end()
 	p := &loopState{hashAt: time.Now().Add(hashEvery)} // a first sweep at once, for changes between Load and the watch
 	sweeps := make(chan swept, 2)
 	timer := time.NewTimer(0)
@@ -43,8 +43,8 @@ func (s *Source) Run(ctx context.Context) error {
 	for {
 		timer.Reset(time.Until(s.tick(ctx, p, sweeps)))
 		var ready <-chan struct{}
-		if s.watch != nil {
-			ready = s.watch.Ready
+		if s.watching.watch != nil {
+			ready = s.watching.watch.Ready
 		}
 		select {
 		case <-ctx.Done():
@@ -52,7 +52,7 @@ func (s *Source) Run(ctx context.Context) error {
 				<-sweeps
 			}
 			return nil
-		case a := <-s.asks:
+		case a := <-s.turns:
 			a.done <- a.do(ctx)
 		case u := <-s.updates:
 			s.write(u)
@@ -117,11 +117,11 @@ func (s *Source) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (n
 	if events {
 		p.first = time.Time{}
 		stale := false
-		if s.watch != nil {
-			sc.Seen, stale = s.watch.Take()
+		if s.watching.watch != nil {
+			sc.Seen, stale = s.watching.watch.Take()
 		}
 		if stale {
-			s.rewatch()
+			s.watching.restart()
 			sc.All = true
 		}
 	}
@@ -147,9 +147,9 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 			f.Racy.Store(false) // f is in the table, or unused
 		}
 	}
-	if moved := s.watch != nil && s.watch.Moved(); s.watch == nil || found.stale || moved {
-		s.rewatch()
-		found.All = found.All || found.stale || moved // rewatch drops the collected events
+	if moved := s.watching.watch != nil && s.watching.watch.Moved(); s.watching.watch == nil || found.stale || moved {
+		s.watching.restart()
+		found.All = found.All || found.stale || moved // restart drops the collected events
 	}
 	if ctx.Err() == nil {
 		found.Paths = append(found.Paths, s.clearLeftovers(found.temps)...)
@@ -162,7 +162,7 @@ func (s *Source) swept(ctx context.Context, p *loopState, found swept) {
 // Reload looks at everything, including contents, a second time if something is suspect, and returns nil, ErrHeld or
 // the error. Quarantined files are no error, see Status. Run must be running.
 func (s *Source) Reload(ctx context.Context) error {
-	return s.ask(ctx, func(ctx context.Context) error {
+	return s.turns.askFor(ctx, func(ctx context.Context) error {
 		if s.o.Follow {
 			return s.retryRefused(ctx)
 		}
@@ -172,7 +172,7 @@ func (s *Source) Reload(ctx context.Context) error {
 
 // Confirm lets a held reload through, once. by is who has confirmed it; zero: the operator. On an edge that is the next ApplyTree.
 func (s *Source) Confirm(ctx context.Context, by catalog.Author) error {
-	return s.ask(ctx, func(ctx context.Context) error {
+	return s.turns.askFor(ctx, func(ctx context.Context) error {
 		s.confirmed, s.confirmer = true, by
 		if s.o.Follow {
 			return nil
@@ -183,5 +183,5 @@ func (s *Source) Confirm(ctx context.Context, by catalog.Author) error {
 
 // Rebuild fills a Sink that has lost its content from the files. Run must be running.
 func (s *Source) Rebuild(ctx context.Context) error {
-	return s.ask(ctx, s.rebuild)
+	return s.turns.askFor(ctx, s.rebuild)
 }

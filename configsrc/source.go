@@ -6,7 +6,6 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/judge"
-	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
 
@@ -14,13 +13,13 @@ import (
 type Source struct {
 	writer
 	writes writeCount
-	asks   chan ask
+	turns  turns
 
 	updates chan *submission  // see write.go
 	git     *gitGuard         // of Dir
 	folder  atomicfile.Folder // config files and the files next to them
 
-	watch *watch.Watch // nil: only the timer triggers looks; guarded by known
+	watching *watching
 
 	lookState
 	states   *pathStates
@@ -52,11 +51,12 @@ func New(o Options) *Source {
 		o.StatEvery = statEvery
 	}
 	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.Dir(o.Dir), Disk: o.Disk, Log: o.Logger},
-		asks: make(chan ask), updates: make(chan *submission)}
+		turns: make(turns), updates: make(chan *submission)}
 	s.writer = writer{ws: s, base: &base{o: o, facts: o.Sink, committing: new(sync.RWMutex), known: new(sync.RWMutex),
 		table: judge.NewTable()}}
 	s.git = newGitGuard(s.realDir)
 	s.states, s.removals, s.reporter = &pathStates{base: s.base}, &removals{sink: o.Sink}, newReporter(&o)
+	s.watching = &watching{dir: o.Dir, log: o.Logger, report: s.reporter}
 	s.forget()
 	return s
 }
@@ -82,3 +82,16 @@ func (s *Source) rebuild(ctx context.Context) error {
 
 // Status returns the present state.
 func (s *Source) Status() Status { return s.reporter.present() }
+
+// Write is writer.Write, and counts.
+func (s *Source) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
+	out, err := s.writer.Write(ctx, e)
+	if !e.DryRun && (err != nil || len(out.Paths) > 0) { // else nothing was to be changed
+		s.writes.count(err, s.o.ReadOnly || s.o.Follow)
+	}
+	return out, err
+}
+
+// EachWrite yields how many writes of clients changed files, were refused for what they asked, and failed. Dry runs, and
+// writes that had nothing to change, are not counted.
+func (s *Source) EachWrite(yield func(result string, count uint64)) { s.writes.each(yield) }

@@ -44,7 +44,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 	n := 0
 	var closed []string // folders that cannot be listed
 	err = t.List(func(dir string) {
-		if !s.watched(dir) {
+		if !s.watching.covers(dir) {
 			out.stale = true
 		}
 	}, func(e folder.Entry) {

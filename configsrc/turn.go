@@ -5,33 +5,37 @@ import (
 	"errors"
 )
 
-// An ask is a request to the goroutine that looks.
-type ask struct {
+// A turn is a call that runs on the goroutine that looks, between two looks.
+type turn struct {
 	do   func(context.Context) error
 	done chan error
 }
 
-func (s *Source) ask(ctx context.Context, do func(context.Context) error) error {
-	a := ask{do, make(chan error, 1)}
+// turns pass turns to the goroutine that looks.
+type turns chan turn
+
+// askFor runs do, and waits for its result as long as ctx lets it.
+func (t turns) askFor(ctx context.Context, do func(context.Context) error) error {
+	asked := turn{do, make(chan error, 1)}
 	select {
-	case s.asks <- a:
+	case t <- asked:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
-	case err := <-a.done:
+	case err := <-asked.done:
 		return err
 	case <-ctx.Done():
 		return errors.Join(errors.New("the reload goes on"), ctx.Err())
 	}
 }
 
-// inTurn runs do between two looks at the files.
-func (s *Source) inTurn(ctx context.Context, do func(running context.Context) error) error {
-	a := ask{done: make(chan error, 1), do: do}
+// insistOn runs do, and waits for its result once it has begun.
+func (t turns) insistOn(ctx context.Context, do func(running context.Context) error) error {
+	asked := turn{do, make(chan error, 1)}
 	select {
-	case s.asks <- a:
-		return <-a.done // even if ctx is done: the branch may have moved already, and only the result tells
+	case t <- asked:
+		return <-asked.done // even if ctx is done: the branch may have moved already, and only the result tells
 	case <-ctx.Done():
 		return busy("the files are being reloaded")
 	}

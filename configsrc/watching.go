@@ -1,57 +1,72 @@
 package configsrc
 
 import (
+	"log/slog"
 	"path/filepath"
+	"sync"
 
 	"fingerpost/configsrc/watch"
 )
 
-// watchFolder is called for every folder before a look lists it, so that no change is missed.
-func (s *Source) watchFolder(dir string) {
-	if s.watch != nil {
-		if folder := filepath.Join(s.o.Dir, filepath.FromSlash(dir)); !s.watch.Watches(folder) {
-			s.watch.Add(folder)
-		}
-	}
+// A watching is the watch on the config folder, which begins again when the folder is replaced.
+type watching struct {
+	dir    string
+	log    *slog.Logger
+	report *reporter
+	blind  bool // there is no watch, which was logged
+
+	// mu guards watch for the sweeps. Only the goroutine that looks writes it, so it reads it without the lock.
+	mu    sync.Mutex
+	watch *watch.Watch // nil: only the timer triggers looks
 }
 
-// rewatch starts or restarts the watch. If the system has no watches left, only the timer triggers looks.
-func (s *Source) rewatch() {
-	s.unwatch()
-	w, err := watch.New(s.o.Dir)
+// restart starts or restarts the watch. If the system has no watches left, only the timer triggers looks.
+func (w *watching) restart() {
+	w.end()
+	started, err := watch.New(w.dir)
 	if err != nil {
-		if !s.blind {
-			s.o.Logger.Warn("no file system events, changes are found by the timer alone", "error", err)
+		if !w.blind {
+			w.log.Warn("no file system events, changes are found by the timer alone", "error", err)
 		}
-		s.blind = true
-		s.noteWatching(false)
+		w.blind = true
+		w.report.noteWatching(false)
 		return
 	}
-	s.blind = false
-	s.known.Lock()
-	s.watch = w
-	s.known.Unlock()
-	s.watchFolder("")
-	s.noteWatching(true)
+	w.blind = false
+	w.setWatch(started)
+	w.addFolder("")
+	w.report.noteWatching(true)
 }
 
-// unwatch ends the watch.
-func (s *Source) unwatch() {
-	if s.watch != nil {
-		s.watch.Close()
-		s.known.Lock()
-		s.watch = nil
-		s.known.Unlock()
+// end ends the watch.
+func (w *watching) end() {
+	if w.watch != nil {
+		w.watch.Close()
+		w.setWatch(nil)
 	}
 }
 
-// watched reports whether a watch is on the present folder; true if there are no watches at all.
-func (s *Source) watched(dir string) bool {
-	s.known.RLock()
-	w := s.watch
-	s.known.RUnlock()
-	if w == nil {
-		return true
-	}
-	return w.Watches(filepath.Join(s.o.Dir, filepath.FromSlash(dir)))
+func (w *watching) setWatch(to *watch.Watch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watch = to
 }
+
+// addFolder is called for every folder before a look lists it, so that no change is missed.
+func (w *watching) addFolder(dir string) {
+	if w.watch != nil {
+		if folder := w.folder(dir); !w.watch.Watches(folder) {
+			w.watch.Add(folder)
+		}
+	}
+}
+
+// covers reports whether a watch is on the present folder; true if there are no watches at all.
+func (w *watching) covers(dir string) bool {
+	w.mu.Lock()
+	now := w.watch
+	w.mu.Unlock()
+	return now == nil || now.Watches(w.folder(dir))
+}
+
+func (w *watching) folder(dir string) string { return filepath.Join(w.dir, filepath.FromSlash(dir)) }
