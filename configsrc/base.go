@@ -30,27 +30,32 @@ type base struct {
 	live       atomic.Bool // the Sink serves answers: work on many files leaves one core free
 }
 
-// today is the day in UTC for the decoder. An edge has none: its authority has accepted the files, and the clocks of the
-// two differ.
-func (b *base) today() string {
-	if b.o.Follow {
-		return ""
-	}
-	return b.now().UTC().Format(time.DateOnly)
+func newBase(o Options) *base {
+	return &base{o: o, facts: o.Sink, committing: new(sync.RWMutex), known: new(sync.RWMutex), table: judge.NewTable(),
+		quarantine: map[string]*judge.Quarantined{}}
 }
 
-func (b *base) now() time.Time {
-	if b.o.Now != nil {
-		return b.o.Now()
+// today is the day in UTC for the decoder. An edge has none: its authority has accepted the files, and the clocks of the
+// two differ.
+func (s *base) today() string {
+	if s.o.Follow {
+		return ""
+	}
+	return s.now().UTC().Format(time.DateOnly)
+}
+
+func (s *base) now() time.Time {
+	if s.o.Now != nil {
+		return s.o.Now()
 	}
 	return time.Now()
 }
 
 // usersOf lists the accepted config files that take text from a file.
-func (b *base) usersOf(p string) (paths []string) {
-	b.known.RLock()
-	defer b.known.RUnlock()
-	for _, f := range b.table.UsersOf(p) {
+func (s *base) usersOf(p string) (paths []string) {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	for _, f := range s.table.UsersOf(p) {
 		paths = append(paths, f.Path)
 	}
 	slices.Sort(paths)
@@ -58,26 +63,26 @@ func (b *base) usersOf(p string) (paths []string) {
 }
 
 // fileAt returns the accepted file of a path, nil if there is none.
-func (b *base) fileAt(path string) *judge.File {
-	b.known.RLock()
-	defer b.known.RUnlock()
-	return b.table.File(path)
+func (s *base) fileAt(path string) *judge.File {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	return s.table.File(path)
 }
 
 // fileOf returns the file that declares the object of the claim.
-func (b *base) fileOf(c judge.Claim) (path string, ok bool) {
-	if path, ok = b.ownerOf(c); ok {
+func (s *base) fileOf(c judge.Claim) (path string, ok bool) {
+	if path, ok = s.ownerOf(c); ok {
 		return path, true
 	}
-	b.committing.RLock() // it may be served already, and not be in the table yet
-	defer b.committing.RUnlock()
-	return b.ownerOf(c)
+	s.committing.RLock() // it may be served already, and not be in the table yet
+	defer s.committing.RUnlock()
+	return s.ownerOf(c)
 }
 
-func (b *base) ownerOf(c judge.Claim) (path string, ok bool) {
-	b.known.RLock()
-	defer b.known.RUnlock()
-	f := b.table.Owner(c)
+func (s *base) ownerOf(c judge.Claim) (path string, ok bool) {
+	s.known.RLock()
+	defer s.known.RUnlock()
+	f := s.table.Owner(c)
 	if f == nil {
 		return "", false
 	}
@@ -85,29 +90,29 @@ func (b *base) ownerOf(c judge.Claim) (path string, ok bool) {
 }
 
 // display returns a path for messages: it can be opened from the working directory.
-func (b *base) display(path string) string {
-	return filepath.Join(b.o.Dir, filepath.FromSlash(path))
+func (s *base) display(path string) string {
+	return filepath.Join(s.o.Dir, filepath.FromSlash(path))
 }
 
-func (b *base) openTree() (*folder.Tree, error) { return b.o.Clone.OpenTree(b.o.Dir) }
+func (s *base) openTree() (*folder.Tree, error) { return s.o.Clone.OpenTree(s.o.Dir) }
 
 // realDir returns the path of the config folder with links resolved. In a Clone none are followed.
-func (b *base) realDir() (string, error) {
-	if b.o.Clone != (folder.Clone{}) {
-		return b.o.Clone.Dir(b.o.Dir), nil
+func (s *base) realDir() (string, error) {
+	if s.o.Clone != (folder.Clone{}) {
+		return s.o.Clone.Dir(s.o.Dir), nil
 	}
-	return filepath.EvalSymlinks(b.o.Dir)
+	return filepath.EvalSymlinks(s.o.Dir)
 }
 
-func (b *base) setLive(on bool) {
-	b.live.Store(on)
-	b.o.Sink.Pace(on)
+func (s *base) setLive(on bool) {
+	s.live.Store(on)
+	s.o.Sink.Pace(on)
 }
 
 // filesOfKeys lists the files that declare the keys with these names, in path order.
-func (b *base) filesOfKeys(names []string) (paths []string) {
+func (s *base) filesOfKeys(names []string) (paths []string) {
 	for _, name := range names {
-		if path, ok := b.fileOf(judge.ClaimOf("key", name)); ok {
+		if path, ok := s.fileOf(judge.ClaimOf("key", name)); ok {
 			paths = append(paths, path)
 		}
 	}
@@ -116,14 +121,14 @@ func (b *base) filesOfKeys(names []string) (paths []string) {
 }
 
 // keyFiles lists the files, except one, in which accepted keys name the slug.
-func (b *base) keyFiles(slug, except string) (paths []string) {
-	paths = b.filesOfKeys(b.facts.KeysNaming(slug))
+func (s *base) keyFiles(slug, except string) (paths []string) {
+	paths = s.filesOfKeys(s.facts.KeysNaming(slug))
 	return slices.DeleteFunc(paths, func(path string) bool { return path == except })
 }
 
 // lastDecoded decodes the last good bytes of a file.
-func (b *base) lastDecoded(path string) (*hclfile.Result, error) {
-	src, err := b.facts.LastGood(path)
+func (s *base) lastDecoded(path string) (*hclfile.Result, error) {
+	src, err := s.facts.LastGood(path)
 	if err != nil {
 		return nil, err
 	}

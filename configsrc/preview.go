@@ -37,3 +37,11 @@ func declaresMore(d *catalog.Declared) bool {
 // secret is shown as sealed("…"), any other secret and a key's hash as (redacted). A key that is limited to projects
 // sees no line that belongs to another one.
 func (p *Preview) Diff() string { return compare.Diff(p.Files) }
+
+// An Outcome is what has become of an edit.
+type Outcome struct {
+	Preview *Preview // of a dry run; nil: the edit was made
+	ID      int64    // of the write in the Journal; 0: there is no Journal, or nothing has changed
+	// the files that were changed, created or removed, slash-separated below the config folder, links resolved
+	Paths []string
+}

@@ -59,14 +59,14 @@ func written(s catalog.Secret) bool {
 }
 
 // says reports whether a secret is known to open to plain.
-func (s *base) says(secret catalog.Secret, context, plain string) bool {
+func (w *attempt) says(secret catalog.Secret, context, plain string) bool {
 	if secret.Source == catalog.SecretPlain {
 		return secret.Ref == plain
 	}
-	if secret.Source == catalog.SecretNone || s.o.OpenSecret == nil {
+	if secret.Source == catalog.SecretNone || w.o.OpenSecret == nil {
 		return false
 	}
-	now, err := s.o.OpenSecret(secret, context)
+	now, err := w.o.OpenSecret(secret, context)
 	return err == nil && now == plain
 }
 

@@ -9,14 +9,6 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// An Outcome is what has become of an edit.
-type Outcome struct {
-	Preview *Preview // of a dry run; nil: the edit was made
-	ID      int64    // of the write in the Journal; 0: there is no Journal, or nothing has changed
-	// the files that were changed, created or removed, slash-separated below the config folder, links resolved
-	Paths []string
-}
-
 // Write makes an edit of what the files declare (configsrc/atomicfile/README.md, What a write leaves), in seven steps:
 //
 //	lock     the files; writes to one file come one after the other
