@@ -10,7 +10,7 @@ import (
 
 // Weigh returns what a Difference touches.
 func (s *Source) Weigh(d *compare.Difference) *compare.Weight {
-	return compare.Weigh(d, s.usersOf)
+	return compare.Weigh(d, s.base.usersOf)
 }
 
 // ApplyTurn judges a Difference as a look would judge the files after it, against what is live, and runs move, which
@@ -28,7 +28,7 @@ func (s *Source) ApplyTurn(ctx context.Context, d *compare.Difference, permit Pe
 		for _, f := range d.Files {
 			sc.Paths = append(sc.Paths, f.Path)
 		}
-		_ = s.lookTwice(running, sc) // errors are in the log and the status
+		_ = s.look.lookTwice(running, sc) // errors are in the log and the status
 		return nil
 	})
 }
@@ -48,7 +48,7 @@ type Permit = func(w *compare.Weight) ([]catalog.Coverage, error)
 // permitted returns why a Difference cannot be put in place now, by what is live and by permit. It adds the warnings that
 // it would bring to brings, unless that is nil. It runs in a turn.
 func (s *Source) permitted(d *compare.Difference, permit Permit, brings *hclfile.Diagnostics) error {
-	if s.isHeld() {
+	if s.report.isHeld() {
 		return busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")
 	}
 	w := s.Weigh(d)
@@ -56,5 +56,5 @@ func (s *Source) permitted(d *compare.Difference, permit Permit, brings *hclfile
 	if err != nil {
 		return err
 	}
-	return s.judgeDifference(d, w, limits, brings)
+	return s.base.judgeDifference(d, w, limits, brings)
 }

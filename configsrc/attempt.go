@@ -16,11 +16,13 @@ import (
 var errMoreFiles = errors.New("the write changes more files than it has locked")
 
 // A writer makes writes on a base. It reads the files of the workspace, finds and judges names in the table of the base,
-// and leaves the result to the workspace.
+// and submits the result.
 type writer struct {
 	*base
 	ws    workspace
 	locks fileLocks
+	// submit judges an update, and makes it or refuses it. id is that of the write in the Journal, 0 for none.
+	submit func(ctx context.Context, u *update) (id int64, err error)
 }
 
 // An attempt is an edit in progress, up to the staged update.
@@ -78,7 +80,7 @@ func (w *attempt) run(ctx context.Context) error {
 			return err
 		}
 	}
-	id, err := w.ws.submit(ctx, w.update) // judge, place, publish
+	id, err := w.submit(ctx, w.update) // judge, place, publish
 	if err != nil {
 		w.ws.forgetNotes(&w.update.notes)
 	}
@@ -196,8 +198,6 @@ type workspace interface {
 	dropFolder(name string)
 	// isLink reports whether a config file is a link, which a person has made and which stays.
 	isLink(path string) bool
-	// submit judges an update, and makes it or refuses it. id is that of the write in the Journal, 0 for none.
-	submit(ctx context.Context, u *update) (id int64, err error)
 }
 
 // brokenFile returns why no file of this name can be created: a quarantined file has it.

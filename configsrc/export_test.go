@@ -6,13 +6,13 @@ import (
 
 // Noted reports whether the watch has recorded a path that no look has handled yet.
 func (s *Source) Noted(path string) bool {
-	return s.watching.watch.Pending(path)
+	return s.loop.watching.watch.Pending(path)
 }
 
 // HashSweep is what the timer does once a minute. Run must be running.
 func (s *Source) HashSweep(ctx context.Context) error {
 	return s.turns.askFor(ctx, func(ctx context.Context) error {
-		s.swept(ctx, &loopState{underway: 1}, s.hashSweep(ctx))
+		s.loop.lookAtSwept(ctx, &loopState{underway: 1}, s.loop.sweeps.sweepHashes(ctx))
 		return nil
 	})
 }
@@ -20,10 +20,10 @@ func (s *Source) HashSweep(ctx context.Context) error {
 // StatSweep is what the timer does every five seconds. Run must be running.
 func (s *Source) StatSweep(ctx context.Context) error {
 	return s.turns.askFor(ctx, func(ctx context.Context) error {
-		s.swept(ctx, &loopState{underway: 1}, s.sweep(ctx))
+		s.loop.lookAtSwept(ctx, &loopState{underway: 1}, s.loop.sweeps.sweepStats(ctx))
 		return nil
 	})
 }
 
 // Racy reports whether a file's stamp cannot be trusted yet.
-func (s *Source) Racy(path string) bool { return s.knownAs(path).Racy.Load() }
+func (s *Source) Racy(path string) bool { return s.base.fileAt(path).Racy.Load() }

@@ -17,35 +17,60 @@ import (
 // chunk is the number of files in one batch of a first load.
 const chunk = 1024
 
-// firstLoad fills an empty Sink: nothing is served yet, so files are applied in chunks, in path order, which is also
+// load brings the Sink in step with the folder for the first time.
+func (l *looker) load(ctx context.Context) error {
+	l.brake.confirmed = l.brake.confirmed || l.o.AcceptDeletes
+	end, first := time.Now().Add(settleAtMost), l.loadAll
+	if len(l.table.Files) > 0 {
+		first = func(ctx context.Context) error { return l.lookAt(ctx, scope{Seen: watch.Seen{All: true}}) }
+	}
+	err := l.lookAgain(ctx, end, first(ctx))
+	l.setLive(true)
+	switch {
+	case errors.Is(err, ErrHeld):
+		return nil // the Sink serves its present content
+	case err != nil:
+		return err
+	}
+	l.redecode = false
+	return l.o.Sink.SetDecoderRevision(decoderRevision)
+}
+
+// loadAll fills an empty Sink: nothing is served yet, so files are applied in chunks, in path order, which is also
 // the order of precedence when two claim the same.
-func (s *Source) firstLoad(ctx context.Context, t *folder.Tree, start time.Time) error {
+func (l *looker) loadAll(ctx context.Context) error {
+	start := time.Now()
+	t, err := l.openTree()
+	if err != nil {
+		return l.brake.holdFolder(err)
+	}
+	defer t.Close()
 	var entries []folder.Entry
 	list := func() error {
 		entries = entries[:0]
-		return t.List(s.watching.addFolder, func(e folder.Entry) { entries = append(entries, e) })
+		return t.List(l.find.beforeList, func(e folder.Entry) { entries = append(entries, e) })
 	}
-	err := list()
-	if err == nil && len(s.clearLeftovers(t.Temps())) > 0 {
+	err = list()
+	if err == nil && len(l.amends.clearLeftovers(t.Temps())) > 0 {
 		err = list()
 	}
 	if err != nil {
-		return s.holdTree(err.Error())
+		return l.brake.holdTree(err.Error())
 	}
 	sort.Slice(entries, func(i, j int) bool { return entries[i].Path < entries[j].Path })
 	done, total := 0, len(entries)
 	var plain []folder.Entry // files with clear-text secrets
-	examine := func(part []folder.Entry) []*judge.Candidate { return s.examineNew(t, part) }
+	examine := func(part []folder.Entry) []*judge.Candidate { return l.examineNew(t, part) }
 	if err := inChunks(ctx, entries, examine, func(candidates []*judge.Candidate) error {
 		found := finding{candidates: candidates}
-		s.nameNew(t, found.candidates)
-		s.judge(t, found.candidates, start).Run()
-		if err := s.commitPart(&found, true); err != nil {
+		l.amends.nameNew(t, found.candidates)
+		l.caseOf(t, found.candidates, start).Run()
+		if err := l.commits.commitFound(&found, true); err != nil {
 			return err
 		}
-		s.states.noteSuspects(found.candidates, start)
-		if done += len(candidates); s.o.OnProgress != nil {
-			s.o.OnProgress(done, total)
+		l.find.states.noteSuspects(found.candidates, start)
+		if done += len(candidates); l.o.OnProgress != nil {
+			l.o.OnProgress(done, total)
 		}
 		for _, c := range candidates {
 			if c.Plain && !c.Out() {
@@ -56,20 +81,20 @@ func (s *Source) firstLoad(ctx context.Context, t *folder.Tree, start time.Time)
 	}); err != nil {
 		return err
 	}
-	if err := s.refusePlain(t, plain); err != nil {
+	if err := l.refusePlain(t, plain); err != nil {
 		return err
 	}
-	gen, err := s.o.Sink.Apply(&catalog.Change{}) // the generation of all chunks together
+	gen, err := l.o.Sink.Apply(&catalog.Change{}) // the generation of all chunks together
 	if err != nil {
 		err = fmt.Errorf("store the change: %w", err)
-		s.noteFailure(err)
+		l.commits.report.noteFailure(err)
 		return err
 	}
-	s.noteGeneration(gen)
-	if s.o.OnCommit != nil {
-		s.o.OnCommit(catalog.TreeChange{Position: s.o.Sink.Position()})
+	l.commits.report.noteGeneration(gen)
+	if l.o.OnCommit != nil {
+		l.o.OnCommit(catalog.TreeChange{Position: l.o.Sink.Position()})
 	}
-	s.reportSuccess(start, "loaded")
+	l.commits.reportSuccess(start, "loaded")
 	return nil
 }
 
@@ -108,20 +133,20 @@ func inChunks[F any](ctx context.Context, files []F, decode func([]F) []*judge.C
 }
 
 // examineNew decodes files that were never accepted, on all cores.
-func (s *Source) examineNew(t *folder.Tree, part []folder.Entry) []*judge.Candidate {
+func (l *looker) examineNew(t *folder.Tree, part []folder.Entry) []*judge.Candidate {
 	cs := make([]*judge.Candidate, len(part))
-	each(len(part), s.live.Load(), func(i int) { cs[i] = s.examineOne(t, part[i], nil) })
+	each(len(part), l.live.Load(), func(i int) { cs[i] = l.find.examineOne(t, part[i], nil) })
 	return slices.DeleteFunc(cs, func(c *judge.Candidate) bool { return c == nil })
 }
 
 // refusePlain removes files with clear-text secrets again if a later file has sealing { require = true }; that may be
 // the last file.
-func (s *Source) refusePlain(t *folder.Tree, plain []folder.Entry) error {
-	if !s.sealed || len(plain) == 0 {
+func (l *looker) refusePlain(t *folder.Tree, plain []folder.Entry) error {
+	if !l.sealed || len(plain) == 0 {
 		return nil
 	}
-	judged := s.examineNew(t, plain)
-	j := s.judge(t, judged, time.Now())
+	judged := l.examineNew(t, plain)
+	j := l.caseOf(t, judged, time.Now())
 	j.Suspicious = nil
 	j.Run()
 	var gone []*judge.Candidate
@@ -130,20 +155,5 @@ func (s *Source) refusePlain(t *folder.Tree, plain []folder.Entry) error {
 			gone = append(gone, &judge.Candidate{Path: c.Path, Gone: true})
 		}
 	}
-	return s.commit(catalog.Change{Texts: s.texts(gone)}, gone, judged, true)
-}
-
-// settle is the look of a first load.
-func (s *Source) settle(ctx context.Context) error {
-	s.confirmed = s.confirmed || s.o.AcceptDeletes
-	err := s.lookTwice(ctx, scope{Seen: watch.Seen{All: true}})
-	s.setLive(true)
-	switch {
-	case errors.Is(err, ErrHeld):
-		return nil // the Sink serves its present content
-	case err != nil:
-		return err
-	}
-	s.redecode = false
-	return s.o.Sink.SetDecoderRevision(decoderRevision)
+	return l.commits.commit(catalog.Change{Texts: l.texts(gone)}, gone, judged, true)
 }

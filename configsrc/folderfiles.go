@@ -12,11 +12,22 @@ import (
 	"fingerpost/configsrc/names"
 )
 
-// The files of the config folder, for writes: Source is the workspace of its own base.
+// A configFolder is the workspace of what is accepted.
+type configFolder struct {
+	*base
+	report *reporter
+	git    *gitGuard
+	folder atomicfile.Folder // config files and the files next to them
+}
+
+func newConfigFolder(b *base, report *reporter) *configFolder {
+	return &configFolder{base: b, report: report, git: newGitGuard(b.realDir),
+		folder: atomicfile.Folder{Dir: b.o.Clone.Dir(b.o.Dir), Disk: b.o.Disk, Log: b.o.Logger}}
+}
 
 // open implements workspace.
-func (s *Source) open() (contents, error) {
-	t, err := s.openTree()
+func (d *configFolder) open() (contents, error) {
+	t, err := d.openTree()
 	if errors.Is(err, fs.ErrNotExist) { // such as during a checkout
 		return nil, busy("the config folder is not there")
 	}
@@ -24,20 +35,20 @@ func (s *Source) open() (contents, error) {
 }
 
 // patient implements workspace.
-func (s *Source) patient(ctx context.Context, write func(context.Context) error) error {
-	if err := s.ready(s.reporter); err != nil {
+func (d *configFolder) patient(ctx context.Context, write func(context.Context) error) error {
+	if err := d.ready(d.report); err != nil {
 		return err
 	}
-	return s.git.patient(ctx, write)
+	return d.git.patient(ctx, write)
 }
 
 // swap implements workspace.
-func (s *Source) swap(t contents, path string) (f *fileSwap, src []byte, err error) {
-	root, err := s.realDir()
+func (d *configFolder) swap(t contents, path string) (f *fileSwap, src []byte, err error) {
+	root, err := d.realDir()
 	if err != nil {
 		return nil, nil, writeFault("open the config folder", err)
 	}
-	target, err := atomicfile.Target(s.folder.Dir, path)
+	target, err := atomicfile.Target(d.folder.Dir, path)
 	if err != nil {
 		return nil, nil, writeFault("edit "+path, err)
 	}
@@ -45,11 +56,11 @@ func (s *Source) swap(t contents, path string) (f *fileSwap, src []byte, err err
 	if err != nil {
 		return nil, nil, writeFault("read "+path, err)
 	}
-	info, err := s.o.Disk.Stat(target)
+	info, err := d.o.Disk.Stat(target)
 	if err != nil {
 		return nil, nil, writeFault("edit "+path, err)
 	}
-	f = &fileSwap{path: path, stamp: stamp, had: src, Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: target,
+	f = &fileSwap{path: path, stamp: stamp, had: src, Swap: atomicfile.Swap{Folder: &d.folder, Name: path, Target: target,
 		Like: info, Old: stamp.Hash}}
 	if rel, err := filepath.Rel(root, target); err == nil {
 		f.path = filepath.ToSlash(rel)
@@ -58,28 +69,28 @@ func (s *Source) swap(t contents, path string) (f *fileSwap, src []byte, err err
 }
 
 // create implements workspace.
-func (s *Source) create(path string) (*fileSwap, error) {
+func (d *configFolder) create(path string) (*fileSwap, error) {
 	name := filepath.FromSlash(path)
-	if _, err := os.Lstat(filepath.Join(s.folder.Dir, name)); err == nil {
+	if _, err := os.Lstat(filepath.Join(d.folder.Dir, name)); err == nil {
 		return nil, fs.ErrExist
 	}
-	root, err := s.realDir()
+	root, err := d.realDir()
 	if err != nil {
 		return nil, writeFault("open the config folder", err)
 	}
-	return &fileSwap{path: path, Swap: atomicfile.Swap{Folder: &s.folder, Name: path, Target: filepath.Join(root, name),
+	return &fileSwap{path: path, Swap: atomicfile.Swap{Folder: &d.folder, Name: path, Target: filepath.Join(root, name),
 		Creates: true}}, nil
 }
 
 // isLink implements workspace.
-func (s *Source) isLink(path string) bool {
-	info, err := os.Lstat(filepath.Join(s.folder.Dir, filepath.FromSlash(path)))
+func (d *configFolder) isLink(path string) bool {
+	info, err := os.Lstat(filepath.Join(d.folder.Dir, filepath.FromSlash(path)))
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // makeFolder implements workspace, durably.
-func (s *Source) makeFolder(name string) error {
-	root, err := s.o.Clone.Open(s.o.Dir)
+func (d *configFolder) makeFolder(name string) error {
+	root, err := d.o.Clone.Open(d.o.Dir)
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
@@ -90,31 +101,31 @@ func (s *Source) makeFolder(name string) error {
 	case err != nil:
 		return writeFault("make the folder "+name, err)
 	}
-	return atomicfile.SyncFolder(s.o.Disk, s.folder.Dir)
+	return atomicfile.SyncFolder(d.o.Disk, d.folder.Dir)
 }
 
 // dropFolder implements workspace.
-func (s *Source) dropFolder(name string) {
-	if root, err := s.o.Clone.Open(s.o.Dir); err == nil {
+func (d *configFolder) dropFolder(name string) {
+	if root, err := d.o.Clone.Open(d.o.Dir); err == nil {
 		_ = atomicfile.RemoveFolder(root, name)
 		root.Close()
 	}
 }
 
 // noteDomains implements workspace.
-func (s *Source) noteDomains(n *domainNotes) error {
-	return s.setDomainNotes(n, n.is)
+func (d *configFolder) noteDomains(n *domainNotes) error {
+	return d.setDomainNotes(n, n.is)
 }
 
 // forgetNotes implements workspace: the write was refused.
-func (s *Source) forgetNotes(n *domainNotes) {
-	if err := s.setDomainNotes(n, n.had); err != nil {
-		s.o.Logger.Warn("what was noted for a write that was refused stays", "error", err)
+func (d *configFolder) forgetNotes(n *domainNotes) {
+	if err := d.setDomainNotes(n, n.had); err != nil {
+		d.o.Logger.Warn("what was noted for a write that was refused stays", "error", err)
 	}
 }
 
 // setDomainNotes gives the names of n.is the notes in to.
-func (s *Source) setDomainNotes(n *domainNotes, to map[string]string) error {
+func (d *configFolder) setDomainNotes(n *domainNotes, to map[string]string) error {
 	values := map[string][]byte{}
 	for name := range n.is {
 		var value []byte
@@ -126,14 +137,5 @@ func (s *Source) setDomainNotes(n *domainNotes, to map[string]string) error {
 	if len(values) == 0 {
 		return nil
 	}
-	return s.o.Sink.SetNamed(values)
-}
-
-// clearLeftovers finishes or undoes what interrupted writes have left, on a node that may write, and returns the files
-// that this changes.
-func (s *Source) clearLeftovers(paths []string) (changed []string) {
-	if s.o.ReadOnly {
-		return nil
-	}
-	return s.folder.Clear(paths)
+	return d.o.Sink.SetNamed(values)
 }

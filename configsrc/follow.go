@@ -21,18 +21,18 @@ import (
 // hold: nothing waits for a second look, because no file is half-written; and a project that goes while another one
 // comes is not held as a possible rename, because the authority has decided that.
 
-// received returns the files that one ApplyTree works on: as they were received, or as the Sink has them.
-func (s *Source) received(texts map[string][]byte) stored { return over(texts, s.o.Sink.Text) }
-
-// ApplyTree takes one change of the authority's files: as a whole, or it returns an error and nothing has changed. The
-// Source's position is then that of the change. Files that are refused are no error, see Status. The error is ErrHeld
-// if the brake holds the change: give it again, with what has come since, until Confirm lets it through. Run must be
-// running; c must not be changed any more.
-func (s *Source) ApplyTree(ctx context.Context, c catalog.TreeChange) error {
-	return s.turns.askFor(ctx, func(ctx context.Context) error { return s.applyTree(ctx, c) })
+// A follower takes the files of an authority. It belongs to the goroutine that looks.
+type follower struct {
+	*base
+	commits *committer
+	brake   *brake
 }
 
-func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
+// received returns the files that one ApplyTree works on: as they were received, or as the Sink has them.
+func (e *follower) received(texts map[string][]byte) stored { return over(texts, e.o.Sink.Text) }
+
+// applyTree is Source.ApplyTree.
+func (e *follower) applyTree(ctx context.Context, c catalog.TreeChange) error {
 	start := time.Now()
 	texts := map[string][]byte{} // replaced; nil: removed
 	change := catalog.Change{Position: &c.Position}
@@ -61,38 +61,38 @@ func (s *Source) applyTree(ctx context.Context, c catalog.TreeChange) error {
 			change.Texts = append(change.Texts, catalog.TextChange{Path: name, Gone: true})
 		}
 	}
-	if err := s.addAffected(texts, candidates, false); err != nil {
+	if err := e.addAffected(texts, candidates, false); err != nil {
 		return err
 	}
 	var err error
-	if len(s.table.Files) == 0 && len(candidates) > chunk {
-		err = s.firstTree(ctx, texts, change, candidates, start)
+	if len(e.table.Files) == 0 && len(candidates) > chunk {
+		err = e.firstTree(ctx, texts, change, candidates, start)
 	} else {
-		err = s.take(ctx, texts, change, sortedCandidates(candidates), start)
+		err = e.applyFiles(ctx, texts, change, sortedCandidates(candidates), start)
 	}
-	if err == nil && !s.live.Load() {
-		s.setLive(true)
+	if err == nil && !e.live.Load() {
+		e.setLive(true)
 	}
 	return err
 }
 
 // addAffected adds the files that name a changed text, and the refused ones: the change may repair them.
-func (s *Source) addAffected(texts map[string][]byte, candidates map[string]*judge.Candidate, all bool) error {
+func (e *follower) addAffected(texts map[string][]byte, candidates map[string]*judge.Candidate, all bool) error {
 	var err error
 	again := func(name string, b []byte) {
 		if candidates[name] == nil && b != nil {
 			candidates[name] = receivedFile(name, b)
 		}
 	}
-	if all || len(s.quarantine) > 0 && len(s.quarantine) <= manyQuarantined {
-		err = s.o.Sink.Refused(func(name string, content []byte) bool {
+	if all || len(e.quarantine) > 0 && len(e.quarantine) <= manyQuarantined {
+		err = e.o.Sink.Refused(func(name string, content []byte) bool {
 			again(name, content)
 			return true
 		})
 	}
 	for text := range texts {
-		for _, f := range s.table.UsersOf(text) {
-			b, ferr := s.o.Sink.LastGood(f.Path)
+		for _, f := range e.table.UsersOf(text) {
+			b, ferr := e.o.Sink.LastGood(f.Path)
 			err = errors.Join(err, ferr)
 			again(f.Path, b)
 		}
@@ -112,43 +112,43 @@ func sortedCandidates(by map[string]*judge.Candidate) (all []*judge.Candidate) {
 	return all
 }
 
-// take is one look at received files, from top to bottom.
-func (s *Source) take(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates []*judge.Candidate,
+// applyFiles is one look at received files, from top to bottom.
+func (e *follower) applyFiles(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates []*judge.Candidate,
 	start time.Time) error {
-	if err := s.decodeReceived(ctx, texts, candidates); err != nil {
+	if err := e.decodeReceived(ctx, texts, candidates); err != nil {
 		return err
 	}
-	j := s.judgeReceived(candidates)
+	j := e.judgeReceived(candidates)
 	j.Run()
 	loss, _ := j.Loss()
-	through, held, err := s.brake(&finding{candidates: candidates}, loss, start)
+	through, held, err := e.brake.holdBack(candidates, loss, start)
 	if held {
 		return err
 	}
 	// ---- Up to here nothing that is served has changed. From here on only the Sink can refuse, and then nothing has
 	// changed either. ----
-	if err := s.commitReceived(change, candidates, false); err != nil {
+	if err := e.commitReceived(change, candidates, false); err != nil {
 		return err
 	}
-	s.settled(true, through)
-	s.reportSuccess(start, "reloaded")
+	e.brake.endLook(true, through)
+	e.commits.reportSuccess(start, "reloaded")
 	return nil
 }
 
-// firstTree is take for an edge that has nothing yet. It applies the files in chunks, as a first load from a folder
+// firstTree is applyFiles for an edge that has nothing yet. It applies the files in chunks, as a first load from a folder
 // does, and the position with the last: up to then nothing is served, and a crash begins anew.
-func (s *Source) firstTree(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates map[string]*judge.Candidate,
+func (e *follower) firstTree(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates map[string]*judge.Candidate,
 	start time.Time) error {
-	if err := s.o.Sink.Fill(&catalog.Change{Texts: change.Texts}); err != nil {
+	if err := e.o.Sink.Fill(&catalog.Change{Texts: change.Texts}); err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
 	decode := func(part []*judge.Candidate) []*judge.Candidate {
-		_ = s.decodeReceived(ctx, texts, part) // inChunks looks at ctx as well
+		_ = e.decodeReceived(ctx, texts, part) // inChunks looks at ctx as well
 		return part
 	}
 	if err := inChunks(ctx, sortedCandidates(candidates), decode, func(part []*judge.Candidate) error {
-		s.judgeReceived(part).Run()
-		if err := s.commitReceived(catalog.Change{}, part, true); err != nil {
+		e.judgeReceived(part).Run()
+		if err := e.commitReceived(catalog.Change{}, part, true); err != nil {
 			return err
 		}
 		for _, c := range part {
@@ -158,44 +158,44 @@ func (s *Source) firstTree(ctx context.Context, texts map[string][]byte, change 
 	}); err != nil {
 		return err
 	}
-	generation, err := s.o.Sink.Apply(&catalog.Change{Position: change.Position})
+	generation, err := e.o.Sink.Apply(&catalog.Change{Position: change.Position})
 	if err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}
-	s.noteGeneration(generation)
-	s.reportSuccess(start, "reloaded")
+	e.commits.report.noteGeneration(generation)
+	e.commits.reportSuccess(start, "reloaded")
 	return nil
 }
 
 // decodeReceived decodes candidates on all cores. It does not use the table, which a commit may be changing.
-func (s *Source) decodeReceived(ctx context.Context, texts map[string][]byte, candidates []*judge.Candidate) error {
-	each(len(candidates), s.live.Load(), func(i int) {
+func (e *follower) decodeReceived(ctx context.Context, texts map[string][]byte, candidates []*judge.Candidate) error {
+	each(len(candidates), e.live.Load(), func(i int) {
 		c := candidates[i]
 		if ctx.Err() == nil && !c.Gone {
-			c.Decode(c.Path, s.received(texts), s.today())
+			c.Decode(c.Path, e.received(texts), e.today())
 		}
 	})
 	return ctx.Err()
 }
 
-func (s *Source) judgeReceived(candidates []*judge.Candidate) *judge.Case {
+func (e *follower) judgeReceived(candidates []*judge.Candidate) *judge.Case {
 	for _, c := range candidates {
-		c.Prev = s.table.Files[c.Path]
+		c.Prev = e.table.Files[c.Path]
 	}
 	return &judge.Case{
-		Table: s.table, Candidates: candidates, Require: s.sealed,
-		Row:     s.o.Sink.File,
+		Table: e.table, Candidates: candidates, Require: e.sealed,
+		Row:     e.o.Sink.File,
 		Display: func(path string) string { return path },
-		Locate:  s.lastDecoded,
+		Locate:  e.lastDecoded,
 		Meant:   func(catalog.UUID) bool { return true },
 	}
 }
 
 // commitReceived commits the accepted candidates, and keeps the bytes of the others.
-func (s *Source) commitReceived(change catalog.Change, candidates []*judge.Candidate, fill bool) error {
+func (e *follower) commitReceived(change catalog.Change, candidates []*judge.Candidate, fill bool) error {
 	var accepted []*judge.Candidate
 	for _, c := range candidates {
-		refused := s.quarantine[c.Path] != nil
+		refused := e.quarantine[c.Path] != nil
 		switch {
 		case c.Rejected && c.Gone:
 		case c.Rejected:
@@ -209,23 +209,23 @@ func (s *Source) commitReceived(change catalog.Change, candidates []*judge.Candi
 			}
 		}
 	}
-	err := s.commit(change, accepted, candidates, fill)
+	err := e.commits.commit(change, accepted, candidates, fill)
 	if err == nil && fill && len(accepted) == 0 && len(change.Refused) > 0 {
-		err = s.o.Sink.Fill(&catalog.Change{Refused: change.Refused})
+		err = e.o.Sink.Fill(&catalog.Change{Refused: change.Refused})
 	}
 	return err
 }
 
 // retryRefused tries the refused files again, finds the warnings of accepted ones, and decodes every file anew after a
 // change of the decoder. The position stays.
-func (s *Source) retryRefused(ctx context.Context) error {
+func (e *follower) retryRefused(ctx context.Context) error {
 	candidates := map[string]*judge.Candidate{}
-	if err := s.addAffected(nil, candidates, true); err != nil {
+	if err := e.addAffected(nil, candidates, true); err != nil {
 		return err
 	}
-	for name, f := range s.table.Files {
-		if s.redecode || f.Warned { // warnings are only in memory
-			b, err := s.o.Sink.LastGood(name)
+	for name, f := range e.table.Files {
+		if e.redecode || f.Warned { // warnings are only in memory
+			b, err := e.o.Sink.LastGood(name)
 			if err != nil {
 				return err
 			}
@@ -237,34 +237,34 @@ func (s *Source) retryRefused(ctx context.Context) error {
 	if len(candidates) == 0 {
 		return nil
 	}
-	at := s.o.Sink.Position()
-	return s.take(ctx, nil, catalog.Change{Position: &at}, sortedCandidates(candidates), time.Now())
+	at := e.o.Sink.Position()
+	return e.applyFiles(ctx, nil, catalog.Change{Position: &at}, sortedCandidates(candidates), time.Now())
 }
 
-// loadFollowed is Load for an edge: what the Sink has is served at once. Without a position it has no whole tree, and
+// load is Source.Load for an edge: what the Sink has is served at once. Without a position it has no whole tree, and
 // nothing is served before one has come.
-func (s *Source) loadFollowed(ctx context.Context) error {
-	err := s.retryRefused(ctx)
-	s.setLive(s.o.Sink.Position().Generation > 0)
+func (e *follower) load(ctx context.Context) error {
+	err := e.retryRefused(ctx)
+	e.setLive(e.o.Sink.Position().Generation > 0)
 	switch {
 	case errors.Is(err, ErrHeld):
 		return nil
 	case err != nil:
 		return err
 	}
-	s.redecode = false
-	s.reportSuccess(time.Now(), "loaded")
-	return s.o.Sink.SetDecoderRevision(decoderRevision)
+	e.redecode = false
+	e.commits.reportSuccess(time.Now(), "loaded")
+	return e.o.Sink.SetDecoderRevision(decoderRevision)
 }
 
-// runFollowed is Run for an edge.
-func (s *Source) runFollowed(ctx context.Context) error {
+// run is Source.Run.
+func (e *follower) run(ctx context.Context, asked turns) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case a := <-s.turns:
-			a.done <- a.do(ctx)
+		case t := <-asked:
+			t.done <- t.do(ctx)
 		}
 	}
 }

@@ -19,39 +19,46 @@ import (
 // need proofs the node that writes makes its domains pending, at the look that finds it. What the verification then takes
 // for a proof is in package verify.
 
-// formers returns what is known of removed projects; nothing while the Sink cannot tell.
-func (s *Source) formers() map[catalog.UUID]catalog.Former {
-	if s.former == nil {
-		known, err := catalog.Formers(s.o.Sink)
+// formers are the removed projects that the Sink remembers. The goroutine that looks owns them.
+type formers struct {
+	*base
+	amends *amender
+	byUUID map[catalog.UUID]catalog.Former // nil: not read yet
+}
+
+// all returns what is known of removed projects; nothing while the Sink cannot tell.
+func (m *formers) all() map[catalog.UUID]catalog.Former {
+	if m.byUUID == nil {
+		known, err := catalog.Formers(m.o.Sink)
 		if err != nil {
 			return nil
 		}
-		s.former = known
+		m.byUUID = known
 	}
-	return s.former
+	return m.byUUID
 }
 
-// setFormers stores what is known of some uuids, durably, and forgets what is older than a year. After an error, nothing
+// setAll stores what is known of some uuids, durably, and forgets what is older than a year. After an error, nothing
 // has changed.
-func (s *Source) setFormers(set map[catalog.UUID]catalog.Former) error {
+func (m *formers) setAll(set map[catalog.UUID]catalog.Former) error {
 	if len(set) == 0 {
 		return nil
 	}
-	known := s.formers()
+	known := m.all()
 	values := map[string][]byte{}
 	for uuid, f := range known {
-		if f.Old(s.now()) {
+		if f.Old(m.now()) {
 			values[catalog.FormerName(uuid)] = nil
 		}
 	}
 	for uuid, f := range set {
 		values[catalog.FormerName(uuid)] = f.Value()
 	}
-	if err := s.o.Sink.SetNamed(values); err != nil || known == nil { // nil: the next reading has it
+	if err := m.o.Sink.SetNamed(values); err != nil || known == nil { // nil: the next reading has it
 		return err
 	}
 	for uuid, f := range known {
-		if f.Old(s.now()) {
+		if f.Old(m.now()) {
 			delete(known, uuid)
 		}
 	}
@@ -65,7 +72,7 @@ func (s *Source) setFormers(set map[catalog.UUID]catalog.Former) error {
 
 // addRemoved adds the projects of a file that are among the removed claims to what is to be remembered. src is the file
 // as it was accepted, with these objects.
-func (s *Source) addRemoved(to map[catalog.UUID]catalog.Former, removed map[judge.Claim]bool, path string, refs []catalog.Ref,
+func (m *formers) addRemoved(to map[catalog.UUID]catalog.Former, removed map[judge.Claim]bool, path string, refs []catalog.Ref,
 	src []byte) {
 	var decoded *hclfile.Result
 	for _, ref := range refs {
@@ -73,55 +80,55 @@ func (s *Source) addRemoved(to map[catalog.UUID]catalog.Former, removed map[judg
 			continue
 		}
 		if decoded == nil {
-			decoded = judge.Positions(s.display(path), src)
+			decoded = judge.Positions(m.display(path), src)
 		}
 		sum := decoded.Digest(ref)
-		to[ref.UUID] = catalog.Former{Removed: s.now().UTC(), Block: sum[:], Other: s.otherSince(ref.UUID)}
+		to[ref.UUID] = catalog.Former{Removed: m.now().UTC(), Block: sum[:], Other: m.otherSince(ref.UUID)}
 	}
 }
 
 // otherSince returns when another project has come with a uuid, zero if none has.
-func (s *Source) otherSince(uuid catalog.UUID) time.Time {
-	if known := s.formers(); known != nil {
+func (m *formers) otherSince(uuid catalog.UUID) time.Time {
+	if known := m.all(); known != nil {
 		return known[uuid].Other
 	}
-	f, err := catalog.FormerOf(s.o.Sink, uuid) // the list cannot be read, one perhaps can
+	f, err := catalog.FormerOf(m.o.Sink, uuid) // the list cannot be read, one perhaps can
 	if err != nil {
 		return time.Time{}
 	}
 	return f.Other
 }
 
-// rememberRemoved remembers the projects that a look removes. A Sink that refuses changes nothing: people's files count.
-func (s *Source) rememberRemoved(found *finding, removed []judge.Claim) {
+// noteRemoved remembers the projects that a look removes. A Sink that refuses changes nothing: people's files count.
+func (m *formers) noteRemoved(candidates []*judge.Candidate, removed []judge.Claim) {
 	set, of := map[catalog.UUID]catalog.Former{}, setOf(removed)
-	for _, c := range found.candidates {
+	for _, c := range candidates {
 		if c.Prev == nil || c.Out() || c.Prev.Counts.Projects == 0 {
 			continue
 		}
-		row, err := s.o.Sink.File(c.Path)
+		row, err := m.o.Sink.File(c.Path)
 		if err != nil {
 			continue
 		}
-		src, err := s.o.Sink.LastGood(c.Path)
+		src, err := m.o.Sink.LastGood(c.Path)
 		if err != nil {
 			continue
 		}
-		s.addRemoved(set, of, c.Path, row.Refs, src)
+		m.addRemoved(set, of, c.Path, row.Refs, src)
 	}
-	if err := s.setFormers(set); err != nil {
-		s.o.Logger.Warn("which projects are removed cannot be noted: one that comes back counts as the same", "error", err)
+	if err := m.setAll(set); err != nil {
+		m.o.Logger.Warn("which projects are removed cannot be noted: one that comes back counts as the same", "error", err)
 	}
 }
 
 // replaced reports whether a project that a file declares anew has the uuid of a former one, and is another.
-func (s *Source) replaced(p *catalog.Project, decoded *hclfile.Result) bool {
-	f, known := s.formers()[p.UUID]
-	if !known || s.table.Owner(judge.ProjectClaim(p.UUID)) != nil {
+func (m *formers) replaced(p *catalog.Project, decoded *hclfile.Result) bool {
+	f, known := m.all()[p.UUID]
+	if !known || m.table.Owner(judge.ProjectClaim(p.UUID)) != nil {
 		return false
 	}
 	sum := decoded.Digest(projectRef(p))
-	return f.Replaced(sum[:], s.now())
+	return f.Replaced(sum[:], m.now())
 }
 
 func projectRef(p *catalog.Project) catalog.Ref {
@@ -137,26 +144,26 @@ type replacement struct {
 // holdReplaced warns of projects that have the uuid of a former one and are another, and makes their domains pending in
 // the files, where keys need proofs and this node writes. It returns the files that are busy at this moment: they wait for
 // the next look.
-func (s *Source) holdReplaced(t *folder.Tree, candidates []*judge.Candidate) (wait map[string]bool) {
-	if len(s.formers()) == 0 {
+func (m *formers) holdReplaced(t *folder.Tree, candidates []*judge.Candidate) (wait map[string]bool) {
+	if len(m.all()) == 0 {
 		return nil
 	}
 	wait = map[string]bool{}
 	for i, c := range candidates {
-		list := s.replacements(c)
-		if len(list) > 0 && s.requiresProof(candidates) && !s.o.ReadOnly {
-			again, err := s.makePending(t, c, list)
+		list := m.replacements(c)
+		if len(list) > 0 && m.requiresProof(candidates) && !m.o.ReadOnly {
+			again, err := m.makePending(t, c, list)
 			switch {
 			case isPassing(err):
 				wait[c.Path] = true
 			case err != nil:
-				s.o.Logger.Warn("the domains of a slug that is used again cannot be made pending in their file", "file",
-					s.display(c.Path), "error", err)
+				m.o.Logger.Warn("the domains of a slug that is used again cannot be made pending in their file", "file",
+					m.display(c.Path), "error", err)
 			case again != nil:
 				c, candidates[i] = again, again
 			}
 		}
-		s.warnReplaced(c, list)
+		m.warnReplaced(c, list)
 	}
 	return wait
 }
@@ -169,16 +176,16 @@ func isPassing(err error) bool {
 
 // replacements lists the projects of a file that are another's now, and those that were when they came, and still have
 // domains without a proof.
-func (s *Source) replacements(c *judge.Candidate) (list []replacement) {
-	if c.Declared == nil || c.Diags.HasErrors() || !s.declaresFormer(c.Declared) {
+func (m *formers) replacements(c *judge.Candidate) (list []replacement) {
+	if c.Declared == nil || c.Diags.HasErrors() || !m.declaresFormer(c.Declared) {
 		return nil
 	}
-	decoded := judge.Positions(s.display(c.Path), c.Bytes)
+	decoded := judge.Positions(m.display(c.Path), c.Bytes)
 	for i := range c.Declared.Projects {
 		p := &c.Declared.Projects[i]
 		r := replacement{project: p.Project}
-		anew := s.replaced(&p.Project, decoded)
-		held := !s.formers()[p.Project.UUID].Other.IsZero()
+		anew := m.replaced(&p.Project, decoded)
+		held := !m.all()[p.Project.UUID].Other.IsZero()
 		waits := false
 		for j := range p.Domains {
 			switch d := &p.Domains[j]; {
@@ -196,7 +203,7 @@ func (s *Source) replacements(c *judge.Candidate) (list []replacement) {
 }
 
 // makePending makes the open domains of a file's replacements pending, and returns the file as it is then.
-func (s *Source) makePending(t *folder.Tree, c *judge.Candidate, list []replacement) (*judge.Candidate, error) {
+func (m *formers) makePending(t *folder.Tree, c *judge.Candidate, list []replacement) (*judge.Candidate, error) {
 	open := 0
 	for i := range list {
 		open += len(list[i].open)
@@ -204,7 +211,7 @@ func (s *Source) makePending(t *folder.Tree, c *judge.Candidate, list []replacem
 	if open == 0 {
 		return nil, nil
 	}
-	return s.amend(t, c, "the domains of a slug that is used again are pending", func(src []byte) (_ []byte, err error) {
+	return m.amends.amend(t, c, "the domains of a slug that is used again are pending", func(src []byte) (_ []byte, err error) {
 		for i := range list {
 			for _, at := range list[i].open {
 				if src, err = hcledit.SetAttribute(src, at, "verified", hcledit.Quote(catalog.VerifiedPending)); err != nil {
@@ -217,11 +224,11 @@ func (s *Source) makePending(t *folder.Tree, c *judge.Candidate, list []replacem
 }
 
 // warnReplaced adds a warning about each replacement to the problems of its file.
-func (s *Source) warnReplaced(c *judge.Candidate, list []replacement) {
+func (m *formers) warnReplaced(c *judge.Candidate, list []replacement) {
 	if len(list) == 0 {
 		return
 	}
-	decoded := judge.Positions(s.display(c.Path), c.Bytes)
+	decoded := judge.Positions(m.display(c.Path), c.Bytes)
 	for i := range list {
 		p := &list[i].project
 		c.Diags = append(c.Diags, decoded.Diagnose(projectRef(p), hclfile.Warning,
@@ -231,9 +238,9 @@ func (s *Source) warnReplaced(c *judge.Candidate, list []replacement) {
 	}
 }
 
-func (s *Source) declaresFormer(d *catalog.Declared) bool {
+func (m *formers) declaresFormer(d *catalog.Declared) bool {
 	for i := range d.Projects {
-		if _, known := s.formers()[d.Projects[i].Project.UUID]; known {
+		if _, known := m.all()[d.Projects[i].Project.UUID]; known {
 			return true
 		}
 	}
@@ -241,36 +248,36 @@ func (s *Source) declaresFormer(d *catalog.Declared) bool {
 }
 
 // requiresProof reports whether keys need proofs once the candidates are accepted.
-func (s *Source) requiresProof(candidates []*judge.Candidate) bool {
+func (m *formers) requiresProof(candidates []*judge.Candidate) bool {
 	for _, c := range candidates {
 		if c.Declared != nil && c.Declared.Defaults != nil {
 			return c.Declared.Defaults.Requires()
 		}
 	}
-	return s.o.Sink.Defaults().Requires()
+	return m.o.Sink.Defaults().Requires()
 }
 
-// settleFormers notes what has become of the former projects that the accepted candidates declare.
-func (s *Source) settleFormers(candidates []*judge.Candidate) {
+// noteReturned notes what has become of the former projects that the accepted candidates declare.
+func (m *formers) noteReturned(candidates []*judge.Candidate) {
 	set := map[catalog.UUID]catalog.Former{}
 	for _, c := range candidates {
-		if c.Out() || c.Declared == nil || len(s.former) == 0 || !s.declaresFormer(c.Declared) {
+		if c.Out() || c.Declared == nil || len(m.byUUID) == 0 || !m.declaresFormer(c.Declared) {
 			continue
 		}
-		decoded := judge.Positions(s.display(c.Path), c.Bytes)
+		decoded := judge.Positions(m.display(c.Path), c.Bytes)
 		for i := range c.Declared.Projects {
 			p := &c.Declared.Projects[i].Project
-			f, known := s.former[p.UUID]
+			f, known := m.byUUID[p.UUID]
 			if !known || f.Removed.IsZero() {
 				continue
 			}
-			if s.replaced(p, decoded) {
-				f.Other = s.now().UTC()
+			if m.replaced(p, decoded) {
+				f.Other = m.now().UTC()
 			}
 			set[p.UUID] = catalog.Former{Other: f.Other}
 		}
 	}
-	if err := s.setFormers(set); err != nil {
-		s.o.Logger.Warn("what has become of removed projects cannot be noted", "error", err)
+	if err := m.setAll(set); err != nil {
+		m.o.Logger.Warn("what has become of removed projects cannot be noted", "error", err)
 	}
 }

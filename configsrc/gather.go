@@ -29,90 +29,100 @@ type finding struct {
 	recording  func() (done func()) // see catalog.Change
 }
 
+// A finder finds what differs from the accepted state. It belongs to the goroutine that looks.
+type finder struct {
+	*base
+	states     *pathStates
+	beforeList func(folder string)   // called for each folder before it is listed
+	lookNo     uint64                // counts the calls of gather
+	byHash     bool                  // the present one trusts no stamp
+	progress   func(done, total int) // called for each file that was read; nil: nobody asks
+}
+
 // gather finds what differs from the accepted state. An error means that the folder could not be listed, and nothing
 // may be concluded.
-func (s *Source) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding, error) {
-	var f finding
+func (f *finder) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding, error) {
+	var found finding
 	var todo []folder.Entry
-	s.lookNo++
-	s.byHash = sc.hash
+	f.lookNo++
+	f.byHash = sc.hash
 	consider := func(e folder.Entry) {
 		if e.Folder {
-			s.keepBelow(e.Path)
+			f.keepBelow(e.Path)
 		}
-		prev := s.table.Files[e.Path]
+		prev := f.table.Files[e.Path]
 		if prev != nil {
-			prev.Seen = s.lookNo
+			prev.Seen = f.lookNo
 		}
-		if s.isUnchanged(t, prev, e, &sc) {
+		if f.isUnchanged(t, prev, e, &sc) {
 			return
 		}
 		todo = append(todo, e)
 	}
 	var gone []string
 	if sc.All {
-		if err := t.List(s.watching.addFolder, consider); err != nil {
+		if err := t.List(f.beforeList, consider); err != nil {
 			return nil, err
 		}
-		for p, prev := range s.table.Files {
-			if prev.Seen != s.lookNo {
+		for p, prev := range f.table.Files {
+			if prev.Seen != f.lookNo {
 				gone = append(gone, p)
 			}
 		}
-		s.forgetAbsent(todo)
+		f.forgetAbsent(todo)
 	} else {
-		for _, p := range s.expand(sc.Paths) {
+		for _, p := range f.expand(sc.Paths) {
 			e, isDir, ok := t.Stat(p)
 			switch {
 			case isDir:
-				if err := t.ListBelow(p, s.watching.addFolder, consider); err != nil {
+				if err := t.ListBelow(p, f.beforeList, consider); err != nil {
 					return nil, err
 				}
 			case ok && folder.IsConfigPath(p):
 				consider(e)
-			case !ok && s.table.Files[p] != nil:
+			case !ok && f.table.Files[p] != nil:
 				gone = append(gone, p)
 			case !ok:
-				s.unquarantine(p)
-				delete(s.states.suspects, p)
+				f.unquarantine(p)
+				delete(f.states.suspects, p)
 			}
 		}
 	}
 	sort.Slice(todo, func(i, j int) bool { return todo[i].Path < todo[j].Path })
-	s.examine(ctx, t, todo, &f)
+	f.examine(ctx, t, todo, &found)
 	for _, p := range gone {
-		f.candidates = append(f.candidates, &judge.Candidate{Path: p, Prev: s.table.Files[p], Gone: true,
+		found.candidates = append(found.candidates, &judge.Candidate{Path: p, Prev: f.table.Files[p], Gone: true,
 			Stamp: t.FolderStamp(p), Named: sc.Names(p)})
 	}
-	judge.SortByPath(f.candidates)
-	return &f, ctx.Err()
+	judge.SortByPath(found.candidates)
+	return &found, ctx.Err()
 }
 
 // keepBelow marks the files of a folder that cannot be listed as seen.
-func (s *Source) keepBelow(dir string) {
-	for p, f := range s.table.Files {
+func (f *finder) keepBelow(dir string) {
+	for p, file := range f.table.Files {
 		if strings.HasPrefix(p, dir+"/") {
-			f.Seen = s.lookNo
+			file.Seen = f.lookNo
 		}
 	}
 }
 
 // expand adds the paths that must be examined as well: the users of a file that file() names, and quarantined and
 // suspect files, which the change may repair.
-func (s *Source) expand(paths []string) []string {
+func (f *finder) expand(paths []string) []string {
 	set := map[string]bool{}
 	for _, p := range paths {
 		set[p] = true
-		for _, f := range s.table.UsersOf(p) {
-			set[f.Path] = true
+		for _, user := range f.table.UsersOf(p) {
+			set[user.Path] = true
 		}
 	}
-	if len(s.quarantine) <= manyQuarantined {
-		for p := range s.quarantine {
+	if len(f.quarantine) <= manyQuarantined {
+		for p := range f.quarantine {
 			set[p] = true
 		}
 	}
-	for p := range s.states.suspects {
+	for p := range f.states.suspects {
 		set[p] = true
 	}
 	out := make([]string, 0, len(set))
@@ -124,11 +134,11 @@ func (s *Source) expand(paths []string) []string {
 }
 
 // isUnchanged decides by stat alone.
-func (s *Source) isUnchanged(t *folder.Tree, prev *judge.File, e folder.Entry, sc *scope) bool {
-	switch s.states.stateOf(e.Path) {
+func (f *finder) isUnchanged(t *folder.Tree, prev *judge.File, e folder.Entry, sc *scope) bool {
+	switch f.states.stateOf(e.Path) {
 	case pathAccepted:
 	case pathRacy:
-		if s.redecode || !sc.Replaced[e.Path] {
+		if f.redecode || !sc.Replaced[e.Path] {
 			return false
 		}
 	default: // a suspect with its old stat: only reading it tells
@@ -138,23 +148,23 @@ func (s *Source) isUnchanged(t *folder.Tree, prev *judge.File, e folder.Entry, s
 }
 
 // examine reads and decodes the files that stat did not settle.
-func (s *Source) examine(ctx context.Context, t *folder.Tree, todo []folder.Entry, f *finding) {
+func (f *finder) examine(ctx context.Context, t *folder.Tree, todo []folder.Entry, found *finding) {
 	start := time.Now()
 	results := make([]*judge.Candidate, len(todo))
 	var done atomic.Int64
-	each(len(todo), s.live.Load(), func(i int) {
-		if s.progress != nil {
-			defer func() { s.progress(int(done.Add(1)), len(todo)) }()
+	each(len(todo), f.live.Load(), func(i int) {
+		if f.progress != nil {
+			defer func() { f.progress(int(done.Add(1)), len(todo)) }()
 		}
-		e, prev := todo[i], s.table.Files[todo[i].Path]
-		bad := s.quarantine[e.Path]
+		e, prev := todo[i], f.table.Files[todo[i].Path]
+		bad := f.quarantine[e.Path]
 		switch {
 		case ctx.Err() != nil:
-		case bad != nil && bad.Broken != nil && !s.byHash && e.Err == nil && e.Stat.SameStat(bad.Stamp) && depsUnchanged(t,
+		case bad != nil && bad.Broken != nil && !f.byHash && e.Err == nil && e.Stat.SameStat(bad.Stamp) && depsUnchanged(t,
 			bad.Deps):
 			results[i] = &judge.Candidate{Path: e.Path, Prev: prev, Refused: bad, Content: judge.Content{Diags: bad.Broken}}
 		default:
-			results[i] = s.examineOne(t, e, prev)
+			results[i] = f.examineOne(t, e, prev)
 		}
 	})
 	if ctx.Err() != nil {
@@ -165,29 +175,29 @@ func (s *Source) examine(ctx context.Context, t *folder.Tree, todo []folder.Entr
 		case c == nil:
 			continue
 		case !c.Touched:
-			f.candidates = append(f.candidates, c)
+			found.candidates = append(found.candidates, c)
 			continue
 		}
 		if c.Stamp.SameStat(c.Prev.Stamp) { // it was read because its stamp was racy
 			c.Prev.Racy.Store(age(c.Stamp, start) < racyFor)
 		} else {
-			f.touched = append(f.touched, c)
+			found.touched = append(found.touched, c)
 		}
-		s.unquarantine(c.Path)
-		delete(s.states.suspects, c.Path)
+		f.unquarantine(c.Path)
+		delete(f.states.suspects, c.Path)
 	}
 }
 
 // examineOne reads one file and decodes it unless its content equals that of prev, its accepted state. It returns nil
-// for a file that is gone and was never accepted. It only reads the Source, so several may run at once.
-func (s *Source) examineOne(t *folder.Tree, e folder.Entry, prev *judge.File) *judge.Candidate {
+// for a file that is gone and was never accepted. It only reads the finder, so several may run at once.
+func (f *finder) examineOne(t *folder.Tree, e folder.Entry, prev *judge.File) *judge.Candidate {
 	c := &judge.Candidate{Path: e.Path, Prev: prev}
 	if e.Err != nil {
 		what := "the file "
 		if e.Folder {
 			what = "the folder "
 		}
-		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.Path), what+e.Err.Error(), "")}
+		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(f.display(e.Path), what+e.Err.Error(), "")}
 		return c
 	}
 	b, stamp, err := t.Read(e.Path, folder.MaxFileBytes)
@@ -198,32 +208,32 @@ func (s *Source) examineOne(t *folder.Tree, e folder.Entry, prev *judge.File) *j
 		c.Gone = true
 		return c
 	case err != nil:
-		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(e.Path),
+		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(f.display(e.Path),
 			"the file cannot be read: "+atomicfile.Cause(err).Error(), "")}
 		return c
 	}
 	c.Stamp, c.Bytes = stamp, b
-	if prev != nil && stamp.Hash == prev.Stamp.Hash && depsUnchanged(t, prev.Deps) && !s.redecode && (!s.byHash ||
+	if prev != nil && stamp.Hash == prev.Stamp.Hash && depsUnchanged(t, prev.Deps) && !f.redecode && (!f.byHash ||
 		depsAsKnown(t, prev.Deps)) {
 		c.Deps, c.Touched = prev.Deps, true
 		return c
 	}
-	c.Decode(s.display(e.Path), t, s.today())
+	c.Decode(f.display(e.Path), t, f.today())
 	return c
 }
 
 // forgetAbsent drops quarantined files that were never accepted and no longer exist. Existing quarantined files are
 // always in todo.
-func (s *Source) forgetAbsent(todo []folder.Entry) {
-	there := make(map[string]bool, len(s.quarantine))
+func (f *finder) forgetAbsent(todo []folder.Entry) {
+	there := make(map[string]bool, len(f.quarantine))
 	for i := range todo {
-		if s.quarantine[todo[i].Path] != nil {
+		if f.quarantine[todo[i].Path] != nil {
 			there[todo[i].Path] = true
 		}
 	}
-	for p := range s.quarantine {
-		if s.table.Files[p] == nil && !there[p] {
-			s.unquarantine(p)
+	for p := range f.quarantine {
+		if f.table.Files[p] == nil && !there[p] {
+			f.unquarantine(p)
 		}
 	}
 }

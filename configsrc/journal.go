@@ -1,10 +1,8 @@
 package configsrc
 
-import "context"
-
-// note puts an update into the Journal, while the caller stages its files: both wait for a disk. The channel gives the
+// noteWrite puts an update into the Journal, while the caller stages its files: both wait for a disk. The channel gives the
 // result, once.
-func (s *Source) note(u *submission) (noted chan error) {
+func (s *base) noteWrite(u *submission) (noted chan error) {
 	noted = make(chan error, 1)
 	if s.o.Journal == nil || u.dry != nil {
 		close(noted)
@@ -25,7 +23,7 @@ func (s *Source) note(u *submission) (noted chan error) {
 }
 
 // dropNote takes an update that was not made out of the Journal.
-func (s *Source) dropNote(u *submission, noted chan error) {
+func (s *base) dropNote(u *submission, noted chan error) {
 	for range noted { // waits for Begin
 	}
 	if u.journaled != nil && !u.published {
@@ -34,7 +32,7 @@ func (s *Source) dropNote(u *submission, noted chan error) {
 }
 
 // endNotes says in the Journal that a round of writes is made: the files are changed.
-func (s *Source) endNotes(round []*submission) {
+func (s *base) endNotes(round []*submission) {
 	for _, u := range round {
 		if u.journaled != nil {
 			u.journaled.Generation = s.o.Sink.Generation()
@@ -42,12 +40,4 @@ func (s *Source) endNotes(round []*submission) {
 			s.o.Journal.End(u.journaled, true)
 		}
 	}
-}
-
-// GitTurn runs f, which works in git's folder, while no write replaces a file, see gitGuard.takeTurn.
-func (s *Source) GitTurn(f func() error) error { return s.git.takeTurn(f) }
-
-// PatientGitTurn is GitTurn for a call that a client waits for: it waits as long for somebody's git as a write does.
-func (s *Source) PatientGitTurn(ctx context.Context, f func() error) error {
-	return s.git.patient(ctx, func(context.Context) error { return s.git.takeTurn(f) })
 }

@@ -44,8 +44,9 @@ func Judge(dir string, written map[string][]byte, known Known, progress func(don
 		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	}
 	defer t.Close()
-	s := New(Options{Dir: dir})
-	s.redecode, s.progress = true, progress // so that gather finds every file
+	s := newBase(Options{Dir: dir})
+	s.redecode = true // so that gather finds every file
+	find := &finder{base: s, states: newPathStates(s), beforeList: func(string) {}, progress: progress}
 	row := func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist }
 	if known != nil {
 		row = known.File
@@ -56,7 +57,7 @@ func Judge(dir string, written map[string][]byte, known Known, progress func(don
 			return nil, fmt.Errorf("read the file table: %w", err)
 		}
 	}
-	found, err := s.gather(context.Background(), t, scope{Seen: watch.Seen{All: true}})
+	found, err := find.gather(context.Background(), t, scope{Seen: watch.Seen{All: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func Judge(dir string, written map[string][]byte, known Known, progress func(don
 }
 
 // imagine decodes a file that does not exist yet.
-func (s *Source) imagine(t *folder.Tree, path string, b []byte) *judge.Candidate {
+func (s *base) imagine(t *folder.Tree, path string, b []byte) *judge.Candidate {
 	c := &judge.Candidate{Path: path, Content: judge.Content{Bytes: b}}
 	if len(b) > folder.MaxFileBytes {
 		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(path),

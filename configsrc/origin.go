@@ -10,17 +10,20 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
+// origins say where what is served comes from.
+type origins struct{ base *base }
+
 // Explain returns a project as it is served, with the origin of each value. Both come from the last good bytes of the
 // project's file and of the file with the defaults block, so they always agree. Paths are relative to the config
 // folder. A project that no file declares is a NOT_FOUND *catalog.Error. It may be called from any goroutine.
-func (s *base) Explain(project catalog.UUID) (*catalog.Explained, error) {
-	path, file, declared, err := s.declared(project)
+func (o origins) Explain(project catalog.UUID) (*catalog.Explained, error) {
+	path, file, declared, err := o.declared(project)
 	if err != nil {
 		return nil, err
 	}
 	var defaults explain.File
-	if path, found := s.fileOf(judge.ClaimOf(string(catalog.KindDefaults), "")); found {
-		if defaults.Result, err = s.lastPart(path, hclfile.DecodeDefaults); err != nil {
+	if path, found := o.base.fileOf(judge.ClaimOf(string(catalog.KindDefaults), "")); found {
+		if defaults.Result, err = o.lastPart(path, hclfile.DecodeDefaults); err != nil {
 			return nil, err
 		}
 		defaults.Path = path
@@ -30,20 +33,20 @@ func (s *base) Explain(project catalog.UUID) (*catalog.Explained, error) {
 
 // FileOf returns the path of the file that declares a project, below the config folder. It may be called from any
 // goroutine.
-func (s *base) FileOf(project catalog.UUID) (path string, ok bool) {
-	return s.fileOf(judge.ProjectClaim(project))
+func (o origins) FileOf(project catalog.UUID) (path string, ok bool) {
+	return o.base.fileOf(judge.ProjectClaim(project))
 }
 
 // declared returns a project as the last good bytes of its file declare it, with the file, perhaps that project's block
 // alone.
-func (s *base) declared(project catalog.UUID) (path string, file *hclfile.Result, p *catalog.ProjectConfig,
+func (o origins) declared(project catalog.UUID) (path string, file *hclfile.Result, p *catalog.ProjectConfig,
 	err error) {
-	path, found := s.FileOf(project)
+	path, found := o.FileOf(project)
 	if !found {
 		return "", nil, nil, catalog.NotFound("project")
 	}
 	block := func(path string, src []byte) *hclfile.Result { return hclfile.DecodeProject(path, src, project) }
-	if file, err = s.lastPart(path, block); err != nil {
+	if file, err = o.lastPart(path, block); err != nil {
 		return "", nil, nil, err
 	}
 	i := slices.IndexFunc(file.Declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == project })
@@ -62,8 +65,8 @@ type Block struct {
 
 // Block returns a project's block out of the last good bytes of its file. Its secrets are shown as hclfile.Masked
 // shows them.
-func (s *base) Block(project catalog.UUID) (*Block, error) {
-	path, file, declared, err := s.declared(project)
+func (o origins) Block(project catalog.UUID) (*Block, error) {
+	path, file, declared, err := o.declared(project)
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +82,8 @@ func (s *base) Block(project catalog.UUID) (*Block, error) {
 }
 
 // lastPart is lastDecoded for one block, if that can be found.
-func (s *base) lastPart(path string, block func(path string, src []byte) *hclfile.Result) (*hclfile.Result, error) {
-	b, err := s.facts.LastGood(path)
+func (o origins) lastPart(path string, block func(path string, src []byte) *hclfile.Result) (*hclfile.Result, error) {
+	b, err := o.base.facts.LastGood(path)
 	if err != nil {
 		return nil, err
 	}

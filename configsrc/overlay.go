@@ -23,6 +23,7 @@ import (
 // It is for one call, and not for concurrent use.
 type Overlay struct {
 	writer
+	origins
 	layer   Layer
 	branch  stored            // the files of the proposal's branch
 	changed map[string][]byte // of these, what was written; nil: removed
@@ -40,11 +41,12 @@ type Layer interface {
 func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
 	o := &Overlay{layer: layer, changed: map[string][]byte{}}
 	o.branch = over(o.changed, d.After)
-	s.known.RLock()
-	under := s.table
-	s.known.RUnlock()
-	o.writer = writer{ws: o, base: &base{o: s.o, facts: layer, committing: s.committing, known: s.known,
-		table: judge.NewTable(), quarantine: map[string]*judge.Quarantined{}}}
+	s.base.known.RLock()
+	under := s.base.table
+	s.base.known.RUnlock()
+	b := newBase(s.base.o)
+	b.facts, b.committing, b.known = layer, s.base.committing, s.base.known
+	o.writer, o.origins = writer{base: b, ws: o, submit: o.submit}, origins{b}
 	o.table.LieOver(under)
 	files, err := o.candidatesOf(d, o.branch)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"fingerpost/configsrc/folder"
 )
 
-// place exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git
+// placeRound exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git
 // has started meanwhile, it takes all of them back: git may have read the old files and be about to write over the new
 // ones.
-func (s *Source) place(round []*submission, before gitState) []*submission {
+func (d *configFolder) placeRound(round []*submission, before gitState) []*submission {
 	errs := make([]error, len(round))
-	sideBySide(len(round), func(i int) { errs[i] = s.put(round[i]) })
+	sideBySide(len(round), func(i int) { errs[i] = d.putFiles(round[i]) })
 	placed := round[:0]
 	var folders []string
 	for i, u := range round {
@@ -31,7 +31,7 @@ func (s *Source) place(round []*submission, before gitState) []*submission {
 			}
 		}
 	}
-	if s.git.moved(before) {
+	if d.git.moved(before) {
 		for _, u := range placed {
 			u.takeBack()
 		}
@@ -39,7 +39,7 @@ func (s *Source) place(round []*submission, before gitState) []*submission {
 		return nil
 	}
 	errs = make([]error, len(folders))
-	sideBySide(len(folders), func(i int) { errs[i] = atomicfile.SyncFolder(s.o.Disk, folders[i]) })
+	sideBySide(len(folders), func(i int) { errs[i] = atomicfile.SyncFolder(d.o.Disk, folders[i]) })
 	durable := placed[:0]
 	for _, u := range placed {
 		var err error
@@ -56,28 +56,28 @@ func (s *Source) place(round []*submission, before gitState) []*submission {
 	return durable
 }
 
-// put exchanges all files of an update, the project's file last. If one of them cannot be exchanged, the others are put
+// putFiles exchanges all files of an update, the project's file last. If one of them cannot be exchanged, the others are put
 // back. If there are several, a note that is durable before the first exchange lets the next look finish the way back
 // after a crash (atomicfile.Note).
-func (s *Source) put(u *submission) (err error) {
+func (d *configFolder) putFiles(u *submission) (err error) {
 	defer func() {
 		if err != nil {
 			u.takeBack()
 		}
 	}()
-	d, last := s.o.Disk, len(u.files)-1
+	disk, last := d.o.Disk, len(u.files)-1
 	swaps := make([]*atomicfile.Swap, len(u.files))
 	for i, f := range u.files {
 		swaps[i] = &f.Swap
 	}
 	if last > 0 {
-		if u.undo, err = atomicfile.Note(d, swaps); err != nil {
+		if u.undo, err = atomicfile.Note(disk, swaps); err != nil {
 			return writeFault("write "+u.c.Path, err)
 		}
 	}
 	for i, f := range u.files {
 		if i == last && last > 0 { // the others must be durable before the last, which decides
-			if err = atomicfile.SyncFolders(d, swaps[:last]); err != nil {
+			if err = atomicfile.SyncFolders(disk, swaps[:last]); err != nil {
 				return writeFault("write "+u.c.Path, err)
 			}
 		}
@@ -99,7 +99,7 @@ func (s *Source) put(u *submission) (err error) {
 		}
 	}
 	if u.stays {
-		if now, rerr := d.ReadFile(u.file.Target); rerr != nil || sha256.Sum256(now) != u.file.Old {
+		if now, rerr := disk.ReadFile(u.file.Target); rerr != nil || sha256.Sum256(now) != u.file.Old {
 			return atomicfile.ErrChanged
 		}
 	}
@@ -118,7 +118,7 @@ func sideBySide(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// takeBack undoes put: the last file first, durably, because after a crash it decides over the others.
+// takeBack undoes putFiles: the last file first, durably, because after a crash it decides over the others.
 func (u *submission) takeBack() {
 	for i, f := range slices.Backward(u.files) {
 		f.TakeBack()

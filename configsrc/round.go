@@ -17,21 +17,31 @@ import (
 	"fingerpost/resolver/trace"
 )
 
-// submit implements workspace: it stages an update, passes it to the goroutine that looks, and waits until it is committed
+// rounds put the updates of writers in place, one round after another.
+type rounds struct {
+	files    *configFolder
+	updates  chan *submission
+	commits  *committer
+	states   *pathStates
+	removals *removals
+	formers  *formers
+}
+
+// submit stages an update, passes it to the goroutine that looks, and waits until it is committed
 // or refused.
-func (s *Source) submit(ctx context.Context, update *update) (id int64, err error) {
+func (r *rounds) submit(ctx context.Context, update *update) (id int64, err error) {
 	u := newSubmission(update)
 	u.span = trace.From(ctx)
 	defer func() { // removes what was staged, or what put has replaced
 		if u.undo != "" {
-			_ = s.o.Disk.Remove(u.undo)
+			_ = r.files.o.Disk.Remove(u.undo)
 		}
 		for _, f := range u.files {
 			f.Discard()
 		}
 	}()
-	noted := s.note(u)
-	defer s.dropNote(u, noted)
+	noted := r.files.noteWrite(u)
+	defer r.files.dropNote(u, noted)
 	for _, f := range u.files {
 		if err := f.Stage(); errors.Is(err, atomicfile.ErrLocked) {
 			return 0, busy(err.Error())
@@ -45,7 +55,7 @@ func (s *Source) submit(ctx context.Context, update *update) (id int64, err erro
 		return 0, err
 	}
 	select {
-	case s.updates <- u:
+	case r.updates <- u:
 		err = <-u.done // even if ctx is done: the update may be committed already, and only the result tells
 	case <-ctx.Done():
 		err = busy("the files are being reloaded")
@@ -59,19 +69,19 @@ func (s *Source) submit(ctx context.Context, update *update) (id int64, err erro
 // maxUpdates bounds the updates of one round.
 const maxUpdates = 256
 
-// write commits the first update and all that are queued behind it.
-func (s *Source) write(first *submission) {
+// commitQueued commits the first update and all that are queued behind it.
+func (r *rounds) commitQueued(first *submission) {
 	waiting := []*submission{first}
 	for more := true; more && len(waiting) < maxUpdates; {
 		select {
-		case u := <-s.updates:
+		case u := <-r.updates:
 			waiting = append(waiting, u)
 		default:
 			more = false
 		}
 	}
 	start := time.Now()
-	if s.isHeld() {
+	if r.commits.report.isHeld() {
 		answer(waiting, busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
 		return
 	}
@@ -79,30 +89,23 @@ func (s *Source) write(first *submission) {
 		switch {
 		case u.dry == nil:
 			return false
-		case s.git.state().working():
+		case r.files.git.state().working():
 			u.done <- errGitBusy
 		default:
-			u.done <- s.previewed(u)
+			u.done <- r.previewed(u)
 		}
 		return true
 	})
 	for len(waiting) > 0 {
-		waiting = s.writeRound(waiting, start)
+		waiting = r.commitRound(waiting, start)
 	}
 }
 
-// answer returns one result to several writers.
-func answer(updates []*submission, err error) {
-	for _, u := range updates {
-		u.done <- err
-	}
-}
-
-// writeRound commits the updates that do not depend on each other, from top to bottom, and returns the others.
-func (s *Source) writeRound(updates []*submission, start time.Time) (later []*submission) {
-	s.git.lock()
-	defer s.git.unlock()
-	git := s.git.state()
+// commitRound commits the updates that do not depend on each other, from top to bottom, and returns the others.
+func (r *rounds) commitRound(updates []*submission, start time.Time) (later []*submission) {
+	r.files.git.lock()
+	defer r.files.git.unlock()
+	git := r.files.git.state()
 	if git.working() {
 		answer(updates, errGitBusy)
 		return nil
@@ -114,19 +117,19 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 			later = append(later, u)
 			continue
 		}
-		if err := s.admit(u); err != nil {
+		if err := r.files.admit(u); err != nil {
 			u.done <- err
 			continue
 		}
 		round = append(round, u)
 	}
-	round = s.noteRound(round)
+	round = r.noteRound(round)
 	endPlace := stepOf(round, "files.place")
 	// ---- Up to here no file has changed. place exchanges the files or puts them back; what it returns is committed. ----
-	round = s.place(round, git)
+	round = r.files.placeRound(round, git)
 	endPlace()
 	if len(round) == 0 {
-		s.endNote()
+		r.removals.endNote()
 		return later
 	}
 	endPublish := stepOf(round, "files.publish")
@@ -135,28 +138,28 @@ func (s *Source) writeRound(updates []*submission, start time.Time) (later []*su
 		found.candidates = append(found.candidates, u.changed...)
 	}
 	// An error is one answer for the round, which was one change: either all of it is undone, or nothing.
-	err := s.commitPart(found, false)
+	err := r.commits.commitFound(found, false)
 	endPublish()
-	if err != nil && s.lacks(found.candidates) {
+	if err != nil && r.lacks(found.candidates) {
 		for _, u := range round {
 			u.takeBack()
 		}
 		answer(round, err)
-		s.endNote()
+		r.removals.endNote()
 		return later
 	}
 	if err != nil { // the files are the truth: the next look makes the store follow
 		err = errOutcome
 	} else {
-		s.endNote()
+		r.removals.endNote()
 	}
-	s.endNotes(round)
+	r.files.endNotes(round)
 	for _, c := range found.candidates {
-		delete(s.states.suspects, c.Path)
+		delete(r.states.suspects, c.Path)
 	}
 	answer(round, err)
 	if err == nil {
-		s.reportSuccess(start, "written")
+		r.commits.reportSuccess(start, "written")
 	}
 	return later
 }
@@ -167,9 +170,9 @@ var errOutcome = &catalog.Error{Code: catalog.CodeOutcomeUnknown,
 		"it will be, once the store works again"}
 
 // lacks reports whether the Sink, which has failed, has certainly taken nothing of a change.
-func (s *Source) lacks(changed []*judge.Candidate) bool {
+func (r *rounds) lacks(changed []*judge.Candidate) bool {
 	for _, c := range changed {
-		row, err := s.o.Sink.File(c.Path)
+		row, err := r.files.o.Sink.File(c.Path)
 		switch {
 		case catalog.IsNotFound(err):
 			if c.Gone {
@@ -233,28 +236,28 @@ var keysClaim = judge.ClaimOf("keys", "")
 func aboveClaim(suffix string) judge.Claim { return judge.ClaimOf("below", suffix) }
 
 // previewed answers an update that is a dry run, unless somebody has saved a file of it meanwhile.
-func (s *Source) previewed(u *submission) error {
+func (r *rounds) previewed(u *submission) error {
 	for _, f := range u.files {
 		if f.Creates {
 			continue
 		}
-		switch now, err := s.o.Disk.ReadFile(f.Target); {
+		switch now, err := r.files.o.Disk.ReadFile(f.Target); {
 		case errors.Is(err, fs.ErrNotExist), err == nil && sha256.Sum256(now) != f.Old:
 			return atomicfile.ErrChanged
 		case err != nil:
 			return writeFault("read "+f.Name, err)
 		}
 	}
-	t, err := s.open()
+	t, err := r.files.open()
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
 	defer t.Close()
-	return s.preview(u, t)
+	return r.files.preview(u, t)
 }
 
 // noteRound stores the removals of a round of API writes in the note, and returns the updates that may go on.
-func (s *Source) noteRound(round []*submission) []*submission {
+func (r *rounds) noteRound(round []*submission) []*submission {
 	var removed []judge.Claim
 	removes := map[*submission]bool{}
 	former := map[catalog.UUID]catalog.Former{}
@@ -272,15 +275,15 @@ func (s *Source) noteRound(round []*submission) []*submission {
 			}
 		}
 		if removes[u] = len(gone) > 0; removes[u] {
-			s.addRemoved(former, gone, u.c.Path, u.was.Refs, u.was.Bytes)
+			r.formers.addRemoved(former, gone, u.c.Path, u.was.Refs, u.was.Bytes)
 		}
 	}
 	if len(removed) == 0 {
 		return round
 	}
-	err := s.setFormers(former)
+	err := r.formers.setAll(former)
 	if err == nil {
-		err = s.noteClaims(removed)
+		err = r.removals.noteClaims(removed)
 	}
 	if err == nil {
 		return round

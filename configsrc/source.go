@@ -2,41 +2,26 @@ package configsrc
 
 import (
 	"context"
-	"sync"
 
 	"fingerpost/configsrc/atomicfile"
-	"fingerpost/configsrc/judge"
+	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
 
 // A Source keeps a Sink in step with a folder. Call Load, then Run; the other methods are safe for concurrent use.
+//
+// It is a front: its loop watches and looks, its writer and the loop's rounds write, its report and its origins say how
+// things are. All of them stand on one base, which is what is accepted.
 type Source struct {
-	writer
-	writes writeCount
+	origins
+	report *reporter
 	turns  turns
-
-	updates chan *submission  // see write.go
-	git     *gitGuard         // of Dir
-	folder  atomicfile.Folder // config files and the files next to them
-
-	watching *watching
-
-	lookState
-	states   *pathStates
-	warnings *warnings
-	*removals
-	*reporter
-}
-
-// A lookState belongs to the goroutine that looks.
-type lookState struct {
-	lookNo    uint64
-	blind     bool                  // there is no watch, which was logged
-	byHash    bool                  // this look trusts no stamp
-	progress  func(done, total int) // called for each file that a look has read; nil: nobody asks
-	confirmed bool
-	confirmer catalog.Author                  // who has; zero: the operator
-	former    map[catalog.UUID]catalog.Former // of removed projects, see former.go; nil: not read yet
+	look   *looker
+	loop   *loop
+	edge   *follower // takes the place of the loop with Options.Follow
+	git    *gitGuard
+	writer *writer
+	writes writeCount
 }
 
 // New returns a Source that has not loaded anything yet.
@@ -50,44 +35,96 @@ func New(o Options) *Source {
 	if o.StatEvery == 0 {
 		o.StatEvery = statEvery
 	}
-	s := &Source{folder: atomicfile.Folder{Dir: o.Clone.Dir(o.Dir), Disk: o.Disk, Log: o.Logger},
-		turns: make(turns), updates: make(chan *submission)}
-	s.writer = writer{ws: s, base: &base{o: o, facts: o.Sink, committing: new(sync.RWMutex), known: new(sync.RWMutex),
-		table: judge.NewTable()}}
-	s.git = newGitGuard(s.realDir)
-	s.states, s.removals, s.reporter = &pathStates{base: s.base}, &removals{sink: o.Sink}, newReporter(&o)
-	s.watching = &watching{dir: o.Dir, log: o.Logger, report: s.reporter}
-	s.forget()
-	return s
+	b := newBase(o)
+	report := &reporter{log: o.Logger, edge: o.Follow, problems: o.Problems, status: Status{State: StateLoading}}
+	files := newConfigFolder(b, report)
+	watched := &watching{dir: o.Dir, log: o.Logger, report: report}
+	states := newPathStates(b)
+	find := &finder{base: b, states: states, beforeList: watched.addFolder}
+	commits := &committer{base: b, report: report, warnings: newWarnings(b)}
+	stop := &brake{base: b, states: states, report: report, removals: &removals{sink: o.Sink}}
+	amends := &amender{base: b, files: files, find: find}
+	former := &formers{base: b, amends: amends}
+	rounds := &rounds{files: files, updates: make(chan *submission), commits: commits, states: states,
+		removals: stop.removals, formers: former}
+	look := &looker{base: b, find: find, commits: commits, brake: stop, amends: amends, formers: former}
+	asked := make(turns)
+	return &Source{origins: origins{b}, report: report, turns: asked, look: look, git: files.git,
+		loop: &loop{look: look, rounds: rounds, watching: watched, turns: asked,
+			sweeps: &sweeper{base: b, watching: watched, report: report}},
+		edge:   &follower{base: b, commits: commits, brake: stop},
+		writer: &writer{base: b, ws: files, submit: rounds.submit}}
+}
+
+// Watch starts collecting events. Call it before Load: a save made while Load runs is then handled as soon as Run
+// starts. Run must follow, which ends the watch.
+func (s *Source) Watch() {
+	if !s.base.o.Follow {
+		s.loop.watching.restart()
+	}
 }
 
 // Load brings the Sink in step with the folder for the first time. Files that do not load are no error, see Status; nor
 // is an unreadable folder if the Sink has something to serve.
 func (s *Source) Load(ctx context.Context) error {
-	if err := s.loadTable(); err != nil {
+	if err := s.look.commits.loadTable(); err != nil {
 		return err
 	}
-	if s.o.Follow {
-		return s.loadFollowed(ctx)
+	if err := s.look.brake.removals.loadNote(); err != nil {
+		return err
 	}
-	return s.settle(ctx)
+	if s.base.o.Follow {
+		return s.edge.load(ctx)
+	}
+	return s.look.load(ctx)
 }
 
-// rebuild fills a Sink that has lost its content.
-func (s *Source) rebuild(ctx context.Context) error {
-	s.setLive(false)
-	s.forget()
-	return s.Load(ctx)
+// Run looks until ctx is done: at paths named by events, at suspects, and by the timer at everything. Call it once,
+// after Load.
+func (s *Source) Run(ctx context.Context) error {
+	if s.base.o.Follow {
+		return s.edge.run(ctx, s.turns)
+	}
+	return s.loop.run(ctx)
 }
 
-// Status returns the present state.
-func (s *Source) Status() Status { return s.reporter.present() }
+// Reload looks at everything, including contents, a second time if something is suspect, and returns nil, ErrHeld or
+// the error. Quarantined files are no error, see Status. Run must be running.
+func (s *Source) Reload(ctx context.Context) error {
+	return s.turns.askFor(ctx, func(ctx context.Context) error {
+		if s.base.o.Follow {
+			return s.edge.retryRefused(ctx)
+		}
+		return s.look.lookTwice(ctx, scope{Seen: watch.Seen{All: true}, hash: true})
+	})
+}
+
+// Confirm lets a held reload through, once. by is who has confirmed it; zero: the operator. On an edge that is the next ApplyTree.
+func (s *Source) Confirm(ctx context.Context, by catalog.Author) error {
+	return s.turns.askFor(ctx, func(ctx context.Context) error {
+		s.look.brake.confirm(by)
+		if s.base.o.Follow {
+			return nil
+		}
+		return s.look.lookTwice(ctx, scope{Seen: watch.Seen{All: true}})
+	})
+}
+
+// Rebuild fills a Sink that has lost its content from the files. Run must be running.
+func (s *Source) Rebuild(ctx context.Context) error {
+	return s.turns.askFor(ctx, func(ctx context.Context) error {
+		s.base.setLive(false)
+		s.look.commits.forgetFiles()
+		s.look.find.states.forgetSuspects()
+		return s.Load(ctx)
+	})
+}
 
 // Write is writer.Write, and counts.
 func (s *Source) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
 	out, err := s.writer.Write(ctx, e)
 	if !e.DryRun && (err != nil || len(out.Paths) > 0) { // else nothing was to be changed
-		s.writes.count(err, s.o.ReadOnly || s.o.Follow)
+		s.writes.count(err, s.base.o.ReadOnly || s.base.o.Follow)
 	}
 	return out, err
 }
@@ -95,3 +132,22 @@ func (s *Source) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
 // EachWrite yields how many writes of clients changed files, were refused for what they asked, and failed. Dry runs, and
 // writes that had nothing to change, are not counted.
 func (s *Source) EachWrite(yield func(result string, count uint64)) { s.writes.each(yield) }
+
+// ApplyTree takes one change of the authority's files: as a whole, or it returns an error and nothing has changed. The
+// Source's position is then that of the change. Files that are refused are no error, see Status. The error is ErrHeld
+// if the brake holds the change: give it again, with what has come since, until Confirm lets it through. Run must be
+// running; c must not be changed any more.
+func (s *Source) ApplyTree(ctx context.Context, c catalog.TreeChange) error {
+	return s.turns.askFor(ctx, func(ctx context.Context) error { return s.edge.applyTree(ctx, c) })
+}
+
+// GitTurn runs f, which works in git's folder, while no write replaces a file, see gitGuard.takeTurn.
+func (s *Source) GitTurn(f func() error) error { return s.git.takeTurn(f) }
+
+// PatientGitTurn is GitTurn for a call that a client waits for: it waits as long for somebody's git as a write does.
+func (s *Source) PatientGitTurn(ctx context.Context, f func() error) error {
+	return s.git.patient(ctx, func(context.Context) error { return s.git.takeTurn(f) })
+}
+
+// Status returns the present state.
+func (s *Source) Status() Status { return s.report.present() }

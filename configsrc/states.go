@@ -46,6 +46,10 @@ type pathStates struct {
 	suspects map[string]suspect
 }
 
+func newPathStates(b *base) *pathStates { return &pathStates{b, map[string]suspect{}} }
+
+func (s *pathStates) forgetSuspects() { s.suspects = map[string]suspect{} }
+
 // stateOf returns the state of a path. A suspect may be in quarantine as well: it is a suspect as long as it waits.
 func (s *pathStates) stateOf(path string) pathState {
 	if _, suspect := s.suspects[path]; suspect {

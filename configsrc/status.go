@@ -73,10 +73,6 @@ type reporter struct {
 	loaded  bool    // "config loaded" is in the log
 }
 
-func newReporter(o *Options) *reporter {
-	return &reporter{log: o.Logger, edge: o.Follow, problems: o.Problems, status: Status{State: StateLoading}}
-}
-
 // present returns the present state.
 func (r *reporter) present() Status {
 	r.mu.Lock()
@@ -141,6 +137,9 @@ func (r *reporter) endHeld() {
 		r.log.Info("reload no longer held back", "reason", was.Reason)
 	}
 }
+
+// noteChanged says that a file was committed, and who has brought it: nil if somebody has saved it here.
+func (r *reporter) noteChanged(path string, by *catalog.Author) { r.changed.addFile(path, by) }
 
 // noteFailure records a look that failed; everything is still served.
 func (r *reporter) noteFailure(err error) {

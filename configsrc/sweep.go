@@ -23,28 +23,35 @@ type swept struct {
 	hash     bool
 }
 
-// sweep compares the whole folder with the table by stat, and by content if a stamp is racy, and returns the
+// A sweeper looks for what no event has named. Its methods run next to the goroutine that looks.
+type sweeper struct {
+	*base
+	watching *watching
+	report   *reporter
+}
+
+// sweepStats compares the whole folder with the table by stat, and by content if a stamp is racy, and returns the
 // differences. It runs in a goroutine of its own, in small steps with pauses; a look judges its findings.
-func (s *Source) sweep(ctx context.Context) (out swept) {
-	_ = s.ready(s.reporter) // for the status; a write asks again
-	pace := s.newPace(ctx)
+func (w *sweeper) sweepStats(ctx context.Context) (out swept) {
+	_ = w.ready(w.report) // for the status; a write asks again
+	pace := w.newPace(ctx)
 	defer func() { out.cost = pace.worked() }()
-	t, err := s.openTree()
+	t, err := w.openTree()
 	if err != nil {
 		out.All = true
 		return out
 	}
 	defer t.Close()
-	s.known.RLock()
-	unseen := make(map[string]bool, len(s.table.Files)) // known files that the list has not shown
-	for p := range s.table.Files {
+	w.known.RLock()
+	unseen := make(map[string]bool, len(w.table.Files)) // known files that the list has not shown
+	for p := range w.table.Files {
 		unseen[p] = true
 	}
-	s.known.RUnlock()
+	w.known.RUnlock()
 	n := 0
 	var closed []string // folders that cannot be listed
 	err = t.List(func(dir string) {
-		if !s.watching.covers(dir) {
+		if !w.watching.covers(dir) {
 			out.stale = true
 		}
 	}, func(e folder.Entry) {
@@ -55,7 +62,7 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 			closed = append(closed, e.Path+"/")
 		}
 		delete(unseen, e.Path)
-		prev := s.knownAs(e.Path)
+		prev := w.knownAs(e.Path)
 		if !sameAsKnown(t, prev, e) || prev.Racy.Load() && !out.readRacy(t, prev, pace) {
 			out.Paths = append(out.Paths, e.Path)
 		}
@@ -73,36 +80,36 @@ func (s *Source) sweep(ctx context.Context) (out swept) {
 			out.Paths = append(out.Paths, p)
 		}
 	}
-	s.known.RLock()
-	for p := range s.quarantine {
+	w.known.RLock()
+	for p := range w.quarantine {
 		out.Paths = append(out.Paths, p)
 	}
-	s.known.RUnlock()
+	w.known.RUnlock()
 	if len(out.Paths) > watch.ManyPaths {
 		out.All = true
 	}
 	return out
 }
 
-// hashSweep reads every known file and returns those whose content differs from the accepted one although size, times
+// sweepHashes reads every known file and returns those whose content differs from the accepted one although size, times
 // and inode are equal.
-func (s *Source) hashSweep(ctx context.Context) (out swept) {
+func (w *sweeper) sweepHashes(ctx context.Context) (out swept) {
 	out.hash = true
-	pace := s.newPace(ctx)
+	pace := w.newPace(ctx)
 	defer func() { out.cost = pace.worked() }()
-	t, err := s.openTree()
+	t, err := w.openTree()
 	if err != nil {
-		return out // sweep reports it, too
+		return out // sweepStats reports it, too
 	}
 	defer t.Close()
-	s.known.RLock()
-	paths := slices.Sorted(maps.Keys(s.table.Files)) // folder by folder, as on the disk
-	s.known.RUnlock()
+	w.known.RLock()
+	paths := slices.Sorted(maps.Keys(w.table.Files)) // folder by folder, as on the disk
+	w.known.RUnlock()
 	for _, p := range paths {
 		if ctx.Err() != nil {
 			return out
 		}
-		if !s.hashAsKnown(t, p) {
+		if !w.hashAsKnown(t, p) {
 			out.Paths = append(out.Paths, p)
 		}
 		pace.rest()
@@ -113,17 +120,17 @@ func (s *Source) hashSweep(ctx context.Context) (out swept) {
 // sweepWhole is the number of files up to which a sweep needs no rests.
 const sweepWhole = 256
 
-func (s *Source) newPace(ctx context.Context) *pacer {
-	s.known.RLock()
-	defer s.known.RUnlock()
-	return newPacer(ctx, s.live.Load() && len(s.table.Files) > sweepWhole)
+func (w *sweeper) newPace(ctx context.Context) *pacer {
+	w.known.RLock()
+	defer w.known.RUnlock()
+	return newPacer(ctx, w.live.Load() && len(w.table.Files) > sweepWhole)
 }
 
 // knownAs returns the table's entry of a file, nil if there is none.
-func (s *Source) knownAs(path string) *judge.File {
-	s.known.RLock()
-	defer s.known.RUnlock()
-	return s.table.Files[path]
+func (w *sweeper) knownAs(path string) *judge.File {
+	w.known.RLock()
+	defer w.known.RUnlock()
+	return w.table.Files[path]
 }
 
 // racyPerSweep bounds the files that a sweep reads because of racy stamps, so that it takes little longer.
@@ -151,10 +158,10 @@ func (out *swept) readRacy(t *folder.Tree, f *judge.File, pace *pacer) (same boo
 }
 
 // hashAsKnown reports whether a file that is unchanged by stat, and the files it takes text from, have the accepted
-// content. Differences in stat are left to sweep.
-func (s *Source) hashAsKnown(t *folder.Tree, path string) bool {
+// content. Differences in stat are left to sweepStats.
+func (w *sweeper) hashAsKnown(t *folder.Tree, path string) bool {
 	e, _, ok := t.Stat(path)
-	prev := s.knownAs(path)
+	prev := w.knownAs(path)
 	if !ok || !sameAsKnown(t, prev, e) {
 		return true
 	}

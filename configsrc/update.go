@@ -137,3 +137,10 @@ func (u *submission) subject() string {
 	}
 	return cmp.Or(hcledit.Subject(&was, &is), "files of "+u.c.Path)
 }
+
+// answer returns one result to several writers.
+func answer(updates []*submission, err error) {
+	for _, u := range updates {
+		u.done <- err
+	}
+}

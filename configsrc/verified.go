@@ -19,7 +19,7 @@ import (
 //
 // Run must be running. It may be called from any goroutine, and waits for its turn at the file as long as ctx lets it.
 func (s *Source) SetVerified(ctx context.Context, project catalog.UUID, domain, from, to, reason string) error {
-	if s.o.ReadOnly || s.o.Follow {
+	if s.base.o.ReadOnly || s.base.o.Follow {
 		return &catalog.Error{Code: catalog.CodeReadOnly, Message: "this node does not write the files"}
 	}
 	message := "domain " + domain + " is proven"
@@ -30,7 +30,7 @@ func (s *Source) SetVerified(ctx context.Context, project catalog.UUID, domain, 
 			message += ": " + reason
 		}
 	default:
-		if msg := catalog.CheckVerified(to, s.today()); msg != "" || to == catalog.VerifiedPending {
+		if msg := catalog.CheckVerified(to, s.base.today()); msg != "" || to == catalog.VerifiedPending {
 			return fmt.Errorf("set verified of %s to %q: it must be %q or a day of the past", domain, to, catalog.VerifiedLost)
 		}
 	}
