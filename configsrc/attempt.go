@@ -12,9 +12,6 @@ import (
 	"fingerpost/resolver/trace"
 )
 
-// errMoreFiles ends an attempt that needs locks on more files, which are in attempt.also by then.
-var errMoreFiles = errors.New("the write changes more files than it has locked")
-
 // A writer makes writes on a base. It reads the files of the workspace, finds and judges names in the table of the base,
 // and submits the result.
 type writer struct {
@@ -25,7 +22,27 @@ type writer struct {
 	submit func(ctx context.Context, u *update) (id int64, err error)
 }
 
-// An attempt is an edit in progress, up to the staged update.
+// A workspace is where the files of a base are, and where writes put them.
+type workspace interface {
+	// patient runs a write when nobody else is at work on the files, and refuses it if nothing can be written now.
+	patient(ctx context.Context, write func(context.Context) error) error
+	open() (contents, error)
+	// swap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present content
+	// and its stamp.
+	swap(t contents, path string) (*fileSwap, []byte, error)
+	// create is swap for a new file; fs.ErrExist if something has its name.
+	create(path string) (*fileSwap, error)
+	// noteDomains makes the notes of a write, durably, and forgetNotes undoes that.
+	noteDomains(n *domainNotes) error
+	forgetNotes(n *domainNotes)
+	// makeFolder makes a folder for new files, if there is none, and dropFolder removes it if it is empty.
+	makeFolder(name string) error
+	dropFolder(name string)
+	// isLink reports whether a config file is a link, which a person has made and which stays.
+	isLink(path string) bool
+}
+
+// An attempt is an edit in progress, up to the update that it submits.
 type attempt struct {
 	*writer
 	edit    *catalog.Edit
@@ -54,7 +71,10 @@ type target interface {
 	prove(w *attempt, result *judge.Candidate) error
 }
 
-// run makes all steps.
+// errMoreFiles ends an attempt that needs locks on more files, which are in attempt.also by then.
+var errMoreFiles = errors.New("the write changes more files than it has locked")
+
+// run makes the steps of writer.Write, once.
 func (w *attempt) run(ctx context.Context) error {
 	if w.edit.DryRun {
 		w.outcome.Preview = &Preview{Problems: hclfile.Diagnostics{}}
@@ -178,26 +198,6 @@ func (w *attempt) openFile(path string) (f *fileSwap, was *judge.Content, decode
 		return nil, nil, nil, w.invalidFile(was.Diags, w.edit.Covers)
 	}
 	return f, was, decoded, nil
-}
-
-// A workspace is where the files of a base are, and where writes put them.
-type workspace interface {
-	// patient runs a write when nobody else is at work on the files, and refuses it if nothing can be written now.
-	patient(ctx context.Context, write func(context.Context) error) error
-	open() (contents, error)
-	// swap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present content
-	// and its stamp.
-	swap(t contents, path string) (*fileSwap, []byte, error)
-	// create is swap for a new file; fs.ErrExist if something has its name.
-	create(path string) (*fileSwap, error)
-	// noteDomains makes the notes of a write, durably, and forgetNotes undoes that.
-	noteDomains(n *domainNotes) error
-	forgetNotes(n *domainNotes)
-	// makeFolder makes a folder for new files, if there is none, and dropFolder removes it if it is empty.
-	makeFolder(name string) error
-	dropFolder(name string)
-	// isLink reports whether a config file is a link, which a person has made and which stays.
-	isLink(path string) bool
 }
 
 // brokenFile returns why no file of this name can be created: a quarantined file has it.

@@ -12,8 +12,8 @@ import (
 	"fingerpost/configsrc/judge"
 )
 
-// A base is a state that writes are made on: what is accepted, or that with a proposal over it. All that a look finds and
-// commits, a write changes and the status says is measured against it.
+// A base is a state that writes are made on: what is accepted, or that with a proposal over it. Looks, writes and the
+// status are measured against it.
 type base struct {
 	o     Options
 	facts Facts

@@ -30,7 +30,8 @@ type brake struct {
 // holdBack holds a look back when it would remove too much. Removals that wait for a second look count, and until then
 // nothing of the look is committed: it is held whole or not at all. What someone has confirmed is let through, and
 // returned.
-func (b *brake) holdBack(candidates []*judge.Candidate, loss judge.Counts, start time.Time) (through *Held, held bool, err error) {
+func (b *brake) holdBack(candidates []*judge.Candidate, loss judge.Counts, start time.Time) (through *Held, held bool,
+	err error) {
 	reason, empty := b.reasonFor(candidates, loss)
 	switch h := (Held{Reason: reason, Projects: loss.Projects, Domains: loss.Domains}); {
 	case reason == "":
@@ -52,8 +53,8 @@ func (b *brake) holdBack(candidates []*judge.Candidate, loss judge.Counts, start
 // maxNamed bounds how many objects a hold names.
 const maxNamed = 40
 
-// namesRemoved names the objects that a look would remove, with the files that declare them, projects first. The domains of
-// a project that goes are not named.
+// namesRemoved names the objects that a look would remove, with the files that declare them, projects first. The domains
+// of a project that goes are not named.
 func (b *brake) namesRemoved(candidates []*judge.Candidate) (names []string) {
 	stays := map[catalog.Ref]bool{}
 	for _, c := range candidates {

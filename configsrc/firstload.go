@@ -20,11 +20,11 @@ const chunk = 1024
 // load brings the Sink in step with the folder for the first time.
 func (l *looker) load(ctx context.Context) error {
 	l.brake.confirmed = l.brake.confirmed || l.o.AcceptDeletes
-	end, first := time.Now().Add(settleAtMost), l.loadAll
+	first := l.loadAll
 	if len(l.table.Files) > 0 {
 		first = func(ctx context.Context) error { return l.lookAt(ctx, scope{Seen: watch.Seen{All: true}}) }
 	}
-	err := l.lookAgain(ctx, end, first(ctx))
+	err := l.settle(ctx, first)
 	l.setLive(true)
 	switch {
 	case errors.Is(err, ErrHeld):
@@ -36,8 +36,8 @@ func (l *looker) load(ctx context.Context) error {
 	return l.o.Sink.SetDecoderRevision(decoderRevision)
 }
 
-// loadAll fills an empty Sink: nothing is served yet, so files are applied in chunks, in path order, which is also
-// the order of precedence when two claim the same.
+// loadAll fills an empty Sink: nothing is served yet, so files are applied in chunks, in path order, which is also the
+// order of precedence when two claim the same.
 func (l *looker) loadAll(ctx context.Context) error {
 	start := time.Now()
 	t, err := l.openTree()

@@ -66,7 +66,7 @@ func (e *follower) applyTree(ctx context.Context, c catalog.TreeChange) error {
 	}
 	var err error
 	if len(e.table.Files) == 0 && len(candidates) > chunk {
-		err = e.firstTree(ctx, texts, change, candidates, start)
+		err = e.applyFirst(ctx, texts, change, candidates, start)
 	} else {
 		err = e.applyFiles(ctx, texts, change, sortedCandidates(candidates), start)
 	}
@@ -113,8 +113,8 @@ func sortedCandidates(by map[string]*judge.Candidate) (all []*judge.Candidate) {
 }
 
 // applyFiles is one look at received files, from top to bottom.
-func (e *follower) applyFiles(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates []*judge.Candidate,
-	start time.Time) error {
+func (e *follower) applyFiles(ctx context.Context, texts map[string][]byte, change catalog.Change,
+	candidates []*judge.Candidate, start time.Time) error {
 	if err := e.decodeReceived(ctx, texts, candidates); err != nil {
 		return err
 	}
@@ -135,10 +135,10 @@ func (e *follower) applyFiles(ctx context.Context, texts map[string][]byte, chan
 	return nil
 }
 
-// firstTree is applyFiles for an edge that has nothing yet. It applies the files in chunks, as a first load from a folder
-// does, and the position with the last: up to then nothing is served, and a crash begins anew.
-func (e *follower) firstTree(ctx context.Context, texts map[string][]byte, change catalog.Change, candidates map[string]*judge.Candidate,
-	start time.Time) error {
+// applyFirst is applyFiles for an edge that has nothing yet. It applies the files in chunks, as a first load from a
+// folder does, and the position with the last: until then nothing is served, and after a crash the next tree is the first.
+func (e *follower) applyFirst(ctx context.Context, texts map[string][]byte, change catalog.Change,
+	candidates map[string]*judge.Candidate, start time.Time) error {
 	if err := e.o.Sink.Fill(&catalog.Change{Texts: change.Texts}); err != nil {
 		return fmt.Errorf("store the change: %w", err)
 	}

@@ -72,8 +72,8 @@ func (m *formers) setAll(set map[catalog.UUID]catalog.Former) error {
 
 // addRemoved adds the projects of a file that are among the removed claims to what is to be remembered. src is the file
 // as it was accepted, with these objects.
-func (m *formers) addRemoved(to map[catalog.UUID]catalog.Former, removed map[judge.Claim]bool, path string, refs []catalog.Ref,
-	src []byte) {
+func (m *formers) addRemoved(to map[catalog.UUID]catalog.Former, removed map[judge.Claim]bool, path string,
+	refs []catalog.Ref, src []byte) {
 	var decoded *hclfile.Result
 	for _, ref := range refs {
 		if ref.Kind != catalog.KindProject || !removed[judge.ProjectClaim(ref.UUID)] {
@@ -211,7 +211,8 @@ func (m *formers) makePending(t *folder.Tree, c *judge.Candidate, list []replace
 	if open == 0 {
 		return nil, nil
 	}
-	return m.amends.amend(t, c, "the domains of a slug that is used again are pending", func(src []byte) (_ []byte, err error) {
+	subject := "the domains of a slug that is used again are pending"
+	return m.amends.amend(t, c, subject, func(src []byte) (_ []byte, err error) {
 		for i := range list {
 			for _, at := range list[i].open {
 				if src, err = hcledit.SetAttribute(src, at, "verified", hcledit.Quote(catalog.VerifiedPending)); err != nil {

@@ -10,7 +10,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A looker makes reloads: it belongs to the goroutine that looks.
+// A looker makes looks at the folder. It belongs to the goroutine that looks.
 type looker struct {
 	*base
 	find    *finder
@@ -29,7 +29,7 @@ func (l *looker) lookAt(ctx context.Context, sc scope) error {
 		return l.brake.holdFolder(err)
 	}
 	defer t.Close()
-	if l.commits.report.isHeld() {
+	if l.brake.report.isHeld() {
 		sc.All = true // otherwise a held change would be accepted piece by piece
 	}
 	found, err := l.find.gather(ctx, t, sc)
@@ -91,14 +91,16 @@ func (l *looker) caseOf(t *folder.Tree, candidates []*judge.Candidate, now time.
 // settleAtMost is how long a load or a reload waits for suspect files.
 const settleAtMost = 10 * time.Second
 
-// lookTwice looks, and again as long as there is a suspect, or for settleAtMost: some program may never stop writing a file. Its
+// lookTwice looks until there is no suspect, or for settleAtMost: some program may never stop writing a file. Its
 // accepted state then stays until Run finds it unchanged.
 func (l *looker) lookTwice(ctx context.Context, sc scope) error {
-	return l.lookAgain(ctx, time.Now().Add(settleAtMost), l.lookAt(ctx, sc))
+	return l.settle(ctx, func(ctx context.Context) error { return l.lookAt(ctx, sc) })
 }
 
-// lookAgain ends lookTwice after its first look, whose result is err.
-func (l *looker) lookAgain(ctx context.Context, end time.Time, err error) error {
+// settle is lookTwice with another first look.
+func (l *looker) settle(ctx context.Context, first func(context.Context) error) error {
+	end := time.Now().Add(settleAtMost)
+	err := first(ctx)
 	for err == nil && len(l.find.states.suspects) > 0 && time.Now().Before(end) {
 		select {
 		case <-ctx.Done():

@@ -11,9 +11,9 @@ import (
 	"fingerpost/configsrc/folder"
 )
 
-// placeRound exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If git
-// has started meanwhile, it takes all of them back: git may have read the old files and be about to write over the new
-// ones.
+// placeRound exchanges the files of a round, syncs their folders, and returns the updates that are durable in place. If
+// git has started meanwhile, it takes all of them back: git may have read the old files and be about to write over the
+// new ones.
 func (d *configFolder) placeRound(round []*submission, before gitState) []*submission {
 	errs := make([]error, len(round))
 	sideBySide(len(round), func(i int) { errs[i] = d.putFiles(round[i]) })
@@ -56,9 +56,9 @@ func (d *configFolder) placeRound(round []*submission, before gitState) []*submi
 	return durable
 }
 
-// putFiles exchanges all files of an update, the project's file last. If one of them cannot be exchanged, the others are put
-// back. If there are several, a note that is durable before the first exchange lets the next look finish the way back
-// after a crash (atomicfile.Note).
+// putFiles exchanges all files of an update, the project's file last. If one of them cannot be exchanged, the others are
+// put back. If there are several, a note that is durable before the first exchange lets the next look finish the way
+// back after a crash (atomicfile.Note).
 func (d *configFolder) putFiles(u *submission) (err error) {
 	defer func() {
 		if err != nil {

@@ -17,22 +17,21 @@ import (
 	"fingerpost/resolver/trace"
 )
 
-// rounds put the updates of writers in place, one round after another.
+// rounds put the updates of a writer in place and commit them, one round after another.
 type rounds struct {
 	files    *configFolder
-	updates  chan *submission
+	updates  chan *submission // to the goroutine that looks
 	commits  *committer
 	states   *pathStates
 	removals *removals
 	formers  *formers
 }
 
-// submit stages an update, passes it to the goroutine that looks, and waits until it is committed
-// or refused.
+// submit stages an update, passes it to the goroutine that looks, and waits until it is committed or refused.
 func (r *rounds) submit(ctx context.Context, update *update) (id int64, err error) {
 	u := newSubmission(update)
 	u.span = trace.From(ctx)
-	defer func() { // removes what was staged, or what put has replaced
+	defer func() { // removes what was staged, or what putFiles has replaced
 		if u.undo != "" {
 			_ = r.files.o.Disk.Remove(u.undo)
 		}
@@ -92,7 +91,7 @@ func (r *rounds) commitQueued(first *submission) {
 		case r.files.git.state().working():
 			u.done <- errGitBusy
 		default:
-			u.done <- r.previewed(u)
+			u.done <- r.answerDry(u)
 		}
 		return true
 	})
@@ -125,7 +124,8 @@ func (r *rounds) commitRound(updates []*submission, start time.Time) (later []*s
 	}
 	round = r.noteRound(round)
 	endPlace := stepOf(round, "files.place")
-	// ---- Up to here no file has changed. place exchanges the files or puts them back; what it returns is committed. ----
+	// ---- Up to here no file has changed. placeRound exchanges the files or puts them back; what it returns is
+	// committed. ----
 	round = r.files.placeRound(round, git)
 	endPlace()
 	if len(round) == 0 {
@@ -235,8 +235,8 @@ var keysClaim = judge.ClaimOf("keys", "")
 // aboveClaim is the claim to all names below a suffix.
 func aboveClaim(suffix string) judge.Claim { return judge.ClaimOf("below", suffix) }
 
-// previewed answers an update that is a dry run, unless somebody has saved a file of it meanwhile.
-func (r *rounds) previewed(u *submission) error {
+// answerDry answers an update that is a dry run, unless somebody has saved a file of it meanwhile.
+func (r *rounds) answerDry(u *submission) error {
 	for _, f := range u.files {
 		if f.Creates {
 			continue

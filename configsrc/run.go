@@ -15,18 +15,21 @@ const (
 	hashEvery   = 60 * time.Second
 )
 
-// A loop is the goroutine that looks and commits.
+// A loop is the goroutine that looks and commits: it alone makes looks, rounds of writes and turns.
 type loop struct {
 	look     *looker
 	rounds   *rounds
 	sweeps   *sweeper
 	watching *watching
 	turns    turns
+	states   *pathStates
+	git      *gitGuard
+	report   *reporter
 }
 
 // run looks until ctx is done: at paths named by events, at suspects, and by the timer at everything.
 func (l *loop) run(ctx context.Context) error {
-	if l.watching.watch == nil {
+	if !l.watching.isOn() {
 		l.watching.restart()
 	}
 	defer l.watching.end()
@@ -36,10 +39,6 @@ func (l *loop) run(ctx context.Context) error {
 	defer timer.Stop()
 	for {
 		timer.Reset(time.Until(l.tick(ctx, p, sweeps)))
-		var ready <-chan struct{}
-		if l.watching.watch != nil {
-			ready = l.watching.watch.Ready
-		}
 		select {
 		case <-ctx.Done():
 			for range p.underway {
@@ -50,7 +49,7 @@ func (l *loop) run(ctx context.Context) error {
 			asked.done <- asked.do(ctx)
 		case u := <-l.rounds.updates:
 			l.rounds.commitQueued(u)
-		case <-ready:
+		case <-l.watching.ready():
 			p.last = time.Now()
 			if p.first.IsZero() {
 				p.first = p.last
@@ -62,7 +61,7 @@ func (l *loop) run(ctx context.Context) error {
 	}
 }
 
-// A loopState is the state of the loop in Run.
+// A loopState is the state of a run of the loop.
 type loopState struct {
 	first, last    time.Time // times of unanswered events; zero: none
 	gitAt          time.Time // when git last held its lock
@@ -95,14 +94,14 @@ func (l *loop) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (nex
 	switch {
 	case events && !due(p.last.Add(quiet)) && !due(p.first.Add(quietAtMost)):
 		return next
-	case !events && (len(l.look.find.states.suspects) == 0 || !due(l.look.find.states.nextLook())):
+	case !events && (len(l.states.suspects) == 0 || !due(l.states.nextLook())):
 		return next
 	}
 	if now.Sub(p.last) < gitAtMost { // while git is at work, each of its files sends events
 		if !due(p.gitAt.Add(gitPoll)) {
 			return next
 		}
-		if l.rounds.files.git.state().locked {
+		if l.git.state().locked {
 			p.gitAt = now
 			return now.Add(gitPoll)
 		}
@@ -110,11 +109,8 @@ func (l *loop) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (nex
 	var sc scope // the suspects alone
 	if events {
 		p.first = time.Time{}
-		stale := false
-		if l.watching.watch != nil {
-			sc.Seen, stale = l.watching.watch.Take()
-		}
-		if stale {
+		var stale bool
+		if sc.Seen, stale = l.watching.takeSeen(); stale {
 			l.watching.restart()
 			sc.All = true
 		}
@@ -123,13 +119,13 @@ func (l *loop) tick(ctx context.Context, p *loopState, sweeps chan<- swept) (nex
 	return now                 // other things may be due since
 }
 
-// lookAtSwept looks at what a sweep found. The next sweep of its kind begins late enough for the two kinds to take at most a
-// hundredth of a core; in a large folder one sweep takes that long by itself.
+// lookAtSwept looks at what a sweep found. The next sweep of its kind begins late enough for the two kinds to take at
+// most a hundredth of a core; in a large folder one sweep takes that long by itself.
 func (l *loop) lookAtSwept(ctx context.Context, p *loopState, found swept) {
 	p.underway--
 	if found.hash {
 		p.hashOn, p.hashAt = false, p.hashAt.Add(max(hashEvery, paceShare*found.cost))
-		if len(found.Paths) > 0 && ctx.Err() == nil && !l.rounds.files.git.state().locked {
+		if len(found.Paths) > 0 && ctx.Err() == nil && !l.git.state().locked {
 			found.scope.hash = true
 			_ = l.look.lookAt(ctx, found.scope)
 		}
@@ -141,14 +137,14 @@ func (l *loop) lookAtSwept(ctx context.Context, p *loopState, found swept) {
 			f.Racy.Store(false) // f is in the table, or unused
 		}
 	}
-	if moved := l.watching.watch != nil && l.watching.watch.Moved(); l.watching.watch == nil || found.stale || moved {
+	if moved := l.watching.hasMoved(); !l.watching.isOn() || found.stale || moved {
 		l.watching.restart()
 		found.All = found.All || found.stale || moved // restart drops the collected events
 	}
 	if ctx.Err() == nil {
 		found.Paths = append(found.Paths, l.look.amends.clearLeftovers(found.temps)...)
 	}
-	if ctx.Err() == nil && !l.rounds.files.git.state().locked && (found.All || len(found.Paths) > 0 || l.look.commits.report.isHeld()) {
+	if ctx.Err() == nil && !l.git.state().locked && (found.All || len(found.Paths) > 0 || l.report.isHeld()) {
 		_ = l.look.lookAt(ctx, found.scope)
 	}
 }

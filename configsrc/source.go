@@ -10,15 +10,15 @@ import (
 
 // A Source keeps a Sink in step with a folder. Call Load, then Run; the other methods are safe for concurrent use.
 //
-// It is a front: its loop watches and looks, its writer and the loop's rounds write, its report and its origins say how
-// things are. All of them stand on one base, which is what is accepted.
+// It is a front: its loop watches and looks, its writer makes writes and hands them to the loop, its report and its
+// origins say what is served. All of them stand on one base, which is what is accepted.
 type Source struct {
 	origins
 	report *reporter
 	turns  turns
 	look   *looker
 	loop   *loop
-	edge   *follower // takes the place of the loop with Options.Follow
+	edge   *follower // with Options.Follow in place of the loop
 	git    *gitGuard
 	writer *writer
 	writes writeCount
@@ -37,23 +37,29 @@ func New(o Options) *Source {
 	}
 	b := newBase(o)
 	report := &reporter{log: o.Logger, edge: o.Follow, problems: o.Problems, status: Status{State: StateLoading}}
-	files := newConfigFolder(b, report)
-	watched := &watching{dir: o.Dir, log: o.Logger, report: report}
 	states := newPathStates(b)
-	find := &finder{base: b, states: states, beforeList: watched.addFolder}
+	watching := &watching{dir: o.Dir, log: o.Logger, report: report}
+	find := &finder{base: b, states: states, beforeList: watching.addFolder}
 	commits := &committer{base: b, report: report, warnings: newWarnings(b)}
-	stop := &brake{base: b, states: states, report: report, removals: &removals{sink: o.Sink}}
+	brake := &brake{base: b, states: states, report: report, removals: &removals{sink: o.Sink}}
+	files := newConfigFolder(b, report)
 	amends := &amender{base: b, files: files, find: find}
-	former := &formers{base: b, amends: amends}
+	formers := &formers{base: b, amends: amends}
+	look := &looker{base: b, find: find, commits: commits, brake: brake, amends: amends, formers: formers}
 	rounds := &rounds{files: files, updates: make(chan *submission), commits: commits, states: states,
-		removals: stop.removals, formers: former}
-	look := &looker{base: b, find: find, commits: commits, brake: stop, amends: amends, formers: former}
-	asked := make(turns)
-	return &Source{origins: origins{b}, report: report, turns: asked, look: look, git: files.git,
-		loop: &loop{look: look, rounds: rounds, watching: watched, turns: asked,
-			sweeps: &sweeper{base: b, watching: watched, report: report}},
-		edge:   &follower{base: b, commits: commits, brake: stop},
-		writer: &writer{base: b, ws: files, submit: rounds.submit}}
+		removals: brake.removals, formers: formers}
+	turns := make(turns)
+	return &Source{
+		origins: origins{b},
+		report:  report,
+		turns:   turns,
+		look:    look,
+		loop: &loop{look: look, rounds: rounds, sweeps: &sweeper{base: b, watching: watching, report: report},
+			watching: watching, turns: turns, states: states, git: files.git, report: report},
+		edge:   &follower{base: b, commits: commits, brake: brake},
+		git:    files.git,
+		writer: &writer{base: b, ws: files, submit: rounds.submit},
+	}
 }
 
 // Watch starts collecting events. Call it before Load: a save made while Load runs is then handled as soon as Run
@@ -99,7 +105,8 @@ func (s *Source) Reload(ctx context.Context) error {
 	})
 }
 
-// Confirm lets a held reload through, once. by is who has confirmed it; zero: the operator. On an edge that is the next ApplyTree.
+// Confirm lets a held reload through, once. by is who has confirmed it; zero: the operator. On an edge that is the next
+// ApplyTree.
 func (s *Source) Confirm(ctx context.Context, by catalog.Author) error {
 	return s.turns.askFor(ctx, func(ctx context.Context) error {
 		s.look.brake.confirm(by)

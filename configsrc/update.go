@@ -52,28 +52,6 @@ type fileSwap struct {
 	stamp catalog.Stamp
 }
 
-// newSubmission fills in what is to be judged.
-func newSubmission(of *update) *submission {
-	u := &submission{update: of, had: setOf(of.was.Claims), changed: []*judge.Candidate{of.c}, done: make(chan error, 1)}
-	for _, ref := range u.c.Refs {
-		if ref.Kind == catalog.KindDomain && !u.had[judge.ClaimOf("domain", ref.Name)] {
-			u.domains = append(u.domains, ref.Name)
-		}
-	}
-	for _, f := range u.files {
-		if f.c != nil && f.c != u.c {
-			u.changed = append(u.changed, f.c)
-		}
-	}
-	for _, c := range u.changed {
-		if c.By == nil {
-			c.By = &u.edit.By
-		}
-	}
-	judge.SortByPath(u.changed)
-	return u
-}
-
 // A slugMove is the change of a project's slug by a write. The key lists that name the slug change in the same write:
 // their files are exchanged first and the project's file last, so that a list never names a slug that another project
 // may have taken. After a crash in between, the note of the write undoes it (atomicfile.Note).
@@ -97,6 +75,28 @@ type bulkChange struct{ was, is catalog.Declared }
 type domainNotes struct {
 	project catalog.UUID
 	had, is map[string]string
+}
+
+// newSubmission fills in what is to be judged.
+func newSubmission(of *update) *submission {
+	u := &submission{update: of, had: setOf(of.was.Claims), changed: []*judge.Candidate{of.c}, done: make(chan error, 1)}
+	for _, ref := range u.c.Refs {
+		if ref.Kind == catalog.KindDomain && !u.had[judge.ClaimOf("domain", ref.Name)] {
+			u.domains = append(u.domains, ref.Name)
+		}
+	}
+	for _, f := range u.files {
+		if f.c != nil && f.c != u.c {
+			u.changed = append(u.changed, f.c)
+		}
+	}
+	for _, c := range u.changed {
+		if c.By == nil {
+			c.By = &u.edit.By
+		}
+	}
+	judge.SortByPath(u.changed)
+	return u
 }
 
 // fileWrite describes an update.

@@ -52,6 +52,28 @@ func (w *watching) setWatch(to *watch.Watch) {
 	w.watch = to
 }
 
+// isOn reports whether events arrive.
+func (w *watching) isOn() bool { return w.watch != nil }
+
+// ready receives once events have arrived; nil if none can.
+func (w *watching) ready() <-chan struct{} {
+	if w.watch == nil {
+		return nil
+	}
+	return w.watch.Ready
+}
+
+// takeSeen returns what the events since the last call have named. stale: a watched folder was replaced.
+func (w *watching) takeSeen() (seen watch.Seen, stale bool) {
+	if w.watch == nil {
+		return seen, false
+	}
+	return w.watch.Take()
+}
+
+// hasMoved reports whether the watched folder was moved.
+func (w *watching) hasMoved() bool { return w.watch != nil && w.watch.Moved() }
+
 // addFolder is called for every folder before a look lists it, so that no change is missed.
 func (w *watching) addFolder(dir string) {
 	if w.watch != nil {

@@ -19,7 +19,7 @@ import (
 //	place    the files, durably, or put all of them back
 //	publish  the change to the Sink, the Journal and the caller
 //
-// The first four run side by side for different files, on the callers' goroutines, and are in this file. The other
+// The first four run side by side for different files, on the callers' goroutines, and are in attempt.go. The other
 // three run on the goroutine that looks, for a round of waiting writes together, and are in round.go.
 //
 // When Write returns nil, the change is in its file, file and folder are synced, and the Sink serves it.
