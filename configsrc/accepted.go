@@ -10,9 +10,9 @@ import (
 // The accepted tree is what the Sink keeps as bytes: the last good content of each config file, and the files that
 // these name, as they were decoded with them. A cluster carries it to edges.
 
-// texts lists the files that accepted candidates name with other content than before, and those that nothing names any
+// textsOf lists the files that accepted candidates name with other content than before, and those that nothing names any
 // more once the candidates are in the table.
-func (s *base) texts(accepted []*judge.Candidate) (changes []catalog.TextChange) {
+func (s *base) textsOf(accepted []*judge.Candidate) (changes []catalog.TextChange) {
 	var named []string // before
 	now := map[string]bool{}
 	isAccepted := make(map[string]bool, len(accepted))
@@ -55,8 +55,8 @@ func (s *base) hasDep(f *judge.File, d catalog.Dep) bool {
 	})
 }
 
-// committed returns what a change that the Sink has taken says of the accepted tree.
-func (s *base) committed(change *catalog.Change) (c catalog.TreeChange) {
+// treeChange returns what a change that the Sink has taken says of the accepted tree.
+func (s *base) treeChange(change *catalog.Change) (c catalog.TreeChange) {
 	c.Position = s.o.Sink.Position()
 	for i := range change.Files {
 		switch f := &change.Files[i]; {

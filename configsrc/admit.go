@@ -11,9 +11,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// admit judges an update as a look would judge the files.
-func (s *base) admit(u *submission) error {
-	if u.moves != nil && !s.complete(u) {
+// admitUpdate judges an update as a look would judge the files.
+func (s *base) admitUpdate(u *submission) error {
+	if u.moves != nil && !s.coversKeys(u) {
 		return atomicfile.ErrChanged
 	}
 	if u.permit != nil {
@@ -21,7 +21,7 @@ func (s *base) admit(u *submission) error {
 			return err
 		}
 	}
-	if err := s.judged(u); err != nil {
+	if err := s.judgeUpdate(u); err != nil {
 		return err
 	}
 	// A key that is limited to projects may not declare every domain. No other update is committed before this one, so the
@@ -32,16 +32,16 @@ func (s *base) admit(u *submission) error {
 				return err
 			}
 		}
-		if !u.settled(s.o.Sink.Defaults()) {
+		if !u.proofsFollow(s.o.Sink.Defaults()) {
 			return atomicfile.ErrChanged
 		}
 	}
 	return nil
 }
 
-// settled reports whether the proofs of the domains follow from these defaults: they may have changed since the edit was
-// made from others.
-func (u *submission) settled(defaults *catalog.Defaults) bool {
+// proofsFollow reports whether the proofs of the domains follow from these defaults: they may have changed since the
+// edit was made from others.
+func (u *submission) proofsFollow(defaults *catalog.Defaults) bool {
 	if u.was.Declared == nil || u.c == nil || u.c.Declared == nil {
 		return true
 	}
@@ -59,8 +59,8 @@ func (u *submission) settled(defaults *catalog.Defaults) bool {
 	return names.MayProveAll(byID(u.was.Declared).Domains, is, defaults) == nil
 }
 
-// judged judges an update against the other files.
-func (s *base) judged(u *submission) error {
+// judgeUpdate judges an update against the other files.
+func (s *base) judgeUpdate(u *submission) error {
 	s.known.RLock()
 	defer s.known.RUnlock()
 	for _, c := range u.changed {
@@ -74,21 +74,21 @@ func (s *base) judged(u *submission) error {
 	}
 	j.Run()
 	if refused := slices.IndexFunc(u.changed, func(c *judge.Candidate) bool { return c.Rejected }); refused >= 0 {
-		return s.refusal(u, j, u.changed[refused])
+		return s.refusalOf(u, j, u.changed[refused])
 	}
 	return nil
 }
 
-// refusal returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
-func (s *base) refusal(u *submission, j *judge.Case, refused *judge.Candidate) error {
+// refusalOf returns why a judge has rejected refused, a file of u: the CONFLICT with another file, if there is one.
+func (s *base) refusalOf(u *submission, j *judge.Case, refused *judge.Candidate) error {
 	if conflict := j.Conflict(u.c, u.had, u.edit.Covers); conflict != nil {
 		return conflict
 	}
 	return s.invalidFile(append(refused.Diags, refused.Cross...), u.edit.Covers)
 }
 
-// complete reports whether the update covers all keys that name the slug now.
-func (s *base) complete(u *submission) bool {
+// coversKeys reports whether the update covers all keys that name the slug now.
+func (s *base) coversKeys(u *submission) bool {
 	for _, path := range s.keyFiles(u.moves.from, u.c.Path) {
 		if !slices.Contains(u.moves.files, path) {
 			return false
@@ -97,9 +97,9 @@ func (s *base) complete(u *submission) bool {
 	return true
 }
 
-// preview judges an update, and describes it instead of making it. t has the files as they are.
-func (s *base) preview(u *submission, t contents) error {
-	if err := s.admit(u); err != nil {
+// previewUpdate judges an update, and describes it instead of making it. t has the files as they are.
+func (s *base) previewUpdate(u *submission, t contents) error {
+	if err := s.admitUpdate(u); err != nil {
 		return err
 	}
 	p := Preview{Problems: hclfile.Diagnostics{}}
@@ -116,7 +116,7 @@ func (s *base) preview(u *submission, t contents) error {
 		if f.c != nil && f != u.file {
 			was := judge.Content{Bytes: file.Before}
 			was.Decode(f.Name, t, "")
-			p.add(was.Declared, f.c.Declared)
+			p.addDeclared(was.Declared, f.c.Declared)
 			file.Shared = limited && declaresMore(was.Declared)
 		}
 		if limited && f == u.file {
@@ -125,7 +125,7 @@ func (s *base) preview(u *submission, t contents) error {
 		}
 		p.Files = append(p.Files, file)
 	}
-	p.add(u.was.Declared, u.c.Declared)
+	p.addDeclared(u.was.Declared, u.c.Declared)
 	if limited {
 		for _, d := range slices.Concat(p.Was, p.Is) {
 			d.Keys, d.Edges = nil, nil

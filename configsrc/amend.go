@@ -15,9 +15,9 @@ type amender struct {
 	find  *finder
 }
 
-// amend changes a file that a look has found, before it is judged, and returns it as it is then; nil: it is gone. It keeps
-// to the rules of writes: a file that somebody saves or that git works on stays, and the change is in the Journal, so that
-// it is committed. subject says in one line what changes.
+// amend changes a file that a look has found, before it is judged, and returns it as it is then; nil: it is gone. It
+// keeps to the rules of writes: a file that somebody saves or that git works on stays, and the change is in the
+// Journal, so that it is committed. subject says in one line what changes.
 func (a *amender) amend(t *folder.Tree, c *judge.Candidate, subject string,
 	edit func(src []byte) ([]byte, error)) (*judge.Candidate, error) {
 	a.files.git.lock()
@@ -25,7 +25,7 @@ func (a *amender) amend(t *folder.Tree, c *judge.Candidate, subject string,
 	if a.files.git.state().working() {
 		return nil, errGitBusy
 	}
-	f, _, err := a.files.swap(t, c.Path)
+	f, _, err := a.files.openSwap(t, c.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -45,8 +45,8 @@ func (s *Source) JudgeTurn(ctx context.Context, d *compare.Difference, permit Pe
 // that of the caller first.
 type Permit = func(w *compare.Weight) ([]catalog.Coverage, error)
 
-// permitted returns why a Difference cannot be put in place now, by what is live and by permit. It adds the warnings that
-// it would bring to brings, unless that is nil. It runs in a turn.
+// permitted returns why a Difference cannot be put in place now, by what is live and by permit. It adds the warnings
+// that it would bring to brings, unless that is nil. It runs in a turn.
 func (s *Source) permitted(d *compare.Difference, permit Permit, brings *hclfile.Diagnostics) error {
 	if s.report.isHeld() {
 		return busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")

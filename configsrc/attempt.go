@@ -25,16 +25,16 @@ type writer struct {
 // A workspace is where the files of a base are, and where writes put them.
 type workspace interface {
 	// patient runs a write when nobody else is at work on the files, and refuses it if nothing can be written now.
-	patient(ctx context.Context, write func(context.Context) error) error
-	open() (contents, error)
+	runPatiently(ctx context.Context, write func(context.Context) error) error
+	openFiles() (contents, error)
 	// swap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present content
 	// and its stamp.
-	swap(t contents, path string) (*fileSwap, []byte, error)
+	openSwap(t contents, path string) (*fileSwap, []byte, error)
 	// create is swap for a new file; fs.ErrExist if something has its name.
-	create(path string) (*fileSwap, error)
+	createSwap(path string) (*fileSwap, error)
 	// noteDomains makes the notes of a write, durably, and forgetNotes undoes that.
 	noteDomains(n *domainNotes) error
-	forgetNotes(n *domainNotes)
+	forgetDomains(n *domainNotes)
 	// makeFolder makes a folder for new files, if there is none, and dropFolder removes it if it is empty.
 	makeFolder(name string) error
 	dropFolder(name string)
@@ -80,7 +80,7 @@ func (w *attempt) run(ctx context.Context) error {
 		w.outcome.Preview = &Preview{Problems: hclfile.Diagnostics{}}
 	}
 	_, span := trace.Start(ctx, "files.lock")
-	unlock, err := w.lock()
+	unlock, err := w.lockFiles()
 	span.EndWith(err)
 	if err != nil {
 		return err
@@ -102,13 +102,13 @@ func (w *attempt) run(ctx context.Context) error {
 	}
 	id, err := w.submit(ctx, w.update) // judge, place, publish
 	if err != nil {
-		w.ws.forgetNotes(&w.update.notes)
+		w.ws.forgetDomains(&w.update.notes)
 	}
 	if err != nil || w.edit.DryRun {
 		return err
 	}
 	if t := w.edit.Takes; t != nil {
-		w.ws.forgetNotes(&domainNotes{project: t.From, is: map[string]string{t.Domain: ""}})
+		w.ws.forgetDomains(&domainNotes{project: t.From, is: map[string]string{t.Domain: ""}})
 	}
 	w.outcome.ID = id
 	for _, f := range w.update.files {
@@ -117,13 +117,13 @@ func (w *attempt) run(ctx context.Context) error {
 	return nil
 }
 
-// lock locks the file, and those that change with it, and opens the config folder.
-func (w *attempt) lock() (unlock func(), err error) {
+// lockFiles locks the file, and those that change with it, and opens the config folder.
+func (w *attempt) lockFiles() (unlock func(), err error) {
 	if w.path, err = w.target.find(w); err != nil {
 		return nil, err
 	}
 	unlock = w.locks.lock(append(slices.Clone(w.also), w.path)...)
-	if w.tree, err = w.ws.open(); err != nil {
+	if w.tree, err = w.ws.openFiles(); err != nil {
 		unlock()
 		return nil, writeFault("edit "+w.path, err)
 	}
@@ -185,7 +185,7 @@ func (w *attempt) prove(b []byte) (*judge.Candidate, error) {
 
 // openFile reads and decodes a config file that will be replaced.
 func (w *attempt) openFile(path string) (f *fileSwap, was *judge.Content, decoded *hclfile.Result, err error) {
-	f, src, err := w.ws.swap(w.tree, path)
+	f, src, err := w.ws.openSwap(w.tree, path)
 	if err != nil {
 		return nil, nil, nil, err
 	}

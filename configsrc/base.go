@@ -20,8 +20,8 @@ type base struct {
 
 	// committing is held from before a change is served until table has it.
 	committing *sync.RWMutex
-	// known guards table and quarantine for the sweep and for writes, which read them. Only the goroutine that looks (Load,
-	// then Run) writes them, so it reads them without the lock.
+	// known guards table and quarantine for the sweeps and for writes, which read them. Only the goroutine that looks
+	// (Load, then Run) writes them, so it reads them without the lock.
 	known      *sync.RWMutex
 	table      *judge.Table
 	quarantine map[string]*judge.Quarantined

@@ -39,7 +39,7 @@ func (p *projectTarget) newBody(w *attempt, code, attr, text string) (name strin
 		if p.created[name] != nil || len(w.usersOf(name)) > 0 {
 			continue
 		}
-		f, err := w.ws.create(name)
+		f, err := w.ws.createSwap(name)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -57,8 +57,8 @@ func (p *projectTarget) newBody(w *attempt, code, attr, text string) (name strin
 			"taken; remove those that nothing uses", maxBodyInline>>10, w.path, dir+p.project.Project.Slug+"."+code+ending)}
 }
 
-// bodies adds the files that hold the draft's bodies to the update, with their new contents.
-func (p *projectTarget) bodies(w *attempt) error {
+// addBodies adds the files that hold the draft's bodies to the update, with their new contents.
+func (p *projectTarget) addBodies(w *attempt) error {
 	u := w.update
 	for _, b := range p.draft.Bodies() {
 		if b.Creates {
@@ -70,7 +70,7 @@ func (p *projectTarget) bodies(w *attempt) error {
 		if err := w.soleUse(b); err != nil {
 			return err
 		}
-		f, now, err := w.ws.swap(w.tree, b.Path)
+		f, now, err := w.ws.openSwap(w.tree, b.Path)
 		if err != nil {
 			return err
 		}

@@ -31,14 +31,14 @@ func (m *committer) commitFound(found *finding, partial bool) error {
 			accepted = append(accepted, c)
 		}
 	}
-	c := catalog.Change{Texts: m.texts(accepted), Recording: found.recording}
-	return m.commit(c, accepted, found.candidates, partial ||
+	c := catalog.Change{Texts: m.textsOf(accepted), Recording: found.recording}
+	return m.commitChange(c, accepted, found.candidates, partial ||
 		len(accepted) == len(found.touched))
 }
 
-// commit adds accepted candidates to a change and applies it to the Sink, updates the table, and records the problems
-// of all that were judged. fill: no answer changes, because a first load is under way, or only stamps differ.
-func (m *committer) commit(change catalog.Change, accepted, judged []*judge.Candidate, fill bool) error {
+// commitChange adds accepted candidates to a change and applies it to the Sink, updates the table, and records the
+// problems of all that were judged. fill: no answer changes, because a first load is under way, or only stamps differ.
+func (m *committer) commitChange(change catalog.Change, accepted, judged []*judge.Candidate, fill bool) error {
 	for _, c := range accepted {
 		f := catalog.FileChange{Path: c.Path}
 		switch {
@@ -57,7 +57,7 @@ func (m *committer) commit(change catalog.Change, accepted, judged []*judge.Cand
 		change.Files = append(change.Files, f)
 	}
 	gone := m.warnings.names.Leaving(changing(accepted))
-	err := m.serve(&change, accepted, judged, fill)
+	err := m.serveChange(&change, accepted, judged, fill)
 	if errors.Is(err, catalog.ErrUnaudited) {
 		return err // the caller takes the files back
 	}
@@ -75,8 +75,8 @@ func (m *committer) commit(change catalog.Change, accepted, judged []*judge.Cand
 	return nil
 }
 
-// serve applies a change to the Sink, and then to the table.
-func (m *committer) serve(change *catalog.Change, accepted, judged []*judge.Candidate, fill bool) (err error) {
+// serveChange applies a change to the Sink, and then to the table.
+func (m *committer) serveChange(change *catalog.Change, accepted, judged []*judge.Candidate, fill bool) (err error) {
 	m.committing.Lock()
 	defer m.committing.Unlock()
 	switch {
@@ -94,7 +94,7 @@ func (m *committer) serve(change *catalog.Change, accepted, judged []*judge.Cand
 	}
 	// ---- From here on nothing can fail. ----
 	if m.o.OnCommit != nil && !fill {
-		m.o.OnCommit(m.committed(change))
+		m.o.OnCommit(m.treeChange(change))
 	}
 	now := time.Now()
 	m.known.Lock()
@@ -122,9 +122,9 @@ func (m *committer) serve(change *catalog.Change, accepted, judged []*judge.Cand
 		switch {
 		case c.Suspect:
 		case c.Rejected:
-			m.noteQuarantined(c)
+			m.quarantineFile(c)
 		default:
-			m.endQuarantine(c)
+			m.acceptFile(c)
 			m.warnings.noteFile(c)
 		}
 	}
@@ -170,5 +170,5 @@ func (m *committer) reportSuccess(start time.Time, word string) {
 	for _, q := range m.quarantine {
 		problems = append(problems, q.Diags...)
 	}
-	m.report.noteSuccess(start, word, len(m.table.Files), m.table.Total, len(m.quarantine), m.warnings.addTo(problems))
+	m.report.noteSuccess(start, word, len(m.table.Files), m.table.Total, len(m.quarantine), m.warnings.appendTo(problems))
 }

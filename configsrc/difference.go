@@ -44,19 +44,20 @@ func (s *base) judgeDifference(d *compare.Difference, w *compare.Weight, limits 
 		return err
 	}
 	for _, limit := range limits {
-		if err := s.mayMake(w, limit); err != nil {
+		if err := s.mayMakeChange(w, limit); err != nil {
 			return err
 		}
 	}
 	if brings != nil {
-		*brings, err = s.foreseen(j, t, covers)
+		*brings, err = s.foreseenWarnings(j, t, covers)
 	}
 	return err
 }
 
-// foreseen returns the warnings that the candidates of a judge would bring, with paths below the config folder. t has
-// the files as they are now. A key that is limited to projects learns nothing of names of others.
-func (s *base) foreseen(j *judge.Case, t contents, covers catalog.Coverage) (list hclfile.Diagnostics, err error) {
+// foreseenWarnings returns the warnings that the candidates of a judge would bring, with paths below the config folder.
+// t has the files as they are now. A key that is limited to projects learns nothing of names of others.
+func (s *base) foreseenWarnings(j *judge.Case, t contents, covers catalog.Coverage) (list hclfile.Diagnostics,
+	err error) {
 	for _, c := range j.Candidates {
 		if c.Declared == nil {
 			continue
@@ -237,9 +238,9 @@ func keyConflict(key, slug string, covers catalog.Coverage) error {
 	return e
 }
 
-// mayMake reports whether a key may make the change that a Difference is now, over the API (api/README.md, Keys). nil
-// is a key for every project, which may.
-func (s *base) mayMake(w *compare.Weight, covers catalog.Coverage) error {
+// mayMakeChange reports whether a key may make the change that a Difference is now, over the API (api/README.md, Keys).
+// nil is a key for every project, which may.
+func (s *base) mayMakeChange(w *compare.Weight, covers catalog.Coverage) error {
 	if covers == nil {
 		return nil
 	}

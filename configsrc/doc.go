@@ -11,11 +11,11 @@
 //	rounds    round.go    judges what writers have submitted, places (place.go) and commits it
 //	reporter  status.go   the status and the log, with the warnings (warnings.go) of accepted files
 //
-// Events, a timer and callers only name paths; a look is one reload: it lists or stats these paths, reads and decodes the
-// changed files, judges the files against each other, and applies what it accepts to the Sink as one catalog.Change. It
-// promises that one bad file never takes another one down: a file with an error is quarantined and its last good state
-// stays, a state that may be half-written waits for a second look (states.go has every state of a path), and a look that
-// would remove too much is held back as a whole until someone confirms it.
+// Events, a timer and callers only name paths; a look is one reload: it lists or stats these paths, reads and decodes
+// the changed files, judges the files against each other, and applies what it accepts to the Sink as one
+// catalog.Change. It promises that one bad file never takes another one down: a file with an error is quarantined and
+// its last good state stays, a state that may be half-written waits for a second look (states.go has every state of a
+// path), and a look that would remove too much is held back as a whole until someone confirms it.
 //
 // A write is a value that passes seven steps: lock, read, change, prove, judge, place, publish. It edits the present
 // content on disk, decodes the result as a look does, proves that it contains the intended change and no other, and
@@ -29,8 +29,8 @@
 //
 // A change of many files, such as a git checkout, is one look: the files are decoded on all cores but one (each.go).
 //
-// Two things a look changes in the files itself, before it judges them (amend.go): uuid = "new", and the domains of a slug
-// that is used again (former.go).
+// Two things a look changes in the files itself, before it judges them (amend.go): uuid = "new", and the domains of a
+// slug that is used again (former.go).
 //
 // Judge (judgefolder.go) says what a service would accept, without one. Explain (origin.go) says for each value of a
 // project where it comes from.

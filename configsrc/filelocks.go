@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// fileLocks serialises writes to the same file. Waiting writers get their turn: a sync.Mutex hands itself to one that has
-// waited for a millisecond, where a sync.Cond let some of 64 clients wait for more than ten seconds.
+// fileLocks serialises writes to the same file. Waiting writers get their turn: a sync.Mutex hands itself to one that
+// has waited for a millisecond, where a sync.Cond let some of 64 clients wait for more than ten seconds.
 type fileLocks struct {
 	mu sync.Mutex // guards m
 	m  map[string]*fileLock

@@ -24,7 +24,7 @@ func (l *looker) load(ctx context.Context) error {
 	if len(l.table.Files) > 0 {
 		first = func(ctx context.Context) error { return l.lookAt(ctx, scope{Seen: watch.Seen{All: true}}) }
 	}
-	err := l.settle(ctx, first)
+	err := l.lookUntilSettled(ctx, first)
 	l.setLive(true)
 	switch {
 	case errors.Is(err, ErrHeld):
@@ -155,5 +155,5 @@ func (l *looker) refusePlain(t *folder.Tree, plain []folder.Entry) error {
 			gone = append(gone, &judge.Candidate{Path: c.Path, Gone: true})
 		}
 	}
-	return l.commits.commit(catalog.Change{Texts: l.texts(gone)}, gone, judged, true)
+	return l.commits.commitChange(catalog.Change{Texts: l.textsOf(gone)}, gone, judged, true)
 }

@@ -25,8 +25,8 @@ func newConfigFolder(b *base, report *reporter) *configFolder {
 		folder: atomicfile.Folder{Dir: b.o.Clone.Dir(b.o.Dir), Disk: b.o.Disk, Log: b.o.Logger}}
 }
 
-// open implements workspace.
-func (d *configFolder) open() (contents, error) {
+// openFiles implements workspace.
+func (d *configFolder) openFiles() (contents, error) {
 	t, err := d.openTree()
 	if errors.Is(err, fs.ErrNotExist) { // such as during a checkout
 		return nil, busy("the config folder is not there")
@@ -34,16 +34,16 @@ func (d *configFolder) open() (contents, error) {
 	return t, err
 }
 
-// patient implements workspace.
-func (d *configFolder) patient(ctx context.Context, write func(context.Context) error) error {
-	if err := d.ready(d.report); err != nil {
+// runPatiently implements workspace.
+func (d *configFolder) runPatiently(ctx context.Context, write func(context.Context) error) error {
+	if err := d.checkWritable(d.report); err != nil {
 		return err
 	}
-	return d.git.patient(ctx, write)
+	return d.git.runPatiently(ctx, write)
 }
 
-// swap implements workspace.
-func (d *configFolder) swap(t contents, path string) (f *fileSwap, src []byte, err error) {
+// openSwap implements workspace.
+func (d *configFolder) openSwap(t contents, path string) (f *fileSwap, src []byte, err error) {
 	root, err := d.realDir()
 	if err != nil {
 		return nil, nil, writeFault("open the config folder", err)
@@ -68,8 +68,8 @@ func (d *configFolder) swap(t contents, path string) (f *fileSwap, src []byte, e
 	return f, src, nil
 }
 
-// create implements workspace.
-func (d *configFolder) create(path string) (*fileSwap, error) {
+// createSwap implements workspace.
+func (d *configFolder) createSwap(path string) (*fileSwap, error) {
 	name := filepath.FromSlash(path)
 	if _, err := os.Lstat(filepath.Join(d.folder.Dir, name)); err == nil {
 		return nil, fs.ErrExist
@@ -117,8 +117,8 @@ func (d *configFolder) noteDomains(n *domainNotes) error {
 	return d.setDomainNotes(n, n.is)
 }
 
-// forgetNotes implements workspace: the write was refused.
-func (d *configFolder) forgetNotes(n *domainNotes) {
+// forgetDomains implements workspace: the write was refused.
+func (d *configFolder) forgetDomains(n *domainNotes) {
 	if err := d.setDomainNotes(n, n.had); err != nil {
 		d.o.Logger.Warn("what was noted for a write that was refused stays", "error", err)
 	}

@@ -136,7 +136,8 @@ func (e *follower) applyFiles(ctx context.Context, texts map[string][]byte, chan
 }
 
 // applyFirst is applyFiles for an edge that has nothing yet. It applies the files in chunks, as a first load from a
-// folder does, and the position with the last: until then nothing is served, and after a crash the next tree is the first.
+// folder does, and the position with the last: until then nothing is served, and after a crash the next tree is the
+// first.
 func (e *follower) applyFirst(ctx context.Context, texts map[string][]byte, change catalog.Change,
 	candidates map[string]*judge.Candidate, start time.Time) error {
 	if err := e.o.Sink.Fill(&catalog.Change{Texts: change.Texts}); err != nil {
@@ -209,7 +210,7 @@ func (e *follower) commitReceived(change catalog.Change, candidates []*judge.Can
 			}
 		}
 	}
-	err := e.commits.commit(change, accepted, candidates, fill)
+	err := e.commits.commitChange(change, accepted, candidates, fill)
 	if err == nil && fill && len(accepted) == 0 && len(change.Refused) > 0 {
 		err = e.o.Sink.Fill(&catalog.Change{Refused: change.Refused})
 	}

@@ -13,11 +13,11 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// The uuid of a project without a uuid line follows from its slug, and the proofs of its domains follow from the uuid. So
-// the slug of a removed project, used again in a file, would hand its domains' proofs to another customer. The Sink
+// The uuid of a project without a uuid line follows from its slug, and the proofs of its domains follow from the uuid.
+// So the slug of a removed project, used again in a file, would hand its domains' proofs to another customer. The Sink
 // remembers removed projects for a year (catalog.Former). One that comes back as another gets a warning, and where keys
-// need proofs the node that writes makes its domains pending, at the look that finds it. What the verification then takes
-// for a proof is in package verify.
+// need proofs the node that writes makes its domains pending, at the look that finds it. What the verification then
+// takes for a proof is in package verify.
 
 // formers are the removed projects that the Sink remembers. The goroutine that looks owns them.
 type formers struct {
@@ -121,8 +121,8 @@ func (m *formers) noteRemoved(candidates []*judge.Candidate, removed []judge.Cla
 	}
 }
 
-// replaced reports whether a project that a file declares anew has the uuid of a former one, and is another.
-func (m *formers) replaced(p *catalog.Project, decoded *hclfile.Result) bool {
+// isReplaced reports whether a project that a file declares anew has the uuid of a former one, and is another.
+func (m *formers) isReplaced(p *catalog.Project, decoded *hclfile.Result) bool {
 	f, known := m.all()[p.UUID]
 	if !known || m.table.Owner(judge.ProjectClaim(p.UUID)) != nil {
 		return false
@@ -142,8 +142,8 @@ type replacement struct {
 }
 
 // holdReplaced warns of projects that have the uuid of a former one and are another, and makes their domains pending in
-// the files, where keys need proofs and this node writes. It returns the files that are busy at this moment: they wait for
-// the next look.
+// the files, where keys need proofs and this node writes. It returns the files that are busy at this moment: they wait
+// for the next look.
 func (m *formers) holdReplaced(t *folder.Tree, candidates []*judge.Candidate) (wait map[string]bool) {
 	if len(m.all()) == 0 {
 		return nil
@@ -168,7 +168,8 @@ func (m *formers) holdReplaced(t *folder.Tree, candidates []*judge.Candidate) (w
 	return wait
 }
 
-// isPassing reports whether a file could not be changed because somebody is at work on it, or because the Journal refuses.
+// isPassing reports whether a file could not be changed because somebody is at work on it, or because the Journal
+// refuses.
 func isPassing(err error) bool {
 	return errors.Is(err, atomicfile.ErrChanged) || errors.Is(err, atomicfile.ErrLocked) ||
 		errors.As(err, new(*catalog.Error))
@@ -184,7 +185,7 @@ func (m *formers) replacements(c *judge.Candidate) (list []replacement) {
 	for i := range c.Declared.Projects {
 		p := &c.Declared.Projects[i]
 		r := replacement{project: p.Project}
-		anew := m.replaced(&p.Project, decoded)
+		anew := m.isReplaced(&p.Project, decoded)
 		held := !m.all()[p.Project.UUID].Other.IsZero()
 		waits := false
 		for j := range p.Domains {
@@ -272,7 +273,7 @@ func (m *formers) noteReturned(candidates []*judge.Candidate) {
 			if !known || f.Removed.IsZero() {
 				continue
 			}
-			if m.replaced(p, decoded) {
+			if m.isReplaced(p, decoded) {
 				f.Other = m.now().UTC()
 			}
 			set[p.UUID] = catalog.Former{Other: f.Other}

@@ -48,7 +48,7 @@ func (f *finder) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 	f.byHash = sc.hash
 	consider := func(e folder.Entry) {
 		if e.Folder {
-			f.keepBelow(e.Path)
+			f.markBelow(e.Path)
 		}
 		prev := f.table.Files[e.Path]
 		if prev != nil {
@@ -71,7 +71,7 @@ func (f *finder) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 		}
 		f.forgetAbsent(todo)
 	} else {
-		for _, p := range f.expand(sc.Paths) {
+		for _, p := range f.withAffected(sc.Paths) {
 			e, isDir, ok := t.Stat(p)
 			switch {
 			case isDir:
@@ -83,7 +83,7 @@ func (f *finder) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 			case !ok && f.table.Files[p] != nil:
 				gone = append(gone, p)
 			case !ok:
-				f.unquarantine(p)
+				f.forgetQuarantined(p)
 				delete(f.states.suspects, p)
 			}
 		}
@@ -98,8 +98,8 @@ func (f *finder) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 	return &found, ctx.Err()
 }
 
-// keepBelow marks the files of a folder that cannot be listed as seen.
-func (f *finder) keepBelow(dir string) {
+// markBelow marks the files of a folder that cannot be listed as seen.
+func (f *finder) markBelow(dir string) {
 	for p, file := range f.table.Files {
 		if strings.HasPrefix(p, dir+"/") {
 			file.Seen = f.lookNo
@@ -107,9 +107,9 @@ func (f *finder) keepBelow(dir string) {
 	}
 }
 
-// expand adds the paths that must be examined as well: the users of a file that file() names, and quarantined and
+// withAffected adds the paths that must be examined as well: the users of a file that file() names, and quarantined and
 // suspect files, which the change may repair.
-func (f *finder) expand(paths []string) []string {
+func (f *finder) withAffected(paths []string) []string {
 	set := map[string]bool{}
 	for _, p := range paths {
 		set[p] = true
@@ -183,7 +183,7 @@ func (f *finder) examine(ctx context.Context, t *folder.Tree, todo []folder.Entr
 		} else {
 			found.touched = append(found.touched, c)
 		}
-		f.unquarantine(c.Path)
+		f.forgetQuarantined(c.Path)
 		delete(f.states.suspects, c.Path)
 	}
 }
@@ -233,7 +233,7 @@ func (f *finder) forgetAbsent(todo []folder.Entry) {
 	}
 	for p := range f.quarantine {
 		if f.table.Files[p] == nil && !there[p] {
-			f.unquarantine(p)
+			f.forgetQuarantined(p)
 		}
 	}
 }

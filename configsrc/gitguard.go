@@ -64,10 +64,10 @@ func (g *gitGuard) takeTurn(f func() error) error {
 	return err
 }
 
-// patient waits until git is not at work, makes a write, and repeats it from the start if git came in between. It holds
-// no locks while it waits, so that writes to the same file do not queue up. The write is refused if git does not finish
-// in time, or waits for a person itself.
-func (g *gitGuard) patient(ctx context.Context, write func(context.Context) error) error {
+// runPatiently waits until git is not at work, makes a write, and repeats it from the start if git came in between. It
+// holds no locks while it waits, so that writes to the same file do not queue up. The write is refused if git does not
+// finish in time, or waits for a person itself.
+func (g *gitGuard) runPatiently(ctx context.Context, write func(context.Context) error) error {
 	for until := time.Now().Add(gitPatience); ; {
 		git, late := g.state(), time.Now().After(until)
 		switch {
@@ -117,13 +117,14 @@ var gitMarks = [...]struct{ name, of string }{
 }
 
 // state returns the state of the checkout that contains the folder, zero for none.
-func (g *gitGuard) state() gitState { return g.in(g.folder()) }
+func (g *gitGuard) state() gitState { return g.stateIn(g.folder()) }
 
-// moved reports whether git has done anything since it was in a state.
-func (g *gitGuard) moved(since gitState) bool { return g.in(since.folder) != since }
+// hasMoved reports whether git has done anything since it was in a state.
+func (g *gitGuard) hasMoved(since gitState) bool { return g.stateIn(since.folder) != since }
 
-// in is state for a folder that gitGuard.folder has returned a moment ago: looking for it again costs a write 1.5 %.
-func (g *gitGuard) in(git string) (now gitState) {
+// stateIn is state for a folder that gitGuard.folder has returned a moment ago: looking for it again costs a write 1.5
+// %.
+func (g *gitGuard) stateIn(git string) (now gitState) {
 	if git == "" {
 		return now
 	}

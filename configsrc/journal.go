@@ -1,7 +1,7 @@
 package configsrc
 
-// noteWrite puts an update into the Journal, while the caller stages its files: both wait for a disk. The channel gives the
-// result, once.
+// noteWrite puts an update into the Journal, while the caller stages its files: both wait for a disk. The channel gives
+// the result, once.
 func (s *base) noteWrite(u *submission) (noted chan error) {
 	noted = make(chan error, 1)
 	if s.o.Journal == nil || u.dry != nil {
@@ -22,8 +22,8 @@ func (s *base) noteWrite(u *submission) (noted chan error) {
 	return noted
 }
 
-// dropNote takes an update that was not made out of the Journal.
-func (s *base) dropNote(u *submission, noted chan error) {
+// dropWrite takes an update that was not made out of the Journal.
+func (s *base) dropWrite(u *submission, noted chan error) {
 	for range noted { // waits for Begin
 	}
 	if u.journaled != nil && !u.published {
@@ -31,8 +31,8 @@ func (s *base) dropNote(u *submission, noted chan error) {
 	}
 }
 
-// endNotes says in the Journal that a round of writes is made: the files are changed.
-func (s *base) endNotes(round []*submission) {
+// endWrites says in the Journal that a round of writes is made: the files are changed.
+func (s *base) endWrites(round []*submission) {
 	for _, u := range round {
 		if u.journaled != nil {
 			u.journaled.Generation = s.o.Sink.Generation()

@@ -66,7 +66,7 @@ func Judge(dir string, written map[string][]byte, known Known, progress func(don
 		return replaced
 	})
 	for path, b := range written {
-		candidates = append(candidates, s.imagine(t, path, b))
+		candidates = append(candidates, s.imagineFile(t, path, b))
 	}
 	judge.SortByPath(candidates)
 	j := &judge.Case{
@@ -90,8 +90,8 @@ func Judge(dir string, written map[string][]byte, known Known, progress func(don
 	return judged, nil
 }
 
-// imagine decodes a file that does not exist yet.
-func (s *base) imagine(t *folder.Tree, path string, b []byte) *judge.Candidate {
+// imagineFile decodes a file that does not exist yet.
+func (s *base) imagineFile(t *folder.Tree, path string, b []byte) *judge.Candidate {
 	c := &judge.Candidate{Path: path, Content: judge.Content{Bytes: b}}
 	if len(b) > folder.MaxFileBytes {
 		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(path),

@@ -11,9 +11,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// keyLists rewrites the key lists that name the slug: those in the project's own file in the draft, the others in
+// rewriteKeyLists rewrites the key lists that name the slug: those in the project's own file in the draft, the others in
 // their files, which must be locked by now.
-func (p *projectTarget) keyLists(w *attempt) error {
+func (p *projectTarget) rewriteKeyLists(w *attempt) error {
 	p.moves.files = w.keyFiles(p.moves.from, w.path)
 	for _, path := range p.moves.files {
 		if !slices.Contains(w.also, path) {
@@ -62,15 +62,15 @@ func (w *attempt) keySwap(path string, m *slugMove) (*fileSwap, error) {
 		return nil, w.wouldBreak(f.c.Diags, w.edit.Covers)
 	}
 	want := *was.Declared
-	want.Keys = m.keys(want.Keys)
+	want.Keys = m.keysAfter(want.Keys)
 	if !reflect.DeepEqual(&want, f.c.Declared) {
 		return nil, fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
 	return f, nil
 }
 
-// keys returns the keys after the move.
-func (m *slugMove) keys(keys []catalog.Key) []catalog.Key {
+// keysAfter returns the keys after the move.
+func (m *slugMove) keysAfter(keys []catalog.Key) []catalog.Key {
 	keys = slices.Clone(keys)
 	for i := range keys {
 		k := &keys[i]

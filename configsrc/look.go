@@ -50,7 +50,7 @@ func (l *looker) lookAt(ctx context.Context, sc scope) error {
 	l.amends.nameNew(t, found.candidates)
 	waits := l.formers.holdReplaced(t, found.candidates)
 	j := l.caseOf(t, found.candidates, start)
-	j.Suspicious = func(c *judge.Candidate) bool { return waits[c.Path] || l.find.states.suspicious(c, start) }
+	j.Suspicious = func(c *judge.Candidate) bool { return waits[c.Path] || l.find.states.isSuspicious(c, start) }
 	j.Run()
 	loss, removed := j.Loss()
 	through, held, err := l.brake.holdBack(found.candidates, loss, start)
@@ -82,7 +82,7 @@ func (l *looker) caseOf(t *folder.Tree, candidates []*judge.Candidate, now time.
 		Row:        l.o.Sink.File,
 		Display:    l.display,
 		Locate:     func(p string) (*hclfile.Result, error) { return locate(t, l.display(p), p) },
-		Suspicious: func(c *judge.Candidate) bool { return l.find.states.suspicious(c, now) },
+		Suspicious: func(c *judge.Candidate) bool { return l.find.states.isSuspicious(c, now) },
 		Removed:    l.brake.removals.removing,
 		Meant:      func(project catalog.UUID) bool { return l.brake.removals.removing[judge.ProjectClaim(project)] },
 	}
@@ -94,11 +94,11 @@ const settleAtMost = 10 * time.Second
 // lookTwice looks until there is no suspect, or for settleAtMost: some program may never stop writing a file. Its
 // accepted state then stays until Run finds it unchanged.
 func (l *looker) lookTwice(ctx context.Context, sc scope) error {
-	return l.settle(ctx, func(ctx context.Context) error { return l.lookAt(ctx, sc) })
+	return l.lookUntilSettled(ctx, func(ctx context.Context) error { return l.lookAt(ctx, sc) })
 }
 
-// settle is lookTwice with another first look.
-func (l *looker) settle(ctx context.Context, first func(context.Context) error) error {
+// lookUntilSettled is lookTwice with another first look.
+func (l *looker) lookUntilSettled(ctx context.Context, first func(context.Context) error) error {
 	end := time.Now().Add(settleAtMost)
 	err := first(ctx)
 	for err == nil && len(l.find.states.suspects) > 0 && time.Now().Before(end) {

@@ -9,9 +9,9 @@ const (
 	keptShare = 10
 )
 
-// ready refuses writes on a node that never writes, and if the disk is nearly full, which the report shows. A
+// checkWritable refuses writes on a node that never writes, and if the disk is nearly full, which the report shows. A
 // file system that does not report its free space passes: the write itself reports a refusal.
-func (s *base) ready(report *reporter) error {
+func (s *base) checkWritable(report *reporter) error {
 	if s.o.Follow {
 		return &catalog.Error{Code: catalog.CodeReadOnly,
 			Message: "this node is an edge: it follows the files of its authority"}

@@ -35,7 +35,7 @@ func (n *newProject) read(w *attempt) (err error) {
 			}
 			w.path = w.folder + "/" + w.path
 		}
-		if w.file, err = w.ws.create(w.path); !errors.Is(err, fs.ErrExist) {
+		if w.file, err = w.ws.createSwap(w.path); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		if broken := w.brokenFile(w.path); broken != nil {

@@ -52,11 +52,11 @@ func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o, o.put(files...)
+	return o, o.putFiles(files...)
 }
 
-// put makes files of the branch part of the Overlay.
-func (o *Overlay) put(files ...*judge.Candidate) error {
+// putFiles makes files of the branch part of the Overlay.
+func (o *Overlay) putFiles(files ...*judge.Candidate) error {
 	changes := make([]catalog.FileChange, len(files))
 	for i, c := range files {
 		changes[i].Path = c.Path
@@ -111,7 +111,7 @@ func (o *Overlay) Bring(project catalog.UUID) error {
 	}
 	c := &judge.Candidate{Path: path, Prev: f, Content: judge.Content{Bytes: is}}
 	c.Decode(o.display(path), o.branch, o.today())
-	return o.put(c)
+	return o.putFiles(c)
 }
 
 // Broken lists the files of the branch that do not load.
@@ -126,13 +126,13 @@ func (o *Overlay) Broken() (paths []string) {
 // Writes returns the writes so far.
 func (o *Overlay) Writes() []*catalog.FileWrite { return o.writes }
 
-func (o *Overlay) patient(ctx context.Context, write func(context.Context) error) error {
+func (o *Overlay) runPatiently(ctx context.Context, write func(context.Context) error) error {
 	return write(ctx)
 }
 
-func (o *Overlay) open() (contents, error) { return o.branch, nil }
+func (o *Overlay) openFiles() (contents, error) { return o.branch, nil }
 
-func (o *Overlay) swap(t contents, path string) (f *fileSwap, src []byte, err error) {
+func (o *Overlay) openSwap(t contents, path string) (f *fileSwap, src []byte, err error) {
 	src, stamp, err := t.Read(path, folder.MaxFileBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -144,7 +144,7 @@ func (o *Overlay) swap(t contents, path string) (f *fileSwap, src []byte, err er
 	return &fileSwap{path: path, stamp: stamp, had: src, Swap: atomicfile.Swap{Name: path, Old: stamp.Hash}}, src, nil
 }
 
-func (o *Overlay) create(path string) (*fileSwap, error) {
+func (o *Overlay) createSwap(path string) (*fileSwap, error) {
 	content, err := o.branch(path)
 	if err == nil && (content != nil || o.fileAt(path) != nil) {
 		err = fs.ErrExist
@@ -160,8 +160,8 @@ func (o *Overlay) makeFolder(string) error { return nil }
 // noteDomains implements workspace: a proposal makes no record.
 func (o *Overlay) noteDomains(*domainNotes) error { return nil }
 
-// forgetNotes implements workspace.
-func (o *Overlay) forgetNotes(*domainNotes) {}
+// forgetDomains implements workspace.
+func (o *Overlay) forgetDomains(*domainNotes) {}
 
 func (o *Overlay) dropFolder(string) {}
 
@@ -171,9 +171,9 @@ func (o *Overlay) isLink(string) bool { return false }
 func (o *Overlay) submit(_ context.Context, update *update) (id int64, err error) {
 	u := newSubmission(update)
 	if u.dry != nil {
-		return 0, o.preview(u, o.branch)
+		return 0, o.previewUpdate(u, o.branch)
 	}
-	if err := o.admit(u); err != nil {
+	if err := o.admitUpdate(u); err != nil {
 		return 0, err
 	}
 	o.writes = append(o.writes, u.fileWrite())
@@ -183,5 +183,5 @@ func (o *Overlay) submit(_ context.Context, update *update) (id int64, err error
 			o.changed[f.Name] = nil
 		}
 	}
-	return 0, o.put(u.changed...)
+	return 0, o.putFiles(u.changed...)
 }

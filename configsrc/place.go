@@ -31,7 +31,7 @@ func (d *configFolder) placeRound(round []*submission, before gitState) []*submi
 			}
 		}
 	}
-	if d.git.moved(before) {
+	if d.git.hasMoved(before) {
 		for _, u := range placed {
 			u.takeBack()
 		}

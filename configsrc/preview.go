@@ -17,8 +17,8 @@ type Preview struct {
 	Problems hclfile.Diagnostics
 }
 
-// add notes a file's declarations, as copies.
-func (p *Preview) add(was, is *catalog.Declared) {
+// addDeclared adds a file's declarations, as copies.
+func (p *Preview) addDeclared(was, is *catalog.Declared) {
 	if was != nil {
 		p.Was = append(p.Was, was.Clone())
 	}

@@ -5,8 +5,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// settleProofs sets what the edit of a key that is limited to projects makes of the proofs of a project's domains. had are
-// the notes of the names that come or go. The defaults are those that are live, also for a proposal.
+// settleProofs sets what the edit of a key that is limited to projects makes of the proofs of a project's domains. had
+// are the notes of the names that come or go. The defaults are those that are live, also for a proposal.
 func settleProofs(w *attempt, project catalog.UUID, have, want []catalog.Domain) (had map[string]string, err error) {
 	had = map[string]string{}
 	for _, name := range names.Moving(have, want) {

@@ -8,10 +8,10 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// protect turns a new password, which a change passes in clear text, into its form in the file. An unchanged password
-// is left alone. An expression written by a person stays, unless the edit asks to seal a password in its place: a different
-// password, or none, is FIELD_IS_EXPRESSION there (configsrc/atomicfile/README.md, Refusals).
-func (p *projectTarget) protect(w *attempt, have, want *catalog.ProjectConfig) error {
+// protectPassword turns a new password, which a change passes in clear text, into its form in the file. An unchanged
+// password is left alone. An expression written by a person stays, unless the edit asks to seal a password in its
+// place: a different password, or none, is FIELD_IS_EXPRESSION there (configsrc/atomicfile/README.md, Refusals).
+func (p *projectTarget) protectPassword(w *attempt, have, want *catalog.ProjectConfig) error {
 	var old catalog.Secret
 	if have.SMTP != nil {
 		old = have.SMTP.Password

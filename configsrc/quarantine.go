@@ -11,9 +11,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// noteQuarantined keeps a file's new content out; its last good state stays in the Sink. It is logged once, not with
+// quarantineFile keeps a file's new content out; its last good state stays in the Sink. It is logged once, not with
 // every look.
-func (s *base) noteQuarantined(c *judge.Candidate) {
+func (s *base) quarantineFile(c *judge.Candidate) {
 	diags := append(append(hclfile.Diagnostics{}, c.Diags...), c.Cross...)
 	diags.Sort()
 	by := s.broughtBy(c)
@@ -46,15 +46,15 @@ func (s *base) noteQuarantined(c *judge.Candidate) {
 	}
 }
 
-// unquarantine forgets a file that is back in its accepted state, or gone without ever being accepted.
-func (s *base) unquarantine(path string) {
+// forgetQuarantined forgets a file that is back in its accepted state, or gone without ever being accepted.
+func (s *base) forgetQuarantined(path string) {
 	s.known.Lock()
 	defer s.known.Unlock()
 	delete(s.quarantine, path)
 }
 
-// endQuarantine records that a file is accepted.
-func (s *base) endQuarantine(c *judge.Candidate) {
+// acceptFile records that a file is accepted.
+func (s *base) acceptFile(c *judge.Candidate) {
 	if s.quarantine[c.Path] != nil && s.quarantine[c.Path].Diags.HasErrors() {
 		s.o.Logger.Info("config file is good again", "file", s.display(c.Path))
 	}

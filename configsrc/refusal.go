@@ -24,7 +24,7 @@ func (s *base) invalidFile(ds hclfile.Diagnostics, covers catalog.Coverage) *cat
 	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file is invalid; repair it first"}
 	for _, d := range ds {
 		if d.Severity == hclfile.Error {
-			e.Message = "the config file is invalid, repair it first: " + s.position(d)
+			e.Message = "the config file is invalid, repair it first: " + s.positionOf(d)
 			if covers == nil {
 				e.Message += ": " + s.relative(d.Summary)
 			}
@@ -40,7 +40,7 @@ func (s *base) wouldBreak(ds hclfile.Diagnostics, covers catalog.Coverage) *cata
 	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file would be invalid with this change"}
 	for _, d := range ds {
 		if d.Severity == hclfile.Error {
-			e.Message = "the config file would be invalid with this change: " + s.position(d) + ": " + s.relative(d.Summary)
+			e.Message = "the config file would be invalid with this change: " + s.positionOf(d) + ": " + s.relative(d.Summary)
 			if covers == nil {
 				e.Message += ": " + s.relative(d.Detail)
 			}
@@ -50,8 +50,8 @@ func (s *base) wouldBreak(ds hclfile.Diagnostics, covers catalog.Coverage) *cata
 	return e
 }
 
-// position returns the position of a diagnostic, relative to the config folder.
-func (s *base) position(d hclfile.Diagnostic) string {
+// positionOf returns the position of a diagnostic, relative to the config folder.
+func (s *base) positionOf(d hclfile.Diagnostic) string {
 	if d.Start.Line == 0 { // the file as a whole
 		return s.relative(d.File)
 	}

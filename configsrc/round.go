@@ -40,7 +40,7 @@ func (r *rounds) submit(ctx context.Context, update *update) (id int64, err erro
 		}
 	}()
 	noted := r.files.noteWrite(u)
-	defer r.files.dropNote(u, noted)
+	defer r.files.dropWrite(u, noted)
 	for _, f := range u.files {
 		if err := f.Stage(); errors.Is(err, atomicfile.ErrLocked) {
 			return 0, busy(err.Error())
@@ -116,7 +116,7 @@ func (r *rounds) commitRound(updates []*submission, start time.Time) (later []*s
 			later = append(later, u)
 			continue
 		}
-		if err := r.files.admit(u); err != nil {
+		if err := r.files.admitUpdate(u); err != nil {
 			u.done <- err
 			continue
 		}
@@ -140,7 +140,7 @@ func (r *rounds) commitRound(updates []*submission, start time.Time) (later []*s
 	// An error is one answer for the round, which was one change: either all of it is undone, or nothing.
 	err := r.commits.commitFound(found, false)
 	endPublish()
-	if err != nil && r.lacks(found.candidates) {
+	if err != nil && r.sinkLacks(found.candidates) {
 		for _, u := range round {
 			u.takeBack()
 		}
@@ -153,7 +153,7 @@ func (r *rounds) commitRound(updates []*submission, start time.Time) (later []*s
 	} else {
 		r.removals.endNote()
 	}
-	r.files.endNotes(round)
+	r.files.endWrites(round)
 	for _, c := range found.candidates {
 		delete(r.states.suspects, c.Path)
 	}
@@ -169,8 +169,8 @@ var errOutcome = &catalog.Error{Code: catalog.CodeOutcomeUnknown,
 	Message: "the write is in the files, but the store has failed meanwhile, and nobody knows yet whether it is served; " +
 		"it will be, once the store works again"}
 
-// lacks reports whether the Sink, which has failed, has certainly taken nothing of a change.
-func (r *rounds) lacks(changed []*judge.Candidate) bool {
+// sinkLacks reports whether the Sink, which has failed, has certainly taken nothing of a change.
+func (r *rounds) sinkLacks(changed []*judge.Candidate) bool {
 	for _, c := range changed {
 		row, err := r.files.o.Sink.File(c.Path)
 		switch {
@@ -248,12 +248,12 @@ func (r *rounds) answerDry(u *submission) error {
 			return writeFault("read "+f.Name, err)
 		}
 	}
-	t, err := r.files.open()
+	t, err := r.files.openFiles()
 	if err != nil {
 		return writeFault("open the config folder", err)
 	}
 	defer t.Close()
-	return r.files.preview(u, t)
+	return r.files.previewUpdate(u, t)
 }
 
 // noteRound stores the removals of a round of API writes in the note, and returns the updates that may go on.

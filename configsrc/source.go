@@ -153,7 +153,7 @@ func (s *Source) GitTurn(f func() error) error { return s.git.takeTurn(f) }
 
 // PatientGitTurn is GitTurn for a call that a client waits for: it waits as long for somebody's git as a write does.
 func (s *Source) PatientGitTurn(ctx context.Context, f func() error) error {
-	return s.git.patient(ctx, func(context.Context) error { return s.git.takeTurn(f) })
+	return s.git.runPatiently(ctx, func(context.Context) error { return s.git.takeTurn(f) })
 }
 
 // Status returns the present state.

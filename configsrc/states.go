@@ -86,13 +86,15 @@ type suspect struct {
 	tries int // of an absence: how often its second look could not tell
 }
 
-// is reports whether a candidate is the suspect, untouched: a file that is truncated and written again and again has
-// the same content at many looks, and is half-written at each of them.
-func (x *suspect) is(c *judge.Candidate) bool { return x.sign == c.Sign() && x.stamp.SameStat(c.Stamp) }
+// isUntouched reports whether a candidate is the suspect, untouched: a file that is truncated and written again and
+// again has the same content at many looks, and is half-written at each of them.
+func (x *suspect) isUntouched(c *judge.Candidate) bool {
+	return x.sign == c.Sign() && x.stamp.SameStat(c.Stamp)
+}
 
-// still reports whether an absence is the suspect, and has lasted: the folder has not changed and no event has named the
-// path. In a folder that always changes, the events alone decide after a few tries.
-func (x *suspect) still(c *judge.Candidate) bool {
+// hasLasted reports whether an absence is the suspect, and has lasted: the folder has not changed and no event has
+// named the path. In a folder that always changes, the events alone decide after a few tries.
+func (x *suspect) hasLasted(c *judge.Candidate) bool {
 	return !c.Named && (x.stamp.SameStat(c.Stamp) || x.tries >= absenceTries)
 }
 
@@ -101,9 +103,9 @@ const absenceTries = 4
 // secondLook is how long a suspicious state must hold.
 const secondLook = 500 * time.Millisecond
 
-// suspicious reports whether a candidate needs a second look: a file that is newly broken, empty, shorter by an object
+// isSuspicious reports whether a candidate needs a second look: a file that is newly broken, empty, shorter by an object
 // or gone may be between two system calls of its writer.
-func (s *pathStates) suspicious(c *judge.Candidate, now time.Time) bool {
+func (s *pathStates) isSuspicious(c *judge.Candidate, now time.Time) bool {
 	if b := s.quarantine[c.Path]; b != nil && b.Sign == c.Sign() && c.Rejected {
 		return false // known to be broken
 	}
@@ -116,9 +118,9 @@ func (s *pathStates) suspicious(c *judge.Candidate, now time.Time) bool {
 	case !known || first.sign != c.Sign() || now.Sub(first.since) < secondLook:
 		return true
 	case c.Gone:
-		return !first.still(c)
+		return !first.hasLasted(c)
 	}
-	return !first.is(c)
+	return !first.isUntouched(c)
 }
 
 // noteSuspects records the files that wait for a second look, and when they were first seen. It reports whether there
@@ -133,7 +135,7 @@ func (s *pathStates) noteSuspects(candidates []*judge.Candidate, now time.Time) 
 		x, known := s.suspects[c.Path]
 		known = known && x.sign == c.Sign()
 		switch {
-		case known && c.Gone && !c.Named && now.Sub(x.since) < secondLook, known && !c.Gone && x.is(c):
+		case known && c.Gone && !c.Named && now.Sub(x.since) < secondLook, known && !c.Gone && x.isUntouched(c):
 		case known && c.Gone && !c.Named:
 			s.suspects[c.Path] = suspect{c.Sign(), c.Stamp, now, x.tries + 1}
 		default:

@@ -33,7 +33,7 @@ type sweeper struct {
 // sweepStats compares the whole folder with the table by stat, and by content if a stamp is racy, and returns the
 // differences. It runs in a goroutine of its own, in small steps with pauses; a look judges its findings.
 func (w *sweeper) sweepStats(ctx context.Context) (out swept) {
-	_ = w.ready(w.report) // for the status; a write asks again
+	_ = w.checkWritable(w.report) // for the status; a write asks again
 	pace := w.newPace(ctx)
 	defer func() { out.cost = pace.worked() }()
 	t, err := w.openTree()

@@ -11,9 +11,9 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// takeOver makes the part of a write that takes a domain from the project that has never proven it: that project changes
-// in the same write, with an author of its own, who is not a person.
-func (p *projectTarget) takeOver(w *attempt, want *catalog.ProjectConfig) error {
+// takeDomain makes the part of a write that takes a domain from the project that has never proven it: that project
+// changes in the same write, with an author of its own, who is not a person.
+func (p *projectTarget) takeDomain(w *attempt, want *catalog.ProjectConfig) error {
 	t := w.edit.Takes
 	if t == nil {
 		return nil
@@ -24,9 +24,9 @@ func (p *projectTarget) takeOver(w *attempt, want *catalog.ProjectConfig) error 
 	case !there:
 		err = errTaken()
 	case path == w.path:
-		err = p.takeOverHere(w)
+		err = p.takeDomainHere(w)
 	default:
-		err = w.takeOverFrom(path)
+		err = w.takeDomainFrom(path)
 	}
 	if err != nil {
 		return err
@@ -43,9 +43,9 @@ func errTaken() error {
 	return e
 }
 
-// takeOverHere takes the domain from a project of the file that is edited.
-func (p *projectTarget) takeOverHere(w *attempt) error {
-	l, err := w.release(p.draft, w.was.Declared.Projects)
+// takeDomainHere takes the domain from a project of the file that is edited.
+func (p *projectTarget) takeDomainHere(w *attempt) error {
+	l, err := w.releaseDomain(p.draft, w.was.Declared.Projects)
 	if err != nil {
 		return err
 	}
@@ -53,8 +53,8 @@ func (p *projectTarget) takeOverHere(w *attempt) error {
 	return nil
 }
 
-// takeOverFrom takes the domain from a project of another file.
-func (w *attempt) takeOverFrom(path string) error {
+// takeDomainFrom takes the domain from a project of another file.
+func (w *attempt) takeDomainFrom(path string) error {
 	if !slices.Contains(w.also, path) {
 		w.also = append(w.also, path)
 		return errMoreFiles
@@ -64,7 +64,7 @@ func (w *attempt) takeOverFrom(path string) error {
 		return err
 	}
 	draft := hcledit.NewDraft(decoded)
-	l, err := w.release(draft, was.Declared.Projects)
+	l, err := w.releaseDomain(draft, was.Declared.Projects)
 	if err != nil {
 		return err
 	}
@@ -76,15 +76,15 @@ func (w *attempt) takeOverFrom(path string) error {
 		return w.wouldBreak(f.c.Diags, w.edit.Covers)
 	}
 	left := *was.Declared
-	if left.Projects = l.in(left.Projects, f.c.Declared.Projects); !reflect.DeepEqual(&left, f.c.Declared) {
+	if left.Projects = l.projectsAfter(left.Projects, f.c.Declared.Projects); !reflect.DeepEqual(&left, f.c.Declared) {
 		return fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
 	w.update.files = append(w.update.files, f)
 	return nil
 }
 
-// release notes the edits that take the domain from its project, if the project has never proven it.
-func (w *attempt) release(draft *hcledit.Draft, projects []catalog.ProjectConfig) (*loser, error) {
+// releaseDomain notes the edits that take the domain from its project, if the project has never proven it.
+func (w *attempt) releaseDomain(draft *hcledit.Draft, projects []catalog.ProjectConfig) (*loser, error) {
 	t := w.edit.Takes
 	at := slices.IndexFunc(projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == t.From })
 	if at < 0 {
@@ -112,8 +112,9 @@ func (w *attempt) release(draft *hcledit.Draft, projects []catalog.ProjectConfig
 	return l, nil
 }
 
-// in returns the projects of a file with what is left of the loser. is are those that the new content decodes to.
-func (l *loser) in(projects, is []catalog.ProjectConfig) []catalog.ProjectConfig {
+// projectsAfter returns the projects of a file with what is left of the loser. is are those that the new content
+// decodes to.
+func (l *loser) projectsAfter(projects, is []catalog.ProjectConfig) []catalog.ProjectConfig {
 	projects = slices.Clone(projects)
 	projects[l.at] = l.left
 	if len(l.left.Domains) == 0 && l.at < len(is) { // nil or empty

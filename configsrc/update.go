@@ -70,8 +70,9 @@ type loser struct {
 // A bulkChange is the projects of a bulk write, of all its files, before and after it.
 type bulkChange struct{ was, is catalog.Declared }
 
-// domainNotes are the notes about names of a project that come or go with a write, see names.NotesOf. They are made before
-// the files change: a note of a record that does not exist says nothing, and a record without its note would be free.
+// domainNotes are the notes about names of a project that come or go with a write, see names.NotesOf. They are made
+// before the files change: a note of a record that does not exist says nothing, and a record without its note would be
+// free.
 type domainNotes struct {
 	project catalog.UUID
 	had, is map[string]string

@@ -24,7 +24,7 @@ func newWarnings(b *base) *warnings {
 			return "", hash, false
 		}
 		return f.Path, f.Stamp.Hash, true
-	}, b.display, w.log)
+	}, b.display, w.logWarning)
 	return w
 }
 
@@ -38,13 +38,13 @@ func (w *warnings) noteFile(c *judge.Candidate) {
 	diags.Sort()
 	if !sameDiagnostics(w.files[c.Path], diags) {
 		for _, d := range diags {
-			w.log(d)
+			w.logWarning(d)
 		}
 	}
 	w.files[c.Path] = diags
 }
 
-func (w *warnings) log(d hclfile.Diagnostic) {
+func (w *warnings) logWarning(d hclfile.Diagnostic) {
 	w.o.Logger.Warn("config warning", "problem", d.Summary, "hint", d.Detail, "file", d.File, "line", d.Start.Line)
 }
 
@@ -103,8 +103,8 @@ func (w *warnings) markFiles(paths []string) {
 	}
 }
 
-// addTo adds all warnings to a list.
-func (w *warnings) addTo(list hclfile.Diagnostics) hclfile.Diagnostics {
+// appendTo adds all warnings to a list.
+func (w *warnings) appendTo(list hclfile.Diagnostics) hclfile.Diagnostics {
 	for _, diags := range w.files {
 		list = append(list, diags...)
 	}

@@ -31,7 +31,7 @@ func (w *writer) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
 	var also []string // to be locked: files that an attempt has found to change too
 	for lost, grown := 0, 0; ; {
 		var a *attempt
-		err := w.ws.patient(ctx, func(ctx context.Context) error {
+		err := w.ws.runPatiently(ctx, func(ctx context.Context) error {
 			a = &attempt{writer: w, edit: e, target: targetOf(e), also: also}
 			return a.run(ctx)
 		})

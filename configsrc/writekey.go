@@ -43,7 +43,7 @@ func (k *keyTarget) find(w *attempt) (path string, err error) {
 
 func (k *keyTarget) read(w *attempt) (err error) {
 	if k.edit.Create != nil && w.path == KeysFile { // may not exist yet
-		if w.file, err = w.ws.create(w.path); !errors.Is(err, fs.ErrExist) {
+		if w.file, err = w.ws.createSwap(w.path); !errors.Is(err, fs.ErrExist) {
 			w.was = &judge.Content{Declared: new(catalog.Declared)}
 			return err
 		}

@@ -24,11 +24,11 @@ func (p *projectTarget) change(w *attempt) ([]byte, error) {
 		return nil, err
 	}
 	w.update.project, w.update.moves = p.project.Project.ID, p.moves
-	if err := p.bodies(w); err != nil {
+	if err := p.addBodies(w); err != nil {
 		return nil, err
 	}
 	if p.moves != nil {
-		if err := p.keyLists(w); err != nil {
+		if err := p.rewriteKeyLists(w); err != nil {
 			return nil, err
 		}
 	}
@@ -56,7 +56,7 @@ func (p *projectTarget) rewrite(w *attempt) error {
 		if err != nil {
 			return err
 		}
-		if err := p.takeOver(w, &want); err != nil {
+		if err := p.takeDomain(w, &want); err != nil {
 			return err
 		}
 		noteProofs(w, p.edit.UUID, had, have.Domains, want.Domains)
@@ -64,7 +64,7 @@ func (p *projectTarget) rewrite(w *attempt) error {
 	if from, to := have.Project.Slug, want.Project.Slug; from != to {
 		p.moves = &slugMove{from: from, to: to}
 	}
-	if err := p.protect(w, &have, &want); err != nil {
+	if err := p.protectPassword(w, &have, &want); err != nil {
 		return err
 	}
 	p.want = &want
@@ -95,11 +95,11 @@ func (p *projectTarget) prove(w *attempt, result *judge.Candidate) error {
 	}
 	want, is := *w.was.Declared, *result.Declared
 	if p.moves != nil {
-		want.Keys = p.moves.keys(want.Keys)
+		want.Keys = p.moves.keysAfter(want.Keys)
 	}
 	wrong := fmt.Errorf("edit %s: %w", w.path, hcledit.ErrVerify)
 	if l := w.update.loser; l != nil {
-		want.Projects = l.in(want.Projects, is.Projects)
+		want.Projects = l.projectsAfter(want.Projects, is.Projects)
 		result.Others = map[int64]*catalog.Author{l.left.Project.ID: l.by}
 	}
 	want.Projects = slices.Delete(slices.Clone(want.Projects), p.at, p.at+1)
