@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"fingerpost/configsrc/explain"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
@@ -21,14 +20,14 @@ func (o origins) Explain(project catalog.UUID) (*catalog.Explained, error) {
 	if err != nil {
 		return nil, err
 	}
-	var defaults explain.File
+	var defaults hclfile.PlacedResult
 	if path, found := o.base.fileOf(judge.ClaimOf(string(catalog.KindDefaults), "")); found {
 		if defaults.Result, err = o.lastPart(path, hclfile.DecodeDefaults); err != nil {
 			return nil, err
 		}
 		defaults.Path = path
 	}
-	return explain.Project(declared, explain.File{Path: path, Result: file}, defaults), nil
+	return hclfile.Explain(declared, hclfile.PlacedResult{Path: path, Result: file}, defaults), nil
 }
 
 // FileOf returns the path of the file that declares a project, below the config folder. It may be called from any

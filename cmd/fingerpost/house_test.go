@@ -65,8 +65,7 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/folder":     {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile"},
 	"fingerpost/configsrc/watch":      {"fingerpost/configsrc/folder", "github.com/fsnotify/fsnotify"},
 	// hclfile: the place of a warning
-	"fingerpost/configsrc/names":   {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
-	"fingerpost/configsrc/explain": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
+	"fingerpost/configsrc/names": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
 	"fingerpost/configsrc/compare": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/folder", "github.com/rogpeppe/go-internal/diff"},
 	// atomicfile: which errors are the disk's; seal: whether a recipient can be sealed for; folder: the bound of a text
@@ -75,7 +74,7 @@ var plan = map[string][]string{
 	// trace: the steps of a traced write
 	"fingerpost/configsrc": {"fingerpost/configsrc/judge", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
 		"fingerpost/configsrc/watch", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
-		"fingerpost/configsrc/explain", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
+		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile"},
 	// decides about proofs of domains, from values alone
 	"fingerpost/configsrc/verify/dcv": {"fingerpost/resolver/catalog"},
@@ -87,7 +86,7 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/verify": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/share",
 		"fingerpost/configsrc/verify/dcv"},
 	"fingerpost/configsrc/offline": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
-		"fingerpost/configsrc/names", "fingerpost/configsrc/explain", "fingerpost/configsrc"},
+		"fingerpost/configsrc/names", "fingerpost/configsrc"},
 	// nkeys makes the authority's key
 	"fingerpost/configsrc/cluster/natsd": {"github.com/nats-io/nats-server/v2", "github.com/nats-io/nkeys"},
 	// zstd packs the files, nkeys reads the seeds of keys; trace: a forwarded request's message names its span

@@ -4,7 +4,7 @@
 // correction (configsrc/README.md). One decoder serves validate, a reload and an API write. Format is the canonical
 // layout that "fingerpost fmt" writes. Redact returns a file without its secrets. Diagnostics are written as text, as
 // annotations of GitHub, and as SARIF. DecodeProject and DecodeDefaults read one block of an accepted file, where a page
-// shows one project of many.
+// shows one project of many. Explain says where each value of a project comes from.
 //
 // Hostile bytes are safe to read. Size, encoding, nesting, tokens and the length of texts are checked before the
 // recursive parser runs, because an overflow of its stack ends the process. Values are read from literal syntax nodes;
@@ -17,8 +17,8 @@
 // tokens, syntax tree and the canonical form of values), and the small rules that both share: InOrder, Unparen,
 // EndsLine, SameTokens, Heavy, Unprintable and Quoted. Only these two packages import hcl.
 //
-// hclfile does not compare files with each other (package configsrc does), apply the defaults block, or open sealed
-// values.
+// hclfile does not compare files with each other (package configsrc does), or open sealed values. Only Explain applies
+// the defaults block.
 //
 // All functions are pure and safe for concurrent use. A Result and its Declared belong to one owner; a Source caches
 // its tokens and is for one goroutine at a time.

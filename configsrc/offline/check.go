@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"fingerpost/configsrc"
-	"fingerpost/configsrc/explain"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
@@ -174,9 +173,9 @@ func (c *Checked) Explain(slug string) *catalog.Explained {
 	if p == nil {
 		return nil
 	}
-	var defaults explain.File
+	var defaults hclfile.PlacedResult
 	if f, _ := c.Defaults(); f != nil {
-		defaults = explain.File{Path: f.Display, Result: f.positions()}
+		defaults = hclfile.PlacedResult{Path: f.Display, Result: f.positions()}
 	}
-	return explain.Project(p, explain.File{Path: file.Display, Result: file.positions()}, defaults)
+	return hclfile.Explain(p, hclfile.PlacedResult{Path: file.Display, Result: file.positions()}, defaults)
 }

@@ -1,31 +1,25 @@
-// Package explain says where each value of a project comes from: which line of which file, the defaults block, or
-// nowhere, so that the built-in default holds.
-//
-// It needs the decoded file of the project and that with the defaults block, and trusts that both are of one moment. It
-// reads no file. Settings are inherited one by one and an SMTP config as a whole (configsrc/README.md, defaults).
-package explain
+package hclfile
 
-import (
-	"fingerpost/configsrc/hclfile"
-	"fingerpost/resolver/catalog"
-)
+import "fingerpost/resolver/catalog"
 
-// A File is a decoded config file, with its path as origins name it.
-type File struct {
+// A PlacedResult is a decoded config file with its path as origins name it.
+type PlacedResult struct {
 	Path string
-	*hclfile.Result
+	*Result
 }
 
 // An explainer finds the origins of one project's values.
 type explainer struct {
 	project  *catalog.ProjectConfig // as the file declares it
-	in       File
-	defaults File // with the defaults block; empty: there is no such block
+	in       PlacedResult
+	defaults PlacedResult // with the defaults block; empty: there is no such block
 }
 
-// Project returns a project that a file declares as it is served, with the origin of each value. defaults is the file
-// with the defaults block, empty if there is none.
-func Project(project *catalog.ProjectConfig, in, defaults File) *catalog.Explained {
+// Explain returns a project that a file declares as it is served, and says where each value comes from: which line of
+// which file, the defaults block, or nowhere, so that the built-in default holds. Settings are inherited one by one and
+// an SMTP config as a whole (configsrc/README.md, defaults). defaults is the file with the defaults block, empty if none
+// has one; both files are of one moment.
+func Explain(project *catalog.ProjectConfig, in, defaults PlacedResult) *catalog.Explained {
 	e := explainer{project, in, defaults}
 	var block *catalog.Defaults
 	if defaults.Result != nil {
@@ -63,7 +57,7 @@ func (e *explainer) explain(defaults *catalog.Defaults) *catalog.Explained {
 
 // written returns the origins of a block that inherits nothing. label is the field that the block's label holds, more
 // are attributes that are not among the fields.
-func (e *explainer) written(block hclfile.Lines, fields []catalog.Field, label string, more ...string) catalog.Origins {
+func (e *explainer) written(block Lines, fields []catalog.Field, label string, more ...string) catalog.Origins {
 	o := catalog.Origins{label: {File: e.in.Path, Line: block.Block}}
 	for _, f := range fields {
 		more = append(more, f.Name)
@@ -75,7 +69,7 @@ func (e *explainer) written(block hclfile.Lines, fields []catalog.Field, label s
 }
 
 // own returns the origin of a field that a block of the project sets, the zero Origin if it does not.
-func (e *explainer) own(block hclfile.Lines, field string) catalog.Origin {
+func (e *explainer) own(block Lines, field string) catalog.Origin {
 	if line := block.Attrs[catalog.Snake(field)]; line > 0 {
 		return catalog.Origin{File: e.in.Path, Line: line}
 	}
@@ -83,7 +77,7 @@ func (e *explainer) own(block hclfile.Lines, field string) catalog.Origin {
 }
 
 // inherited is own for a block of the defaults block.
-func (e *explainer) inherited(block hclfile.Lines, field string) catalog.Origin {
+func (e *explainer) inherited(block Lines, field string) catalog.Origin {
 	if line := block.Attrs[catalog.Snake(field)]; line > 0 {
 		return catalog.Origin{File: e.defaults.Path, Line: line, Defaults: true}
 	}
@@ -91,7 +85,7 @@ func (e *explainer) inherited(block hclfile.Lines, field string) catalog.Origin 
 }
 
 // blocks returns the lines of the project's block of a kind, and of that in the defaults block.
-func (e *explainer) blocks(kind catalog.Kind) (own, inherited hclfile.Lines) {
+func (e *explainer) blocks(kind catalog.Kind) (own, inherited Lines) {
 	own = e.in.Lines(catalog.Ref{Kind: kind, ProjectID: e.project.Project.ID})
 	if e.defaults.Result != nil {
 		inherited = e.defaults.Lines(catalog.Ref{Kind: kind})
