@@ -37,10 +37,9 @@ var plan = map[string][]string{
 	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
 		"github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
 	"fingerpost/resolver/ledger": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
-		"fingerpost/resolver/ledger/salvage", "github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
-	"fingerpost/resolver/ledger/salvage": {"github.com/cockroachdb/pebble/v2"},
-	"fingerpost/resolver/search":         {"golang.org/x/text/unicode/norm"}, // a name typed in another normal form is found
-	"fingerpost/resolver/trail":          {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger"},
+		"github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
+	"fingerpost/resolver/search": {"golang.org/x/text/unicode/norm"}, // a name typed in another normal form is found
+	"fingerpost/resolver/trail":  {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"fingerpost/resolver/archive": {"fingerpost/resolver/pebblefs", "fingerpost/resolver/store",
 		"fingerpost/resolver/ledger", "github.com/cockroachdb/pebble/v2/vfs"},
 	// the data directory of a server that does not run: what commands read of it, and backups
@@ -218,7 +217,7 @@ var plan = map[string][]string{
 
 // sole lists the libraries that only these packages may import. bench, with its baselines, is a module of its own.
 var sole = map[string][]string{
-	"github.com/cockroachdb/pebble/v2":    {"fingerpost/resolver/store", "fingerpost/resolver/ledger", "fingerpost/resolver/ledger/salvage"},
+	"github.com/cockroachdb/pebble/v2":    {"fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"github.com/fxamacker/cbor/v2":        {"fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"github.com/dgraph-io/ristretto/v2":   {"fingerpost/resolver"},
 	"github.com/hashicorp/hcl/v2":         {"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit"},

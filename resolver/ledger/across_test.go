@@ -15,7 +15,7 @@ func fillProjects(t testing.TB, l *Ledger, projects, entries int) {
 	for i := range entries {
 		log, _ := newMail(int64(1+i%projects), int64(1+i), mailEpoch.Add(time.Duration(i)*time.Millisecond))
 		log.Status, log.NextAttemptAt = catalog.MailSent, time.Time{}
-		if _, err := l.copyMail(log, nil); err != nil {
+		if _, err := (&Salvage{to: l}).putMail(log, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestMailByMessageID(t *testing.T) {
 		at := mailEpoch.Add(time.Duration(i) * 100 * time.Millisecond)
 		log, _ := newMail(int64(1+i%projects), at.Sub(MailIDEpoch).Microseconds(), at)
 		log.Status, log.NextAttemptAt, log.MessageID = catalog.MailSent, time.Time{}, fmt.Sprintf("<%d.0a@acme.example>", log.ID)
-		if _, err := l.copyMail(log, nil); err != nil {
+		if _, err := (&Salvage{to: l}).putMail(log, nil); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, log.ID)

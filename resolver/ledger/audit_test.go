@@ -327,9 +327,9 @@ func TestAuditSalvage(t *testing.T) {
 	}
 	l := mailStore(t, dir, Options{})
 	for range 2 { // an attempt that did not end is repeated
-		v, err := l.OpenSalvage(aside, slog.New(slog.DiscardHandler))
+		v, err := l.OpenSalvage(t.Context(), aside, nil, slog.New(slog.DiscardHandler))
 		if err == nil {
-			err = v.Audit(t.Context())
+			err = v.Copy(t.Context())
 		}
 		if err != nil || !v.gap.Complete {
 			t.Fatal(v.gap, err)
@@ -342,6 +342,35 @@ func TestAuditSalvage(t *testing.T) {
 	page, err := l.Audit(catalog.AuditQuery{Limit: 1})
 	if check := verified(t, l, [32]byte{}); err != nil || check.Broken != nil || page.Total != 9 || page.Entries[0].ID != 13 {
 		t.Errorf("%+v, %+v, %v", page, check, err)
+	}
+}
+
+// TestAuditSalvageOfAnEmptyChain: a chain of which retention has left no entry goes on from the hash of its last one.
+func TestAuditSalvageOfAnEmptyChain(t *testing.T) {
+	t.Parallel()
+	aside := filepath.Join(t.TempDir(), "data.damaged-1")
+	before, err := Open(aside, Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendAll(t, before, auditEntry(1), auditEntry(1))
+	head, err := before.chain(auditEntry(1).ProjectID)
+	err = errors.Join(err, before.PruneAudit(t.Context(), mailEpoch.AddDate(1, 0, 0), func(int64) int { return 1 }), before.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := mailStore(t, "", Options{Logger: quiet})
+	v, err := l.OpenSalvage(t.Context(), aside, nil, quiet)
+	if err == nil {
+		err = errors.Join(v.Copy(t.Context()), v.Abandon())
+	}
+	if err != nil || !v.gap.Complete {
+		t.Fatal(v.gap, err)
+	}
+	appendAll(t, l, auditEntry(1))
+	check := verified(t, l, head.Head)
+	if check.Broken != nil || len(check.Gaps) > 0 || check.Entries != 1 || !check.HeadFound || head.Entries != 2 {
+		t.Errorf("%+v after %+v", check, head)
 	}
 }
 
@@ -368,9 +397,9 @@ func TestAuditGaps(t *testing.T) {
 	}
 	l := mailStore(t, dir, Options{})
 	for range 2 { // an attempt that did not end is repeated
-		v, err := l.OpenSalvage(dir+".damaged-1", slog.New(slog.DiscardHandler))
+		v, err := l.OpenSalvage(t.Context(), dir+".damaged-1", nil, slog.New(slog.DiscardHandler))
 		if err == nil {
-			err = errors.Join(v.Audit(t.Context()), v.Abandon())
+			err = errors.Join(v.Copy(t.Context()), v.Abandon())
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -415,8 +444,8 @@ func TestAuditGaps(t *testing.T) {
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	v := &Salvage{to: l, began: time.Now(), gap: MailGap{MovedTo: filepath.Base(empty)}}
-	if err := v.Audit(t.Context()); err != nil {
+	v := &Salvage{to: l, from: &rows{}, began: time.Now(), gap: MailGap{MovedTo: filepath.Base(empty)}}
+	if err := v.Copy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	lost := func() (n int) {

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"time"
 
@@ -88,57 +87,4 @@ func (t *mailTurn) dropGaps(project, cut int64) error {
 		err = t.b.Delete(bytes.Clone(it.Key()), nil)
 	}
 	return errors.Join(err, it.Error(), it.Close())
-}
-
-// auditGap is a gap in a project's chain that this salvage has found.
-func (v *Salvage) auditGap(project, after int64) *AuditGap {
-	return &AuditGap{Found: v.began, MovedTo: v.gap.MovedTo, Project: project, After: after}
-}
-
-// anyLost notes that entries may be lost which no chain tells of.
-func (v *Salvage) anyLost() error {
-	g := v.auditGap(0, 0)
-	g.Any = true
-	return v.to.writeMail(v.to.newBatch(), func(t *mailTurn) error { return t.noteAuditGap(g) })
-}
-
-// cutTails notes the chains whose last entries are missing, and copies the gaps that the damaged ledger knew of.
-func (v *Salvage) cutTails(ctx context.Context) error {
-	var gaps []AuditGap
-	err := v.each(ctx, prefixAuditChain, func(key, rec []byte) error {
-		if len(key) == len(keyAuditState) {
-			return nil
-		}
-		project, err := lastID(key)
-		if err != nil {
-			return err
-		}
-		was, err := decodeChain(project, rec)
-		if err != nil || was.Entries == 0 {
-			return err
-		}
-		is, err := v.to.chain(project)
-		if err == nil && is.Last < was.Last {
-			gaps = append(gaps, *v.auditGap(project, is.Last))
-		}
-		return err
-	})
-	if err == nil {
-		err = v.each(ctx, prefixAuditGap, func(_, rec []byte) error {
-			g, err := decodeAuditGap(rec)
-			gaps = append(gaps, g)
-			return err
-		})
-	}
-	if err != nil || len(gaps) == 0 {
-		return err
-	}
-	return v.to.writeMail(v.to.newBatch(), func(t *mailTurn) error {
-		for i := range gaps {
-			if err := t.noteAuditGap(&gaps[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

@@ -177,26 +177,33 @@ func (l *auditList) walkProject(f func(key, rec []byte) error) error {
 func eachChain(it *pebble.Iterator, f func(c *AuditChain) error) error {
 	it.SetBounds([]byte{prefixAuditChain}, []byte{prefixAuditChain + 1})
 	for ok := it.First(); ok; ok = it.Next() {
-		if len(it.Key()) == len(keyAuditState) {
-			continue
-		}
 		rec, err := it.ValueAndErr()
-		if err != nil {
-			return err
-		}
-		project, err := lastID(it.Key())
-		if err != nil {
-			return err
-		}
-		c, err := decodeChain(project, rec)
 		if err == nil {
-			err = f(c)
+			err = chainRecord(f)(it.Key(), rec)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return it.Error()
+}
+
+// chainRecord returns a function that calls f with the chain in a record.
+func chainRecord(f func(c *AuditChain) error) func(key, rec []byte) error {
+	return func(key, rec []byte) error {
+		if len(key) == len(keyAuditState) {
+			return nil
+		}
+		project, err := lastID(key)
+		if err != nil {
+			return err
+		}
+		c, err := decodeChain(project, rec)
+		if err != nil {
+			return err
+		}
+		return f(c)
+	}
 }
 
 // projectOf returns the project in a record of at least auditHeadLen bytes.

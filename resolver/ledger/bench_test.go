@@ -80,7 +80,7 @@ func fillMailLog(b testing.TB, l *Ledger, entries int) {
 		if log.Status = catalog.MailSent; id%100 == 0 {
 			log.Status = catalog.MailFailed
 		}
-		if _, err := l.copyMail(log, nil); err != nil {
+		if _, err := (&Salvage{to: l}).putMail(log, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -20,21 +20,27 @@ func appendCommitKey(dst []byte, generation uint64, request string) []byte {
 	return append(appendID(append(dst, prefixCommit), int64(generation)), request...)
 }
 
-func appendCommit(at time.Time, commit string) []byte {
+// A commit is the record of a write.
+type commit struct {
+	at   time.Time
+	hash string
+}
+
+func appendCommit(c commit) []byte {
 	e := encoder{}
 	e.byte(mailVersion)
-	e.micros(at)
-	e.string(commit)
+	e.micros(c.at)
+	e.string(c.hash)
 	return e.b
 }
 
-func decodeCommit(rec []byte) (at time.Time, commit string, err error) {
+func decodeCommit(rec []byte) (c commit, err error) {
 	d, err := mailDecoder(rec)
 	if err != nil {
-		return at, "", err
+		return c, err
 	}
-	at, commit = d.micros(), d.string()
-	return at, commit, d.err()
+	c = commit{at: d.micros(), hash: d.string()}
+	return c, d.err()
 }
 
 // Committed stores the commits of writes and deletes their records of ChangePending, in one batch that is durable when
@@ -44,7 +50,8 @@ func (l *Ledger) Committed(writes []catalog.WriteCommit, drop ...int64) error {
 	return l.changeCommits(func(b *pebble.Batch) (err error) {
 		for _, w := range writes {
 			if w.RequestID != "" {
-				err = errors.Join(err, b.Set(appendCommitKey(nil, w.Generation, w.RequestID), appendCommit(now, w.Commit), nil))
+				key := appendCommitKey(nil, w.Generation, w.RequestID)
+				err = errors.Join(err, b.Set(key, appendCommit(commit{now, w.Commit}), nil))
 			}
 		}
 		for _, id := range drop {
@@ -58,20 +65,15 @@ func (l *Ledger) Committed(writes []catalog.WriteCommit, drop ...int64) error {
 func (l *Ledger) MoveCommits(moved map[string]string) error {
 	put := map[string][]byte{}
 	err := l.scan([]byte{prefixCommit}, func(key, rec []byte) error {
-		at, commit, err := decodeCommit(rec)
-		if to := moved[commit]; to != "" {
-			put[string(key)] = appendCommit(at, to)
+		c, err := decodeCommit(rec)
+		if to := moved[c.hash]; to != "" {
+			put[string(key)] = appendCommit(commit{c.at, to})
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return l.setCommits(put)
-}
-
-// setCommits stores records by their keys.
-func (l *Ledger) setCommits(put map[string][]byte) error {
 	return l.changeCommits(func(b *pebble.Batch) (err error) {
 		for key, rec := range put {
 			err = errors.Join(err, b.Set([]byte(key), rec, nil))
@@ -94,8 +96,9 @@ func (l *Ledger) joinCommit(e *catalog.AuditEntry) error {
 		return nil
 	}
 	for _, generation := range []uint64{e.Generation, 0} {
-		found, err := now{l.db}.get(appendCommitKey(nil, generation, e.RequestID), func(rec []byte) (err error) {
-			_, e.Commit, err = decodeCommit(rec)
+		found, err := now{l.db}.get(appendCommitKey(nil, generation, e.RequestID), func(rec []byte) error {
+			c, err := decodeCommit(rec)
+			e.Commit = c.hash
 			return err
 		})
 		if found || err != nil {
@@ -119,8 +122,8 @@ func (l *Ledger) pruneCommits(now time.Time) error {
 	var drop [][]byte
 	if err == nil {
 		err = l.scan([]byte{prefixCommit}, func(key, rec []byte) error {
-			at, _, err := decodeCommit(rec)
-			if at.Before(oldest) {
+			c, err := decodeCommit(rec)
+			if c.at.Before(oldest) {
 				drop = append(drop, bytes.Clone(key))
 			}
 			return err

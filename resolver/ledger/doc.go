@@ -37,11 +37,11 @@
 //	                                 entry, hash of the last one that was cut off,
 //	                                 number of entries, days that they are kept
 //	C                                highest id of an entry                           with A
-//	D      project id or 0,          a place at which damage has cut the trail        Salvage.Audit
+//	D      project id or 0,          a place at which damage has cut the trail        Salvage.Copy
 //	       entry id
 //
-// Every value except plain ids begins with a version byte: 2 for an entry of the mail log with its attempts, 3 for one that names an earlier entry, too, else 1. A record of a later release is an ErrNewer for its reader,
-// not damage.
+// Every value except plain ids begins with a version byte: 2 for an entry of the mail log with its attempts, 3 for one
+// that names an earlier entry, too, else 1. A record of a later release is an ErrNewer for its reader, not damage.
 //
 // A changed layout gets a new format version (Format). A ledger of another version is refused, never touched: no release
 // has an older one. The release that changes the layout takes a ledger of the release before: it copies the folder to
@@ -61,10 +61,11 @@
 // # Damage
 //
 // Pebble treats a truncated or damaged log as one that ends there. A high-water mark next to it shows what is missing
-// (highwater.go). The user of a damaged ledger moves it aside, never deletes it, and copies its readable mail into the
-// new one (salvage.go): package salvage reads its files one by one, and its queued mails are uncertain. Losses are
-// recorded as a MailGap until the retention period has passed. Entries of the audit trail are copied as they are, with
-// their commits; where entries are lost, an AuditGap says so, for VerifyAudit too. Notes of domains and named values are
-// copied. The uses of API keys and the writes that wait for git are not: such a write is in its file, and is then
-// committed like an edit by a person. Nor are the records of proposals: such a proposal then counts as a person's.
+// (highwater.go). The user of a damaged ledger moves it aside, never deletes it, and copies its readable records into
+// the new one: its files are read one by one (rows.go), and each record is put like a new one of its kind (restore.go).
+// Queued mails are uncertain. Losses are recorded as a MailGap until the retention period has passed. Entries of the audit
+// trail keep their hashes and commits; where entries are lost, an AuditGap says so, for VerifyAudit too. Notes of domains
+// and named values are copied. The uses of API keys and the writes that wait for git are not: such a write is in its
+// file, and is then committed like an edit by a person. Nor are the records of proposals: such a proposal then counts as
+// a person's.
 package ledger

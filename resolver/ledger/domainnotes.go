@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 
@@ -133,29 +132,4 @@ func (l *Ledger) commit(change func(b *pebble.Batch) error) error {
 			return b.Commit(l.durable())
 		})
 	})
-}
-
-// Notes copies the notes of domains, and the named values, that the new ledger does not have. Errors are those of the new
-// ledger.
-func (v *Salvage) Notes(ctx context.Context) error {
-	if v.files == nil {
-		return nil
-	}
-	for _, prefix := range []byte{prefixDomainNote, prefixNamed} {
-		err := v.each(ctx, prefix, func(key, value []byte) error {
-			if _, err := readOpaque(value); err != nil {
-				return err
-			}
-			if _, there, err := v.to.opaque(key); there || err != nil {
-				return err
-			}
-			return v.to.read(func() error {
-				return v.to.fs.Run(func() error { return v.to.db.Set(key, value, pebble.NoSync) }) // Close syncs it
-			})
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -83,11 +83,11 @@ func TestSalvageDomainNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		v, err := l.OpenSalvage(dir+".damaged-1", quiet)
+		v, err := l.OpenSalvage(t.Context(), dir+".damaged-1", nil, quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(v.Notes(t.Context()), v.Abandon()); err != nil || !v.gap.Complete {
+		if err := errors.Join(v.Copy(t.Context()), v.Abandon()); err != nil || !v.gap.Complete {
 			t.Fatal(v.gap, err)
 		}
 		got := noted(t, l)

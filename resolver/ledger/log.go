@@ -209,12 +209,7 @@ func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem
 	project, id, status, pos := log.ProjectID, log.ID, statusCode(log.Status), posOf(log.CreatedAt, log.ID)
 	var key expiringKey
 	var expires time.Time
-	err := errors.Join(
-		b.Set(appendMailKey(nil, project, pos), appendMailLog(nil, log), nil),
-		b.Set(appendQueueKey(nil, prefixQueue, id), appendQueued(nil, &queued{project, log.CreatedAt, mail.From, mail.To,
-			mail.ExpiresAt}), nil),
-		b.Set(appendQueueKey(nil, prefixMessage, id), mail.Message, nil),
-	)
+	err := setMail(b, log, mail)
 	if idem != nil {
 		key, expires = expiringKey{project: project, key: idem.Key}, idem.ExpiresAt
 		err = errors.Join(err, b.Set(appendIdempotencyKey(nil, project, idem.Key), appendIdempotency(nil, idem), nil))
@@ -248,6 +243,17 @@ func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem
 		l.mail.newest.raise(project, pos)
 		return nil, nil
 	}
+}
+
+// setMail adds an entry to a batch, and its queued mail unless that is nil.
+func setMail(b *pebble.Batch, log *catalog.MailLog, mail *catalog.QueuedMail) error {
+	err := b.Set(appendMailKey(nil, log.ProjectID, posOf(log.CreatedAt, log.ID)), appendMailLog(nil, log), nil)
+	if mail == nil {
+		return err
+	}
+	q := queued{log.ProjectID, log.CreatedAt, mail.From, mail.To, mail.ExpiresAt}
+	return errors.Join(err, b.Set(appendQueueKey(nil, prefixQueue, log.ID), appendQueued(nil, &q), nil),
+		b.Set(appendQueueKey(nil, prefixMessage, log.ID), mail.Message, nil))
 }
 
 func checkAccepted(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency) error {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,15 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"fingerpost/resolver/ledger/salvage"
 	"fingerpost/resolver/pebblefs"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A damaged ledger that was moved aside may hold readable mail. Salvage copies it into the new ledger: the idempotency
-// keys and the queue first, then the log. A file in the moved directory marks it as done. If the process ends before
-// that, the next start continues; a mail that was recovered and sent is not recovered again.
+// A damaged ledger that was moved aside may hold readable records. A Salvage puts them into the new ledger (restore.go):
+// first what decides whether a mail is accepted and sent, then the log. A file in the moved directory marks it as done.
+// If the process ends before that, the next start continues; a mail that was recovered and sent is not recovered again.
 
 // salvageMark is the name of that file. It holds "begun" or "done".
 const salvageMark = "mail-salvage"
@@ -44,70 +42,61 @@ func MovedAside(dir string) (asides []string, err error) {
 	return asides, err
 }
 
-// A Salvage copies the mail of one damaged ledger. Call OpenSalvage, LeaveOut, Queue, Log, then Close.
+// A Salvage copies the records of one damaged ledger. Call OpenSalvage, Copy, CopyLog, then Close.
 type Salvage struct {
 	to      *Ledger
-	files   *salvage.Rows  // nil: nothing can be read
-	aside   string         // its folder
-	refused map[int64]bool // see LeaveOut
+	from    *rows   // has none if nothing can be read
+	aside   string  // its folder
+	refused []int64 // see OpenSalvage
+	bound   int64   // of its mail ids
 	gap     MailGap
 	began   time.Time
 }
 
-// LeaveOut names mails that must not be recovered, because their senders got a refusal: their AcceptMail failed, but
-// the damaged store may hold them.
-func (v *Salvage) LeaveOut(ids []int64) {
-	v.refused = make(map[int64]bool, len(ids))
-	for _, id := range ids {
-		v.refused[id] = true
-	}
-}
-
-// OpenSalvage opens a damaged database that was moved aside. Its files are read one by one, so that damage to one costs
-// no other. If its folder is not writable, it is left alone: nothing would keep its mail from being sent again at every
-// start. The only error is ErrLocked.
-func (l *Ledger) OpenSalvage(aside string, log *slog.Logger) (*Salvage, error) {
-	v := &Salvage{to: l, aside: aside, began: time.Now(), gap: MailGap{MovedTo: filepath.Base(aside), Complete: true}}
+// OpenSalvage opens a damaged ledger that was moved aside. The mails that were refused are not recovered: their AcceptMail
+// failed, but the damaged ledger may hold them. If its folder is not writable, it is left alone: nothing would keep its
+// mail from being sent again at every start. OpenSalvage waits for the lock of the folder, which an instance that failed
+// releases a moment later; its only error is that of ctx.
+func (l *Ledger) OpenSalvage(ctx context.Context, aside string, refused []int64, log *slog.Logger) (*Salvage, error) {
+	v := &Salvage{to: l, from: &rows{}, aside: aside, refused: refused, began: time.Now(),
+		gap: MailGap{MovedTo: filepath.Base(aside), Complete: true}}
 	if err := v.mark("begun\n"); err != nil {
 		v.lacks(fmt.Errorf("its folder cannot be written: %w", pebblefs.WithoutPath(err)))
 		return v, nil
 	}
 	// Pebble finds out whether a file is missing. It is not asked for rows: its iterators end at the first bad block.
 	from, err := Open(aside, Options{Logger: log, ReadOnly: true, damaged: true})
+	for ; errors.Is(err, ErrLocked); from, err = Open(aside, Options{Logger: log, ReadOnly: true, damaged: true}) {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 	if err == nil {
 		err = from.Close()
-	}
-	if errors.Is(err, ErrLocked) {
-		return nil, err
 	}
 	if err != nil && !errors.Is(err, ErrNoStore) { // moved aside while empty, or with logs alone
 		v.lacks(withoutDir(err))
 	}
-	if v.files, err = salvage.Open(vfs.Default, aside, mailFirst, mailEnd); err != nil {
+	rows, err := openRows(aside)
+	if err != nil {
 		v.lacks(pebblefs.WithoutPath(err))
 		return v, nil
 	}
-	if n, err := v.missing(); err == nil && n > 0 {
-		v.lacks(fmt.Errorf("its log has lost the last %d writes of mail", n))
+	v.from = rows
+	var number uint64
+	state, err := rows.value(string(keyMailState))
+	if err == nil {
+		v.bound, number, err = decodeMailState(state)
+	}
+	if seen := readHighWater(filepath.Clean(aside)); err != nil && !errors.Is(err, errNoRow) {
+		v.lacks(err)
+	} else if seen > number {
+		v.lacks(fmt.Errorf("its log has lost the last %d writes of mail", seen-number))
 	}
 	return v, nil
 }
-
-// missing returns how many of the last acknowledged mail writes the damaged ledger lacks.
-func (v *Salvage) missing() (missing uint64, err error) {
-	var number uint64
-	_, err = v.files.Get(keyMailState, func(value []byte) (err error) {
-		_, number, err = decodeMailState(value)
-		return err
-	})
-	if seen := readHighWater(filepath.Clean(v.aside)); err == nil && seen > number {
-		missing = seen - number
-	}
-	return missing, err
-}
-
-// mailFirst and mailEnd bound the keys of records; the layout's own begin with a small letter.
-var mailFirst, mailEnd = []byte{'A'}, []byte{'a'}
 
 // withoutDir removes the path from an error of Open.
 func withoutDir(err error) error {
@@ -136,28 +125,20 @@ func (v *Salvage) lacks(err error) {
 
 // Close stores the result in the new ledger, and marks the moved folder as done.
 func (v *Salvage) Close(now time.Time) (MailGap, error) {
-	if v.files != nil {
-		for _, problem := range v.files.Problems() {
-			v.lacks(pebblefs.WithoutPath(problem))
-		}
+	for _, problem := range v.from.problems {
+		v.lacks(pebblefs.WithoutPath(problem))
 	}
 	v.gap.Found = now
 	err := v.Abandon()
 	if !v.gap.Complete || v.gap.Entries > 0 {
 		err = errors.Join(err, v.to.NoteGap(&v.gap))
 	}
-	err = errors.Join(err, v.to.sync())
-	if err != nil {
+	if err = errors.Join(err, v.to.sync()); err != nil {
 		return v.gap, fmt.Errorf("salvage mail: %w", err)
 	}
 	_ = v.mark("done\n") // if that fails, the next start finds everything copied
 	return v.gap, nil
 }
 
-// Abandon closes the damaged database; the next start repeats the work.
-func (v *Salvage) Abandon() error {
-	if v.files == nil {
-		return nil
-	}
-	return v.files.Close()
-}
+// Abandon closes the damaged ledger; the next start repeats the work.
+func (v *Salvage) Abandon() error { return v.from.close() }

@@ -39,15 +39,14 @@ func TestSalvageLeavesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := mailStore(t, dir, Options{})
-	v, err := s.OpenSalvage(aside, slog.New(slog.DiscardHandler))
+	v, err := s.OpenSalvage(t.Context(), aside, []int64{refused}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.LeaveOut([]int64{refused})
-	if err := v.Queue(t.Context()); err != nil {
+	if err := v.Copy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := v.Log(t.Context()); err != nil {
+	if err := v.CopyLog(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if gap, err := v.Close(mailEpoch); err != nil || gap.Entries != mails-1 || gap.Queued != mails-1 || !gap.Complete {
@@ -84,11 +83,11 @@ func TestSalvageCommits(t *testing.T) {
 	}
 	l := mailStore(t, dir, Options{Logger: quiet})
 	for range 2 {
-		v, err := l.OpenSalvage(dir+".damaged-1", quiet)
+		v, err := l.OpenSalvage(t.Context(), dir+".damaged-1", nil, quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(v.Audit(t.Context()), v.Abandon(), l.MoveCommits(map[string]string{"c1": "d1"})); err != nil || !v.gap.Complete {
+		if err := errors.Join(v.Copy(t.Context()), v.Abandon(), l.MoveCommits(map[string]string{"c1": "d1"})); err != nil || !v.gap.Complete {
 			t.Fatal(v.gap, err)
 		}
 		page, err := l.Audit(catalog.AuditQuery{Ascending: true, Limit: 10})
@@ -169,11 +168,11 @@ func TestSalvageFileByFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := mailStore(t, filepath.Join(top, "ledger"), Options{Logger: quiet})
-			v, err := l.OpenSalvage(aside, quiet)
+			v, err := l.OpenSalvage(t.Context(), aside, nil, quiet)
 			if err != nil {
 				t.Fatal(what, err)
 			}
-			if err := errors.Join(v.Queue(t.Context()), v.Log(t.Context())); err != nil {
+			if err := errors.Join(v.Copy(t.Context()), v.CopyLog(t.Context())); err != nil {
 				t.Fatal(what, err)
 			}
 			gap, err := v.Close(mailEpoch)

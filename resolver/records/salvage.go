@@ -1,11 +1,8 @@
 package records
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"fingerpost/resolver/ledger"
 )
@@ -89,13 +86,12 @@ func (r *Records) salvage(l *ledger.Ledger, asides []string) error {
 		}
 	}()
 	for _, aside := range asides {
-		v, err := r.openSalvage(ctx, l, aside)
+		v, err := l.OpenSalvage(ctx, aside, refused, r.o.Logger)
 		if err != nil {
 			return err
 		}
 		open = append(open, v)
-		v.LeaveOut(refused)
-		if err := errors.Join(v.Audit(ctx), v.Notes(ctx), v.Queue(ctx)); err != nil {
+		if err := v.Copy(ctx); err != nil {
 			return err
 		}
 	}
@@ -108,7 +104,7 @@ func (r *Records) salvage(l *ledger.Ledger, asides []string) error {
 	}
 	for len(open) > 0 {
 		v := open[0]
-		if err := v.Log(ctx); err != nil {
+		if err := v.CopyLog(ctx); err != nil {
 			return err
 		}
 		open = open[1:]
@@ -126,21 +122,6 @@ func (r *Records) salvage(l *ledger.Ledger, asides []string) error {
 		r.mu.Unlock()
 	}
 	return nil
-}
-
-// openSalvage waits for the lock of a damaged ledger: a failed instance releases it a moment later.
-func (r *Records) openSalvage(ctx context.Context, l *ledger.Ledger, aside string) (*ledger.Salvage, error) {
-	for {
-		v, err := l.OpenSalvage(aside, r.o.Logger)
-		if !errors.Is(err, ledger.ErrLocked) {
-			return v, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }
 
 // Close ends running calls, lowers the reserved ids to those used, and closes the ledger.
