@@ -156,8 +156,10 @@ func (l *Ledger) MailAcross(projects []int64, q catalog.MailQuery) (found catalo
 		if err != nil {
 			return err
 		}
-		m := across{l: l, list: newMailList(&mailReader{it: it}, q), heads: heads}
-		found, err = m.find()
+		m := across{l: l, list: newMailList(&mailReader{it: it}, q), heads: heads,
+			page: pageOf[catalog.MailLog](q.Page, q.Limit)}
+		found.SearchedTo, err = m.find()
+		found.Entries, found.Total = m.page.rows, m.page.total
 		return errors.Join(err, it.Close())
 	})
 	return found, err
@@ -169,16 +171,17 @@ type across struct {
 	list  mailList
 	heads acrossHeads
 	work  int // of maxAcrossWork
+	page  page[catalog.MailLog]
 }
 
-func (m *across) find() (found catalog.MailFound, err error) {
+// find fills the page. See catalog.MailFound for searchedTo.
+func (m *across) find() (searchedTo time.Time, err error) {
 	it, from := m.list.it, posOf(m.list.q.From, 0)
-	skip, n := m.list.window(MaxAcross)
+	var log catalog.MailLog
 	for len(m.heads) > 0 && (m.list.q.From.IsZero() || m.heads[0].pos.compare(from) >= 0) {
-		if found.Total == MaxAcross || m.work >= maxAcrossWork {
+		if m.page.total == MaxAcross || m.work >= maxAcrossWork {
 			// All entries of this moment and later ones are seen but for some of exactly this moment.
-			found.SearchedTo = m.heads[0].pos.created().Add(time.Microsecond)
-			return found, nil
+			return m.heads[0].pos.created().Add(time.Microsecond), nil
 		}
 		m.work++
 		top, ok := &m.heads[0], it.Valid()
@@ -189,7 +192,7 @@ func (m *across) find() (found catalog.MailFound, err error) {
 		}
 		at, ok, err := m.here(ok)
 		if err != nil {
-			return found, err
+			return searchedTo, err
 		}
 		if top.hint && (!ok || at != top.pos) {
 			m.l.mail.newest.lower(*top, at, ok)
@@ -203,15 +206,19 @@ func (m *across) find() (found catalog.MailFound, err error) {
 			heap.Fix(&m.heads, 0)
 			continue // another project's entry may be newer
 		}
-		match, err := m.take(at, found.Total-skip, n, &found)
+		rec, err := it.ValueAndErr()
 		if err != nil {
-			return found, err
+			return searchedTo, err
 		}
-		if match {
-			found.Total++
+		match, err := m.list.match(at, rec, false, &log)
+		if err == nil && match {
+			err = m.page.add(func(log *catalog.MailLog) error { return decodeMailLog(log, m.list.project, at, rec) })
+		}
+		if err != nil {
+			return searchedTo, err
 		}
 		if at, ok, err = m.here(it.Prev()); err != nil {
-			return found, err
+			return searchedTo, err
 		}
 		if !ok {
 			heap.Pop(&m.heads)
@@ -220,7 +227,7 @@ func (m *across) find() (found catalog.MailFound, err error) {
 		top.pos, top.hint = at, false
 		heap.Fix(&m.heads, 0)
 	}
-	return found, it.Error()
+	return searchedTo, it.Error()
 }
 
 // here returns the position of the entry at which the iterator is; ok is false if that is none of the project.
@@ -233,27 +240,4 @@ func (m *across) here(valid bool) (p mailPos, ok bool, err error) {
 		return p, false, err
 	}
 	return p, projectIn(it.Key()) == m.list.project, nil
-}
-
-// take decides whether the entry at the iterator matches, and keeps it if it is of the page: rank is its place there.
-func (m *across) take(p mailPos, rank, n int, found *catalog.MailFound) (match bool, err error) {
-	rec, err := m.list.it.ValueAndErr()
-	if err != nil {
-		return false, err
-	}
-	if match, err = m.list.hasStatus(rec); err != nil || !match {
-		return false, err
-	}
-	kept := rank >= 0 && rank < n
-	if !kept && !m.list.filtered() {
-		return true, nil
-	}
-	var log catalog.MailLog
-	if err := decodeMailLog(&log, m.list.project, p, rec); err != nil {
-		return false, err
-	}
-	if match = m.list.matches(&log); match && kept {
-		found.Entries = append(found.Entries, log)
-	}
-	return match, nil
 }

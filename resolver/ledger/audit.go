@@ -151,18 +151,12 @@ func (t *mailTurn) putChains(chains map[int64]*AuditChain, last int64) error {
 
 // AuditChains calls f with all chains, by project. f must not call the Ledger.
 func (l *Ledger) AuditChains(f func(c *AuditChain) error) error {
-	return l.read(func() error {
-		it, err := l.db.NewIter(nil)
-		if err != nil {
-			return err
-		}
-		return errors.Join(eachChain(it, f), it.Close())
-	})
+	return l.scan(under(prefixAuditChain), chainRecord(f))
 }
 
 // AuditSince calls f with all entries whose id is higher than id, the oldest first. f must not call the Ledger.
 func (l *Ledger) AuditSince(id int64, f func(e *catalog.AuditEntry) error) error {
-	return l.scanFrom(appendAuditKey(nil, id+1), []byte{prefixAudit + 1}, func(key, rec []byte) error {
+	return l.scan(span{lower: appendAuditKey(nil, id+1), upper: []byte{prefixAudit + 1}}, func(key, rec []byte) error {
 		var e catalog.AuditEntry
 		if err := decodeAudit(&e, key, bytes.Clone(rec)); err != nil {
 			return err

@@ -3,8 +3,6 @@ package ledger
 import (
 	"errors"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // ForgetAudit removes all entries whose id is higher than last: those of an AppendAudit that failed may be on disk.
@@ -17,22 +15,15 @@ func (l *Ledger) ForgetAudit(last int64) error {
 }
 
 func (t *mailTurn) forgetAudit(last int64) error {
-	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: appendAuditKey(nil, last+1), UpperBound: []byte{prefixAudit +
-		1}})
-	if err != nil {
-		return err
-	}
 	chains := map[int64]*AuditChain{}
-	for ok := it.Last(); ok && err == nil; ok = it.Prev() {
-		var rec []byte
-		if rec, err = it.ValueAndErr(); err == nil && len(rec) < auditHeadLen {
-			err = errRecord
+	later := span{appendAuditKey(nil, last+1), []byte{prefixAudit + 1}, true}
+	err := t.l.walk(later, func(key, rec []byte) error {
+		if len(rec) < auditHeadLen {
+			return errRecord
 		}
-		if err == nil {
-			err = t.unlink(chains, auditID(it.Key()), rec)
-		}
-	}
-	if err = errors.Join(err, it.Error(), it.Close()); err != nil {
+		return t.unlink(chains, auditID(key), rec)
+	})
+	if err != nil {
 		return err
 	}
 	return t.putChains(chains, last)
@@ -58,13 +49,10 @@ func (t *mailTurn) unlink(chains map[int64]*AuditChain, id int64, rec []byte) (e
 
 // entryBefore returns the id of a project's entry before another, 0 if there is none.
 func (l *Ledger) entryBefore(project, id int64) (before int64, err error) {
-	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: appendAuditOfKey(nil, project, 0),
-		UpperBound: appendAuditOfKey(nil, project, id)})
-	if err != nil {
-		return 0, err
-	}
-	if it.Last() {
-		before = auditID(it.Key())
-	}
-	return before, errors.Join(it.Error(), it.Close())
+	earlier := span{appendAuditOfKey(nil, project, 0), appendAuditOfKey(nil, project, id), true}
+	err = l.walk(earlier, func(key, _ []byte) error {
+		before = auditID(key)
+		return errStop
+	})
+	return before, err
 }

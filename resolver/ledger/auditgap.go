@@ -1,12 +1,6 @@
 package ledger
 
-import (
-	"bytes"
-	"errors"
-	"time"
-
-	"github.com/cockroachdb/pebble/v2"
-)
+import "time"
 
 // An AuditGap is a place at which damage has cut the audit trail: entries that followed one could not be read when a
 // damaged ledger was salvaged. It stays until retention has passed the place.
@@ -45,7 +39,7 @@ func decodeAuditGap(rec []byte) (g AuditGap, err error) {
 
 // AuditGaps returns the known gaps of the trail, by project and place.
 func (l *Ledger) AuditGaps() (gaps []AuditGap, err error) {
-	err = l.scan([]byte{prefixAuditGap}, func(_, rec []byte) error {
+	err = l.scan(under(prefixAuditGap), func(_, rec []byte) error {
 		g, err := decodeAuditGap(rec)
 		gaps = append(gaps, g)
 		return err
@@ -78,13 +72,6 @@ func (l *Ledger) pruneAnyGap(before time.Time) error {
 
 // dropGaps deletes the gaps of a chain before an entry that retention has cut off.
 func (t *mailTurn) dropGaps(project, cut int64) error {
-	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: appendAuditGapKey(nil, project, 0),
-		UpperBound: appendAuditGapKey(nil, project, cut)})
-	if err != nil {
-		return err
-	}
-	for ok := it.First(); ok && err == nil; ok = it.Next() {
-		err = t.b.Delete(bytes.Clone(it.Key()), nil)
-	}
-	return errors.Join(err, it.Error(), it.Close())
+	s := span{lower: appendAuditGapKey(nil, project, 0), upper: appendAuditGapKey(nil, project, cut)}
+	return t.l.walk(s, func(key, _ []byte) error { return t.b.Delete(key, nil) })
 }

@@ -19,17 +19,14 @@ func (l *Ledger) Audit(q catalog.AuditQuery) (page catalog.AuditPage, err error)
 		if err != nil {
 			return err
 		}
-		list := auditList{it: it, q: q, limit: max(q.Limit, 0)}
+		list := auditList{it: it, q: q}
 		if q.Newest > 0 {
 			list.lowest = max(0, l.LastAudit()-q.Newest+1)
 		}
-		list.skip = int64(max(q.Page, 1)-1) * int64(list.limit)
-		err = errors.Join(list.list(), it.Close())
-		for i := range list.page.Entries {
-			err = errors.Join(err, l.joinCommit(&list.page.Entries[i]))
-		}
-		if err == nil {
-			page = list.page
+		page, err = list.list()
+		err = errors.Join(err, it.Close())
+		for i := range page.Entries {
+			err = errors.Join(err, l.joinCommit(&page.Entries[i]))
 		}
 		return err
 	})
@@ -41,54 +38,36 @@ type auditList struct {
 	it     *pebble.Iterator // over the whole ledger
 	q      catalog.AuditQuery
 	lowest int64 // id of the first entry that is looked at
-	skip   int64
-	limit  int
-	page   catalog.AuditPage
 }
 
-func (l *auditList) list() (err error) {
-	if l.filtered() {
-		return l.walk(l.match)
+func (l *auditList) list() (catalog.AuditPage, error) {
+	p, filtered := pageOf[catalog.AuditEntry](l.q.Page, l.q.Limit), l.filtered()
+	if !filtered {
+		total, err := l.count()
+		p = countedPage[catalog.AuditEntry](l.q.Page, l.q.Limit, total)
+		if err != nil || p.size == 0 {
+			return catalog.AuditPage{Total: int64(total)}, err
+		}
 	}
-	if l.page.Total, err = l.count(); err != nil || l.skip >= l.page.Total || l.limit == 0 {
-		return err
-	}
-	err = l.walk(l.take)
-	if errors.Is(err, errStop) {
-		return nil
-	}
-	return err
+	err := l.walk(func(key, rec []byte) error {
+		if filtered {
+			if found, err := l.match(key, rec); err != nil || !found {
+				return err
+			}
+		}
+		return p.add(func(e *catalog.AuditEntry) error { return decodeAudit(e, key, rec) })
+	})
+	return catalog.AuditPage{Entries: p.rows, Total: int64(p.total)}, err
 }
 
-// match adds an entry to the page if it passes the filters, and counts it.
-func (l *auditList) match(key, rec []byte) error {
+// match reports whether an entry passes the filters.
+func (l *auditList) match(key, rec []byte) (bool, error) {
 	if !bytes.Contains(rec, []byte(l.q.RequestID)) { // most of the time of a search by request id is decoding
-		return nil
+		return false, nil
 	}
 	var e catalog.AuditEntry
-	if err := decodeAudit(&e, key, rec); err != nil || !l.matches(&e) {
-		return err
-	}
-	if l.page.Total++; l.page.Total > l.skip && len(l.page.Entries) < l.limit {
-		l.page.Entries = append(l.page.Entries, e)
-	}
-	return nil
-}
-
-// take adds an entry to the page, until it is full.
-func (l *auditList) take(key, rec []byte) error {
-	if l.skip > 0 {
-		l.skip--
-		return nil
-	}
-	var e catalog.AuditEntry
-	if err := decodeAudit(&e, key, rec); err != nil {
-		return err
-	}
-	if l.page.Entries = append(l.page.Entries, e); len(l.page.Entries) == l.limit {
-		return errStop
-	}
-	return nil
+	err := decodeAudit(&e, key, rec)
+	return err == nil && l.matches(&e), err
 }
 
 // filtered reports whether entries must be read to count them.
@@ -110,22 +89,14 @@ func (l *auditList) covers(project int64) bool {
 }
 
 // count adds up the entries of the chains.
-func (l *auditList) count() (total int64, err error) {
+func (l *auditList) count() (total int, err error) {
 	err = eachChain(l.it, func(c *AuditChain) error {
 		if l.covers(c.Project) {
-			total += c.Entries
+			total += int(c.Entries)
 		}
 		return nil
 	})
 	return total, err
-}
-
-// ends returns the first step of a walk, and the next ones.
-func (l *auditList) ends() (first, next func() bool) {
-	if l.q.Ascending {
-		return l.it.First, l.it.Next
-	}
-	return l.it.Last, l.it.Prev
 }
 
 // walk calls f with all entries of the covered projects, in the order of the query.
@@ -133,21 +104,16 @@ func (l *auditList) walk(f func(key, rec []byte) error) error {
 	if l.q.ProjectID != 0 {
 		return l.walkProject(f)
 	}
-	l.it.SetBounds(appendAuditKey(nil, l.lowest), []byte{prefixAudit + 1})
-	first, next := l.ends()
-	for ok := first(); ok; ok = next() {
-		rec, err := l.it.ValueAndErr()
-		if err == nil && len(rec) < auditHeadLen {
-			err = errRecord
+	s := span{appendAuditKey(nil, l.lowest), []byte{prefixAudit + 1}, !l.q.Ascending}
+	return walk(l.it, s, func(key, rec []byte) error {
+		if len(rec) < auditHeadLen {
+			return errRecord
 		}
-		if err == nil && l.covers(projectOf(rec)) {
-			err = f(l.it.Key(), rec)
+		if !l.covers(projectOf(rec)) {
+			return nil
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return l.it.Error()
+		return f(key, rec)
+	})
 }
 
 // walkProject is walk for one project.
@@ -159,33 +125,22 @@ func (l *auditList) walkProject(f func(key, rec []byte) error) error {
 	if err != nil {
 		return err
 	}
-	prefix := appendID([]byte{prefixAuditOf}, l.q.ProjectID)
-	l.it.SetBounds(appendAuditOfKey(nil, l.q.ProjectID, l.lowest), after(prefix))
-	first, next := l.ends()
-	for ok := first(); ok && err == nil; ok = next() {
-		key := appendAuditKey(nil, auditID(l.it.Key()))
-		var found bool
-		found, err = moment{entries}.get(key, func(rec []byte) error { return f(key, rec) })
+	s := under(appendID([]byte{prefixAuditOf}, l.q.ProjectID)...)
+	s.lower, s.descending = appendAuditOfKey(nil, l.q.ProjectID, l.lowest), !l.q.Ascending
+	err = walk(l.it, s, func(key, _ []byte) error {
+		key = appendAuditKey(nil, auditID(key))
+		found, err := moment{entries}.get(key, func(rec []byte) error { return f(key, rec) })
 		if err == nil && !found {
 			err = errRecord
 		}
-	}
-	return errors.Join(err, l.it.Error(), entries.Close())
+		return err
+	})
+	return errors.Join(err, entries.Close())
 }
 
 // eachChain calls f with all chains, by project. It sets the iterator's bounds.
 func eachChain(it *pebble.Iterator, f func(c *AuditChain) error) error {
-	it.SetBounds([]byte{prefixAuditChain}, []byte{prefixAuditChain + 1})
-	for ok := it.First(); ok; ok = it.Next() {
-		rec, err := it.ValueAndErr()
-		if err == nil {
-			err = chainRecord(f)(it.Key(), rec)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return it.Error()
+	return walk(it, under(prefixAuditChain), chainRecord(f))
 }
 
 // chainRecord returns a function that calls f with the chain in a record.

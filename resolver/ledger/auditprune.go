@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // DefaultAuditDays is how long entries are kept that belong to no project.
@@ -40,7 +38,8 @@ func (l *Ledger) PruneAudit(ctx context.Context, now time.Time, days func(projec
 
 // nextChain advances project to the next one that has a chain.
 func (l *Ledger) nextChain(project *int64) (found bool, err error) {
-	err = l.scanFrom(appendChainKey(nil, *project), []byte{prefixAuditChain + 1}, func(key, _ []byte) error {
+	later := span{lower: appendChainKey(nil, *project), upper: []byte{prefixAuditChain + 1}}
+	err = l.scan(later, func(key, _ []byte) error {
 		found = true
 		id, err := lastID(key)
 		if err != nil {
@@ -83,37 +82,31 @@ func (t *mailTurn) cut(project int64, days int, now time.Time) (more bool, err e
 func (t *mailTurn) cutBefore(c *AuditChain, now time.Time, days int) (more bool, err error) {
 	edge := now.AddDate(0, 0, -days)
 	var future [][]byte // keys of entries from the future, whose successor was not seen yet
-	prefix := appendID([]byte{prefixAuditOf}, c.Project)
-	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: after(prefix)})
-	if err != nil {
-		return false, err
-	}
 	n, last := 0, int64(0)
-	for ok := it.First(); ok && err == nil; ok = it.Next() {
-		var at time.Time
-		at, err = timeOf(it.Value())
+	err = t.l.walk(under(appendID([]byte{prefixAuditOf}, c.Project)...), func(key, value []byte) error {
+		at, err := timeOf(value)
 		ahead := at.After(now)
 		if err != nil || !ahead && !at.Before(edge) {
-			break
+			return joined(err, errStop)
 		}
 		if n++; n > entriesPerTurn {
 			more = last > 0
-			break
+			return errStop
 		}
-		future = append(future, bytes.Clone(it.Key()))
-		if ahead {
-			continue
+		if future = append(future, bytes.Clone(key)); ahead {
+			return nil
 		}
-		last = auditID(it.Key())
+		last = auditID(key)
 		for _, key := range future {
 			err = errors.Join(err, t.cutFirst(c, key))
 		}
 		future = future[:0]
-	}
+		return err
+	})
 	if err == nil && last > 0 {
 		err = t.dropGaps(c.Project, last)
 	}
-	return more, errors.Join(err, it.Error(), it.Close())
+	return more, err
 }
 
 // cutFirst removes the first entry of a chain. key is its key in the projects' index.

@@ -61,14 +61,14 @@ func (v *verification) run() error {
 		return err
 	}
 	n := int64(0)
-	v.entries.SetBounds([]byte{prefixAudit}, []byte{prefixAudit + 1})
-	for ok := v.entries.First(); ok; ok = v.entries.Next() {
+	err := walk(v.entries, under(prefixAudit), func(_, _ []byte) error {
 		n++
-	}
+		return nil
+	})
 	if n != v.Entries {
 		v.broken(0, 0, "there are %d entries, and the chains have %d", n, v.Entries)
 	}
-	return v.entries.Error()
+	return err
 }
 
 func (v *verification) broken(project, entry int64, format string, args ...any) {
@@ -82,10 +82,8 @@ func (v *verification) chain(c *AuditChain) error {
 	v.Chains++
 	prev, entries, at := c.Cut, int64(0), int64(0)
 	v.found(prev)
-	prefix := appendID([]byte{prefixAuditOf}, c.Project)
-	v.index.SetBounds(prefix, after(prefix))
-	for ok := v.index.First(); ok; ok = v.index.Next() {
-		id := auditID(v.index.Key())
+	err := walk(v.index, under(appendID([]byte{prefixAuditOf}, c.Project)...), func(key, _ []byte) error {
+		id := auditID(key)
 		entries++
 		found, err := moment{v.entries}.get(appendAuditKey(nil, id), func(rec []byte) error {
 			if len(rec) < auditHeadLen {
@@ -98,12 +96,13 @@ func (v *verification) chain(c *AuditChain) error {
 			v.found(prev)
 			return nil
 		})
-		if err != nil {
-			return err
-		}
-		if !found {
+		if err == nil && !found {
 			v.broken(c.Project, id, "the entry is missing")
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	v.Entries += entries
 	switch {
@@ -112,7 +111,7 @@ func (v *verification) chain(c *AuditChain) error {
 	case entries != c.Entries:
 		v.broken(c.Project, 0, "there are %d entries of the project, and there should be %d", entries, c.Entries)
 	}
-	return v.index.Error()
+	return nil
 }
 
 // damaged reports whether a gap is between two entries of a chain that follow each other.

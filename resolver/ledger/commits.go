@@ -64,7 +64,7 @@ func (l *Ledger) Committed(writes []catalog.WriteCommit, drop ...int64) error {
 // MoveCommits replaces rewritten commits in all records: moved[old] is the new one. It reads each record.
 func (l *Ledger) MoveCommits(moved map[string]string) error {
 	put := map[string][]byte{}
-	err := l.scan([]byte{prefixCommit}, func(key, rec []byte) error {
+	err := l.scan(under(prefixCommit), func(key, rec []byte) error {
 		c, err := decodeCommit(rec)
 		if to := moved[c.hash]; to != "" {
 			put[string(key)] = appendCommit(commit{c.at, to})
@@ -111,7 +111,7 @@ func (l *Ledger) joinCommit(e *catalog.AuditEntry) error {
 // pruneCommits deletes the records that are older than the whole trail.
 func (l *Ledger) pruneCommits(now time.Time) error {
 	oldest := now
-	err := l.scan([]byte{prefixAudit}, func(key, rec []byte) error {
+	err := l.scan(under(prefixAudit), func(key, rec []byte) error {
 		var e catalog.AuditEntry
 		if err := decodeAudit(&e, key, rec); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (l *Ledger) pruneCommits(now time.Time) error {
 	})
 	var drop [][]byte
 	if err == nil {
-		err = l.scan([]byte{prefixCommit}, func(key, rec []byte) error {
+		err = l.scan(under(prefixCommit), func(key, rec []byte) error {
 			c, err := decodeCommit(rec)
 			if c.at.Before(oldest) {
 				drop = append(drop, bytes.Clone(key))

@@ -57,7 +57,7 @@ func TestAuditCommits(t *testing.T) {
 	shows(after, "c1", "", "pulled", "d4")
 
 	records := func() (n int) {
-		if err := after.scan([]byte{prefixCommit}, func(_, _ []byte) error { n++; return nil }); err != nil {
+		if err := after.scan(under(prefixCommit), func(_, _ []byte) error { n++; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return n

@@ -133,20 +133,12 @@ func wrongCounts(project int64) error {
 
 // eachOf calls f with all keys of a prefix that contain a project.
 func eachOf(it *pebble.Iterator, prefix byte, f func(key, rec []byte) error) error {
-	it.SetBounds([]byte{prefix}, []byte{prefix + 1})
-	for ok := it.First(); ok; ok = it.Next() {
-		rec, err := it.ValueAndErr()
-		if err == nil && len(it.Key()) < 1+8 {
-			err = errRecord
+	return walk(it, under(prefix), func(key, rec []byte) error {
+		if len(key) < 1+8 {
+			return errRecord
 		}
-		if err == nil {
-			err = f(it.Key(), rec)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return it.Error()
+		return f(key, rec)
+	})
 }
 
 // projectIn returns the project in a key of the mail log or of its counts.

@@ -44,7 +44,7 @@ func (l *Ledger) DomainNote(project catalog.UUID, domain string) (note []byte, f
 
 // EachDomainNote calls f with all notes, by project and domain. Note is valid within the call.
 func (l *Ledger) EachDomainNote(f func(n DomainNote) error) error {
-	return l.scan([]byte{prefixDomainNote}, func(key, value []byte) error {
+	return l.scan(under(prefixDomainNote), func(key, value []byte) error {
 		n := DomainNote{}
 		if len(key) < 1+len(n.Project) {
 			return errRecord
@@ -75,7 +75,7 @@ func (l *Ledger) SetNamed(values map[string][]byte) error {
 
 // EachNamed calls f with the values of SetNamed whose names begin with a prefix, by name. value is valid within the call.
 func (l *Ledger) EachNamed(prefix string, f func(name string, value []byte) error) error {
-	return l.scan(appendTextKey(nil, prefixNamed, prefix), func(key, value []byte) error {
+	return l.scan(under(appendTextKey(nil, prefixNamed, prefix)...), func(key, value []byte) error {
 		content, err := readOpaque(value)
 		if err != nil {
 			return err

@@ -68,7 +68,7 @@ func (l *Ledger) NoteGap(g *MailGap) error {
 
 // MailGaps returns the known gaps, by name.
 func (l *Ledger) MailGaps() (gaps []MailGap, err error) {
-	err = l.scan([]byte{prefixGap}, func(_, rec []byte) error {
+	err = l.scan(under(prefixGap), func(_, rec []byte) error {
 		g, err := decodeGap(rec)
 		gaps = append(gaps, g)
 		return err

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"fingerpost/resolver/catalog"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // An expiringKey identifies the record of a send with an idempotency key.
@@ -75,21 +73,13 @@ func expiryOf(key []byte) (expires time.Time, k expiringKey, err error) {
 
 // expiries calls f with all keys, the earliest expiry first, until f returns an errStop.
 func (l *Ledger) expiries(f func(expires time.Time, k expiringKey) error) error {
-	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixExpiry}, UpperBound: []byte{prefixExpiry + 1}})
-	if err != nil {
-		return err
-	}
-	for ok := it.First(); ok && err == nil; ok = it.Next() {
-		var expires time.Time
-		var k expiringKey
-		if expires, k, err = expiryOf(it.Key()); err == nil {
-			err = f(expires, k)
+	return l.walk(under(prefixExpiry), func(key, _ []byte) error {
+		expires, k, err := expiryOf(key)
+		if err != nil {
+			return err
 		}
-	}
-	if errors.Is(err, errStop) {
-		err = nil
-	}
-	return errors.Join(err, it.Error(), it.Close())
+		return f(expires, k)
+	})
 }
 
 // keysSearched bounds the keys among which ProjectsWithKey looks: half a second's work on one core.
@@ -98,21 +88,17 @@ const keysSearched = 500_000
 // ProjectsWithKey lists the projects that have an unexpired record under an idempotency key, the latest first. It looks
 // through the newest 500,000 records of all projects.
 func (l *Ledger) ProjectsWithKey(key string, now time.Time) (projects []int64, err error) {
-	err = l.read(func() error {
-		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: appendMicros([]byte{prefixExpiry}, now),
-			UpperBound: []byte{prefixExpiry + 1}})
-		if err != nil {
-			return err
+	n := 0
+	unexpired := span{appendMicros([]byte{prefixExpiry}, now), []byte{prefixExpiry + 1}, true}
+	err = l.scan(unexpired, func(record, _ []byte) error {
+		_, k, err := expiryOf(record)
+		if err == nil && k.key == key {
+			projects = append(projects, k.project)
 		}
-		n := 0
-		for ok := it.Last(); ok && err == nil && n < keysSearched; ok = it.Prev() {
-			n++
-			var k expiringKey
-			if _, k, err = expiryOf(it.Key()); err == nil && k.key == key {
-				projects = append(projects, k.project)
-			}
+		if n++; err == nil && n == keysSearched {
+			err = errStop
 		}
-		return errors.Join(err, it.Error(), it.Close())
+		return err
 	})
 	return projects, err
 }

@@ -84,7 +84,7 @@ func TestSalvageInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		all = map[string]string{}
-		err = l.scanFrom(firstRecord, endRecord, func(key, rec []byte) error {
+		err = l.scan(span{lower: firstRecord, upper: endRecord}, func(key, rec []byte) error {
 			if key[0] != prefixMailState && string(key) != "G"+filepath.Base(aside) { // how many writes, and how many copies
 				all[string(key)] = string(rec)
 			}

@@ -32,7 +32,7 @@ func decodeKeyUse(key, rec []byte) (u KeyUse, err error) {
 
 // KeyUses lists the uses of all keys, by id.
 func (l *Ledger) KeyUses() (uses []KeyUse, err error) {
-	err = l.scan([]byte{prefixKeyUse}, func(key, rec []byte) error {
+	err = l.scan(under(prefixKeyUse), func(key, rec []byte) error {
 		u, err := decodeKeyUse(key, rec)
 		uses = append(uses, u)
 		return err

@@ -190,13 +190,7 @@ func (l *Ledger) Snapshot(f func(dir string, copied *Ledger) error) error {
 // Verify reads every record (blocks have checksums) and compares the counts of the mail log with its entries.
 func (l *Ledger) Verify() error {
 	return l.read(func() error {
-		it, err := l.db.NewIter(nil)
-		if err != nil {
-			return err
-		}
-		for ok := it.First(); ok && err == nil; ok = it.Next() {
-			_, err = it.ValueAndErr()
-		}
-		return errors.Join(err, it.Error(), it.Close(), l.checkMailCounts())
+		err := l.walk(span{}, func(_, _ []byte) error { return nil })
+		return errors.Join(err, l.checkMailCounts())
 	})
 }

@@ -53,33 +53,22 @@ func (l *Ledger) MailLog(project, id int64) (log catalog.MailLog, found bool, er
 		at, spread := idTime(id), time.Duration(l.mail.spread.Load())
 		for _, far := range []time.Duration{nearID, spread} {
 			from, to := posOf(at.Add(-far), 0), posOf(at.Add(far), 0)
-			r.it.SetBounds(appendMailKey(nil, project, from), appendMailKey(nil, project, to))
-			if found, err = r.find(id, &log); err != nil || found || spread <= nearID {
+			around := span{lower: appendMailKey(nil, project, from), upper: appendMailKey(nil, project, to)}
+			err := walk(r.it, around, func(key, rec []byte) error {
+				p, err := posIn(key)
+				if err != nil || p.id() != id {
+					return err
+				}
+				found = true
+				return joined(decodeMailLog(&log, project, p, rec), errStop)
+			})
+			if err != nil || found || spread <= nearID {
 				return err
 			}
 		}
 		return nil
 	})
 	return log, found, err
-}
-
-// find searches for an id within the iterator's bounds.
-func (r *mailReader) find(id int64, log *catalog.MailLog) (found bool, err error) {
-	for ok := r.it.First(); ok; ok = r.it.Next() {
-		p, err := posIn(r.it.Key())
-		if err != nil {
-			return false, err
-		}
-		if p.id() != id {
-			continue
-		}
-		rec, err := r.it.ValueAndErr()
-		if err != nil {
-			return false, err
-		}
-		return true, decodeMailLog(log, r.project, p, rec)
-	}
-	return false, r.it.Error()
 }
 
 // MailLogs returns a page of a project's entries and the number of entries on all pages, as of one moment. Sorted by
@@ -132,52 +121,25 @@ func (l *mailList) list() ([]catalog.MailLog, int, error) {
 		}
 		return l.sorted(mailSorts[i].key)
 	}
-	if l.filtered() || !l.q.From.IsZero() || !l.q.To.IsZero() {
-		return l.scanned()
+	p := pageOf[catalog.MailLog](l.q.Page, l.q.Limit)
+	if !l.filtered() && l.q.From.IsZero() && l.q.To.IsZero() {
+		p = countedPage[catalog.MailLog](l.q.Page, l.q.Limit, l.counts.entries(l.status))
+		if p.size == 0 {
+			return nil, p.total, nil
+		}
 	}
-	return l.counted()
-}
-
-// window returns the position of the page within total rows: how many rows come before it, and how many are in it.
-func (l *mailList) window(total int) (skip, n int) {
-	before := max(l.q.Page, 1) - 1
-	if l.q.Limit <= 0 || before > total/l.q.Limit {
-		return total, 0
+	err := l.walk(false, func(pos mailPos, rec []byte, _ *catalog.MailLog) error {
+		return p.add(func(log *catalog.MailLog) error { return decodeMailLog(log, l.project, pos, rec) })
+	})
+	if err == nil && p.counted && len(p.rows) < p.size {
+		err = errRecord // there are fewer entries than counted
 	}
-	skip = before * l.q.Limit
-	return skip, max(0, min(l.q.Limit, total-skip))
+	return p.rows, p.total, err
 }
 
 // filtered reports whether a filter needs the whole entry.
 func (l *mailList) filtered() bool {
 	return l.q.TemplateCode != "" || l.q.ToEmail != "" || l.q.MessageID != "" || l.text != ""
-}
-
-// counted takes the total from the counts and walks to the end of the page.
-func (l *mailList) counted() (page []catalog.MailLog, total int, err error) {
-	total = l.counts.entries(l.status)
-	skip, n := l.window(total)
-	if n == 0 {
-		return nil, total, nil
-	}
-	seen := 0
-	err = l.walk(false, func(p mailPos, rec []byte, _ *catalog.MailLog) error {
-		if seen++; seen <= skip {
-			return nil
-		}
-		page = append(page, catalog.MailLog{})
-		if err := decodeMailLog(&page[len(page)-1], l.project, p, rec); err != nil {
-			return err
-		}
-		if len(page) == n {
-			return errStop
-		}
-		return nil
-	})
-	if errors.Is(err, errStop) {
-		return page, total, nil
-	}
-	return nil, 0, joined(err, errRecord) // there are fewer entries than counted
 }
 
 func (l *mailList) hasStatus(rec []byte) (bool, error) {
@@ -191,43 +153,35 @@ func (l *mailList) hasStatus(rec []byte) (bool, error) {
 // walk calls f with all entries that match the filters, in the list's order of createdAt. log is filled only if whole
 // is set or a filter needs it.
 func (l *mailList) walk(whole bool, f func(p mailPos, rec []byte, log *catalog.MailLog) error) error {
-	lower, upper := appendID([]byte{prefixMailLog}, l.project), after(appendID([]byte{prefixMailLog}, l.project))
+	s := under(appendID([]byte{prefixMailLog}, l.project)...)
+	s.descending = !l.q.Ascending
 	if !l.q.From.IsZero() {
-		lower = appendMailKey(nil, l.project, posOf(l.q.From, 0))
+		s.lower = appendMailKey(nil, l.project, posOf(l.q.From, 0))
 	}
 	if !l.q.To.IsZero() {
-		upper = appendMailKey(nil, l.project, posOf(l.q.To, 0))
-	}
-	it := l.it
-	it.SetBounds(lower, upper)
-	ok, step := it.Last(), it.Prev
-	if l.q.Ascending {
-		ok, step = it.First(), it.Next
+		s.upper = appendMailKey(nil, l.project, posOf(l.q.To, 0))
 	}
 	var log catalog.MailLog
-	for ; ok; ok = step() {
-		p, err := posIn(it.Key())
+	return walk(l.it, s, func(key, rec []byte) error {
+		p, err := posIn(key)
 		if err != nil {
 			return err
 		}
-		rec, err := it.ValueAndErr()
-		if err != nil {
+		if found, err := l.match(p, rec, whole, &log); err != nil || !found {
 			return err
 		}
-		matches, err := l.hasStatus(rec)
-		if err == nil && matches && (whole || l.filtered()) {
-			if err = decodeMailLog(&log, l.project, p, rec); err == nil {
-				matches = l.matches(&log)
-			}
-		}
-		if err == nil && matches {
-			err = f(p, rec, &log)
-		}
-		if err != nil {
-			return err
-		}
+		return f(p, rec, &log)
+	})
+}
+
+// match reports whether an entry passes the filters. log is filled only if whole is set or a filter needs it.
+func (l *mailList) match(p mailPos, rec []byte, whole bool, log *catalog.MailLog) (bool, error) {
+	found, err := l.hasStatus(rec)
+	if err != nil || !found || !whole && !l.filtered() {
+		return found, err
 	}
-	return it.Error()
+	err = decodeMailLog(log, l.project, p, rec)
+	return err == nil && l.matches(log), err
 }
 
 func (l *mailList) matches(log *catalog.MailLog) bool {
@@ -249,18 +203,4 @@ func (l *mailList) isTo(address string) bool {
 		return true
 	}
 	return l.toIDN != "" && strings.EqualFold(canonicalIDN(address), l.toIDN)
-}
-
-// scanned reads all entries.
-func (l *mailList) scanned() (page []catalog.MailLog, total int, err error) {
-	skip, n := l.window(int(^uint(0) >> 1))
-	err = l.walk(false, func(p mailPos, rec []byte, _ *catalog.MailLog) error {
-		total++
-		if total <= skip || total-skip > n {
-			return nil
-		}
-		page = append(page, catalog.MailLog{})
-		return decodeMailLog(&page[len(page)-1], l.project, p, rec)
-	})
-	return page, total, err
 }

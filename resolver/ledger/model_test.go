@@ -301,7 +301,7 @@ func TestMailLogAgainstModel(t *testing.T) {
 // countKeys counts the keys with any of the prefixes.
 func countKeys(l *Ledger, prefixes string) (n int, err error) {
 	for _, prefix := range []byte(prefixes) {
-		err = errors.Join(err, l.scan([]byte{prefix}, func(_, _ []byte) error { n++; return nil }))
+		err = errors.Join(err, l.scan(under(prefix), func(_, _ []byte) error { n++; return nil }))
 	}
 	return n, err
 }

@@ -35,7 +35,7 @@ func (l *Ledger) ChangePending(put map[int64][]byte, drop ...int64) error {
 // Pending returns the records of ChangePending, by id.
 func (l *Ledger) Pending() (all map[int64][]byte, err error) {
 	all = map[int64][]byte{}
-	err = l.scan([]byte{prefixPending}, func(key, value []byte) error {
+	err = l.scan(under(prefixPending), func(key, value []byte) error {
 		id, err := lastID(key)
 		if err != nil || len(value) == 0 {
 			return errors.Join(err, errRecord)

@@ -33,7 +33,7 @@ func (l *Ledger) ChangeProposals(put map[string][]byte, drop ...string) error {
 // Proposals returns the records of ChangeProposals, by name.
 func (l *Ledger) Proposals() (all map[string][]byte, err error) {
 	all = map[string][]byte{}
-	err = l.scan([]byte{prefixProposal}, func(key, value []byte) error {
+	err = l.scan(under(prefixProposal), func(key, value []byte) error {
 		if len(value) == 0 {
 			return errRecord
 		}

@@ -2,11 +2,8 @@ package ledger
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // PruneMail deletes the final entries of all projects created before a moment, the records of gaps from before it, and
@@ -60,19 +57,13 @@ func (l *Ledger) pruneProjects(before time.Time) error {
 
 // nextMailProject advances project to the next one that has mail.
 func (l *Ledger) nextMailProject(project *int64) (found bool, err error) {
-	err = l.read(func() error {
-		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixMailCount}, UpperBound: []byte{prefixMailCount +
-			1}})
-		if err != nil {
-			return err
+	later := span{lower: appendCountKey(nil, *project), upper: []byte{prefixMailCount + 1}}
+	err = l.scan(later, func(key, _ []byte) error {
+		if len(key) < 1+8 {
+			return errRecord
 		}
-		if found = it.SeekGE(appendCountKey(nil, *project)); found {
-			if len(it.Key()) < 1+8 {
-				return errors.Join(errRecord, it.Close())
-			}
-			*project = projectIn(it.Key())
-		}
-		return errors.Join(it.Error(), it.Close())
+		found, *project = true, projectIn(key)
+		return errStop
 	})
 	return found, err
 }
@@ -83,11 +74,6 @@ const entriesPerTurn = 5000
 // prune deletes the final entries between two keys, and returns the key to continue from, nil at the end. Adjacent
 // entries go by range deletion.
 func (t *mailTurn) prune(project int64, from, edge []byte) (next []byte, err error) {
-	it, err := t.l.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: edge})
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close() // its error is checked below
 	var gone, none mailCounts
 	var start []byte // of the range to delete
 	drop := func(end []byte) error {
@@ -99,31 +85,25 @@ func (t *mailTurn) prune(project int64, from, edge []byte) (next []byte, err err
 		return t.b.DeleteRange(first, end, nil)
 	}
 	n := 0
-	for ok := it.First(); ok; ok = it.Next() {
+	err = t.l.walk(span{lower: from, upper: edge}, func(key, rec []byte) error {
 		if n++; n > entriesPerTurn {
-			next = bytes.Clone(it.Key())
-			break
-		}
-		rec, err := it.ValueAndErr()
-		if err != nil {
-			return nil, err
+			next = bytes.Clone(key)
+			return errStop
 		}
 		status, err := storedStatus(rec)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !statusCodes[status].Ended() {
-			if err := drop(it.Key()); err != nil {
-				return nil, err
-			}
-			continue
+			return drop(key)
 		}
 		gone[status-1]++
 		if start == nil {
-			start = bytes.Clone(it.Key())
+			start = bytes.Clone(key)
 		}
-	}
-	if err = it.Error(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	end := edge

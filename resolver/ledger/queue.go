@@ -58,7 +58,7 @@ func (v moment) queued(id int64, m *catalog.QueuedMail) (found bool, err error) 
 func (l *Ledger) EachQueued(f func(log catalog.MailLog, mail catalog.QueuedMail) error) error {
 	var stopped error
 	err := l.read(func() error {
-		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: []byte{prefixQueue}, UpperBound: []byte{prefixQueue + 1}})
+		it, err := l.db.NewIter(nil)
 		if err != nil {
 			return err
 		}
@@ -66,10 +66,17 @@ func (l *Ledger) EachQueued(f func(log catalog.MailLog, mail catalog.QueuedMail)
 		if err != nil {
 			return errors.Join(err, it.Close())
 		}
-		for ok := it.First(); ok && err == nil && stopped == nil; ok = it.Next() {
-			stopped, err = eachQueued(it, moment{logs}, f)
-		}
-		return errors.Join(err, it.Error(), it.Close(), logs.Close())
+		err = walk(it, under(prefixQueue), func(key, rec []byte) error {
+			log, mail, err := queuedLog(moment{logs}, key, rec)
+			if err != nil {
+				return err
+			}
+			if stopped = f(log, mail); stopped != nil {
+				return errStop
+			}
+			return nil
+		})
+		return errors.Join(err, it.Close(), logs.Close())
 	})
 	if err != nil {
 		return err
@@ -77,21 +84,16 @@ func (l *Ledger) EachQueued(f func(log catalog.MailLog, mail catalog.QueuedMail)
 	return stopped
 }
 
-func eachQueued(it *pebble.Iterator, logs moment, f func(log catalog.MailLog, mail catalog.QueuedMail) error) (stopped,
-	err error) {
-	id, err := lastID(it.Key())
+// queuedLog returns the mail in a record of the queue, without its message, and its entry.
+func queuedLog(logs moment, key, rec []byte) (log catalog.MailLog, mail catalog.QueuedMail, err error) {
+	id, err := lastID(key)
 	if err != nil {
-		return nil, err
-	}
-	rec, err := it.ValueAndErr()
-	if err != nil {
-		return nil, err
+		return log, mail, err
 	}
 	q, err := decodeQueued(rec)
 	if err != nil {
-		return nil, err
+		return log, mail, err
 	}
-	var log catalog.MailLog
 	pos := posOf(q.created, id)
 	found, err := logs.get(appendMailKey(nil, q.project, pos), func(rec []byte) error {
 		return decodeMailLog(&log, q.project, pos, rec)
@@ -99,10 +101,7 @@ func eachQueued(it *pebble.Iterator, logs moment, f func(log catalog.MailLog, ma
 	if err == nil && !found {
 		err = errRecord
 	}
-	if err != nil {
-		return nil, err
-	}
-	return f(log, q.mail(id)), nil
+	return log, q.mail(id), err
 }
 
 // ReclaimMail merges the tables of the messages, which frees the disk space of deleted ones.
@@ -112,7 +111,7 @@ func (l *Ledger) ReclaimMail(ctx context.Context) error {
 
 // AnyQueued reports whether the queue holds a mail.
 func (l *Ledger) AnyQueued() (any bool, err error) {
-	err = l.scan([]byte{prefixQueue}, func(_, _ []byte) error {
+	err = l.scan(under(prefixQueue), func(_, _ []byte) error {
 		any = true
 		return errStop
 	})

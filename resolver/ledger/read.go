@@ -38,32 +38,3 @@ func (m moment) get(key []byte, use func([]byte) error) (bool, error) {
 	}
 	return true, use(value)
 }
-
-// errStop ends a scan early.
-var errStop = errors.New("stop")
-
-// scan calls f with all keys that begin with prefix, in order, as of one moment. Key and value are valid within the
-// call.
-func (l *Ledger) scan(prefix []byte, f func(key, value []byte) error) error {
-	return l.scanFrom(prefix, after(prefix), f)
-}
-
-// scanFrom is scan for the keys from first to before end.
-func (l *Ledger) scanFrom(first, end []byte, f func(key, value []byte) error) error {
-	return l.read(func() error {
-		it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: first, UpperBound: end})
-		if err != nil {
-			return err
-		}
-		for ok := it.First(); ok && err == nil; ok = it.Next() {
-			var value []byte
-			if value, err = it.ValueAndErr(); err == nil {
-				err = f(it.Key(), value)
-			}
-		}
-		if errors.Is(err, errStop) {
-			err = nil
-		}
-		return errors.Join(err, it.Error(), it.Close())
-	})
-}

@@ -154,7 +154,7 @@ func (l *mailList) pick(key func([]byte, *catalog.MailLog) []byte) (items []sort
 			return nil, 0, err
 		}
 		s.cut()
-		skip, n := l.window(total)
+		skip, n := window(l.q.Page, l.q.Limit, total)
 		if n == 0 {
 			return nil, total, nil
 		}
