@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2"
 )
 
 // A KeyUse is what the ledger knows of an API key.
@@ -43,25 +45,17 @@ func (l *Ledger) KeyUses() (uses []KeyUse, err error) {
 // SetKeyUses stores the uses of keys and forgets those of others, in one batch. Unlike mail it has no turn: there is
 // one writer.
 func (l *Ledger) SetKeyUses(uses []KeyUse, forget []string) error {
-	err := l.read(func() error {
-		return l.fs.Run(func() error { return l.setKeyUses(uses, forget) })
+	err := l.commit(func(b *pebble.Batch) (err error) {
+		for i := range uses {
+			err = errors.Join(err, b.Set(appendTextKey(nil, prefixKeyUse, uses[i].KeyID), appendKeyUse(nil, &uses[i]), nil))
+		}
+		for _, id := range forget {
+			err = errors.Join(err, b.Delete(appendTextKey(nil, prefixKeyUse, id), nil))
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("store the uses of keys: %w", err)
 	}
 	return nil
-}
-
-func (l *Ledger) setKeyUses(uses []KeyUse, forget []string) (err error) {
-	b := l.db.NewBatch()
-	for i := range uses {
-		err = errors.Join(err, b.Set(appendTextKey(nil, prefixKeyUse, uses[i].KeyID), appendKeyUse(nil, &uses[i]), nil))
-	}
-	for _, id := range forget {
-		err = errors.Join(err, b.Delete(appendTextKey(nil, prefixKeyUse, id), nil))
-	}
-	if err != nil {
-		return errors.Join(err, b.Close())
-	}
-	return b.Commit(l.durable())
 }

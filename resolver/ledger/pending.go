@@ -1,8 +1,11 @@
 package ledger
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
 )
 
 func appendPendingKey(dst []byte, id int64) []byte { return appendID(append(dst, prefixPending), id) }
@@ -10,21 +13,14 @@ func appendPendingKey(dst []byte, id int64) []byte { return appendID(append(dst,
 // ChangePending stores records of API writes that are not yet in a git commit, by id, and deletes others, in one batch
 // that is durable when it returns. Concurrent calls share syncs. The ledger does not know the content of a record.
 func (l *Ledger) ChangePending(put map[int64][]byte, drop ...int64) error {
-	err := l.read(func() error {
-		return l.fs.Run(func() (err error) {
-			b := l.db.NewBatch()
-			for id, record := range put {
-				value := append([]byte{mailVersion}, record...)
-				err = errors.Join(err, b.Set(appendPendingKey(nil, id), value, nil))
-			}
-			for _, id := range drop {
-				err = errors.Join(err, b.Delete(appendPendingKey(nil, id), nil))
-			}
-			if err != nil {
-				return errors.Join(err, b.Close())
-			}
-			return b.Commit(l.durable())
-		})
+	err := l.commit(func(b *pebble.Batch) (err error) {
+		for id, record := range put {
+			err = errors.Join(err, setOpaque(b, appendPendingKey(nil, id), record))
+		}
+		for _, id := range drop {
+			err = errors.Join(err, b.Delete(appendPendingKey(nil, id), nil))
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("note writes for git: %w", err)
@@ -37,15 +33,12 @@ func (l *Ledger) Pending() (all map[int64][]byte, err error) {
 	all = map[int64][]byte{}
 	err = l.scan(under(prefixPending), func(key, value []byte) error {
 		id, err := lastID(key)
-		if err != nil || len(value) == 0 {
-			return errors.Join(err, errRecord)
-		}
-		if value[0] != mailVersion {
-			_, err = mailDecoder(value)
+		if err != nil {
 			return err
 		}
-		all[id] = append([]byte(nil), value[1:]...)
-		return nil
+		record, err := readOpaque(value)
+		all[id] = bytes.Clone(record)
+		return err
 	})
 	return all, err
 }

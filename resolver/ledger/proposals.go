@@ -1,28 +1,24 @@
 package ledger
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
 )
 
 // ChangeProposals stores records of open proposals, by name, and deletes others, in one batch that is durable when it
 // returns. The ledger does not know the content of a record.
 func (l *Ledger) ChangeProposals(put map[string][]byte, drop ...string) error {
-	err := l.read(func() error {
-		return l.fs.Run(func() (err error) {
-			b := l.db.NewBatch()
-			for name, record := range put {
-				value := append([]byte{mailVersion}, record...)
-				err = errors.Join(err, b.Set(appendTextKey(nil, prefixProposal, name), value, nil))
-			}
-			for _, name := range drop {
-				err = errors.Join(err, b.Delete(appendTextKey(nil, prefixProposal, name), nil))
-			}
-			if err != nil {
-				return errors.Join(err, b.Close())
-			}
-			return b.Commit(l.durable())
-		})
+	err := l.commit(func(b *pebble.Batch) (err error) {
+		for name, record := range put {
+			err = errors.Join(err, setOpaque(b, appendTextKey(nil, prefixProposal, name), record))
+		}
+		for _, name := range drop {
+			err = errors.Join(err, b.Delete(appendTextKey(nil, prefixProposal, name), nil))
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("note proposals: %w", err)
@@ -34,15 +30,9 @@ func (l *Ledger) ChangeProposals(put map[string][]byte, drop ...string) error {
 func (l *Ledger) Proposals() (all map[string][]byte, err error) {
 	all = map[string][]byte{}
 	err = l.scan(under(prefixProposal), func(key, value []byte) error {
-		if len(value) == 0 {
-			return errRecord
-		}
-		if value[0] != mailVersion {
-			_, err := mailDecoder(value)
-			return err
-		}
-		all[string(key[1:])] = append([]byte(nil), value[1:]...)
-		return nil
+		record, err := readOpaque(value)
+		all[string(key[1:])] = bytes.Clone(record)
+		return err
 	})
 	return all, err
 }
