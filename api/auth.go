@@ -153,7 +153,7 @@ func (g *keyring) verify(text []byte, now time.Time) (*resolver.Key, keyFailure)
 	if at >= v.expires {
 		return nil, keyExpired
 	}
-	v.use.note(at)
+	v.use.noteUse(at)
 	return v.key, keyGood
 }
 

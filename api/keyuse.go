@@ -35,8 +35,8 @@ const keyUseKept = 30 * 24 * time.Hour
 
 const nanosPerMinute = int64(time.Minute)
 
-// note records a use. now is in nanoseconds since 1970. Within a minute, all uses but the first only read.
-func (u *keyUse) note(now int64) {
+// noteUse records a use. now is in nanoseconds since 1970. Within a minute, all uses but the first only read.
+func (u *keyUse) noteUse(now int64) {
 	if minute := now / nanosPerMinute; u.minute.Load() != minute {
 		u.minute.Store(minute)
 	}

@@ -18,7 +18,7 @@ const certCheckEvery = time.Second
 // the first load.
 func TLSConfig(certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
 	p := &keyPair{certFile: certFile, keyFile: keyFile, log: log}
-	p.seen = p.look()
+	p.seen = p.statFiles()
 	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("load certificate: %w", err)
@@ -62,7 +62,7 @@ func (p *keyPair) reload() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// Stat before the load: the next check sees a change in between.
-	seen := p.look()
+	seen := p.statFiles()
 	if seen == p.seen {
 		return
 	}
@@ -76,7 +76,7 @@ func (p *keyPair) reload() {
 	p.log.Info("certificate reloaded", "cert", p.certFile)
 }
 
-func (p *keyPair) look() (seen [2]fileStat) {
+func (p *keyPair) statFiles() (seen [2]fileStat) {
 	for i, file := range []string{p.certFile, p.keyFile} {
 		info, err := os.Stat(file)
 		if err != nil {

@@ -110,8 +110,8 @@ func (b *outbox) wait(h hold) (over bool) {
 	return over
 }
 
-// note updates breaker and pause after an attempt.
-func (b *outbox) note(config destination, o *smtp.Outcome) {
+// noteAttempt updates breaker and pause after an attempt.
+func (b *outbox) noteAttempt(config destination, o *smtp.Outcome) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.m.clock.Now()
@@ -196,7 +196,7 @@ func (m *Mailer) failsSince(log *catalog.MailLog, code catalog.Code) (since time
 // lookAgain follows the attempt that opened the breaker. If the config changed during the attempt, the breaker was
 // closed before this mail was back in the queue, so look must run once more.
 func (m *Mailer) lookAgain(b *outbox) {
-	m.look(b)
+	m.readConfig(b)
 	b.resumeIf(func() bool { return b.hold == nil })
 }
 
@@ -212,8 +212,8 @@ func needLook(boxes []*outbox) (some []*outbox) {
 	return some
 }
 
-// look reads a project's config, and lets its queued mail go on or wait accordingly.
-func (m *Mailer) look(b *outbox) {
+// readConfig reads a project's config, and lets its queued mail go on or wait accordingly.
+func (m *Mailer) readConfig(b *outbox) {
 	d, wait, err := m.destination(b.project)
 	switch {
 	case err != nil: // the store cannot be read: nothing is known
@@ -234,7 +234,7 @@ func (m *Mailer) ConfigChanged(projectID int64) {
 	go func() {
 		defer m.end()
 		for _, b := range waiting {
-			m.look(b)
+			m.readConfig(b)
 		}
 	}()
 }

@@ -160,7 +160,7 @@ func (m *Mailer) tick() {
 		if i == looksATick || m.draining() {
 			break
 		}
-		m.look(b)
+		m.readConfig(b)
 	}
 	for _, b := range all {
 		m.leaveOutbox(m.outbox(b.project)) // deletes it if it has become idle since its last use

@@ -296,7 +296,7 @@ func (m *Mailer) try(s *sending, d destination, mail *catalog.QueuedMail, leave 
 		}
 	}
 	if !cut {
-		s.box.note(d, &o)
+		s.box.noteAttempt(d, &o)
 	}
 	leave()
 	// Drain may have stopped waiting and closed the ledger. The ledger then says that this attempt was running, which is

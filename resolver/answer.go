@@ -74,9 +74,9 @@ type Answer struct {
 // the allocator's rounding of three short strings.
 const answerOverhead = int64(unsafe.Sizeof(Answer{})) + 176 + 24
 
-// keep stores the texts of an answer in one piece of memory, so that a hit touches fewer cache lines. It takes data
-// over.
-func (a *Answer) keep(data []byte, tag, host, slug string) {
+// storeTexts stores the texts of an answer in one piece of memory, so that a hit touches fewer cache lines. It takes
+// data over.
+func (a *Answer) storeTexts(data []byte, tag, host, slug string) {
 	n := len(data)
 	all := string(append(append(append(data, tag...), host...), slug...))
 	a.Data, all = all[:n], all[n:]

@@ -89,10 +89,10 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 	// Nothing reads a store that is being filled, and it does not have all keys yet. Answers from the old store stay fresh
 	// until exchange raises all stamps: if that store is damaged, it may not be able to give them again.
 	if err == nil && read {
-		err = r.owners.note(st, effect)
+		err = r.owners.noteEffect(st, effect)
 		if err != nil || effect.Keys || effect.Edges || effect.Sealing || effect.Defaults || r.applying.unsettled ||
 			r.settled.Load().keys.rebinds(effect) {
-			err = r.settle(st)
+			err = r.publishStore(st)
 			r.applying.unsettled = err != nil // the next change, or the replacing store, tries again
 		}
 		r.stamps.raise(effect, r.hashName)
@@ -106,9 +106,9 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 	}
 	r.applying.trail.Committed(effect)
 	r.dropChangedSecrets(effect)
-	r.finder.note(effect)
+	r.finder.noteEffect(effect)
 	if read {
-		r.ids.note(effect)
+		r.ids.noteEffect(effect)
 	}
 	// The position promises that every later answer has the change: all that answers from memory has it by now
 	// (TestReadsHaveThePosition).
@@ -144,7 +144,7 @@ func (r *Resolver) use(st *store.Store) error {
 	defer r.publishPosition()
 	defer r.stamps.end()
 	r.owners.forget()
-	if err := r.settle(st); err != nil {
+	if err := r.publishStore(st); err != nil {
 		return err
 	}
 	r.stores.Use(st)
@@ -162,8 +162,8 @@ type settled struct {
 	defaults *catalog.Defaults
 }
 
-// settle publishes what a store has. The caller holds applying.
-func (r *Resolver) settle(st *store.Store) error {
+// publishStore publishes what a store has. The caller holds applying.
+func (r *Resolver) publishStore(st *store.Store) error {
 	next, err := readSettled(st, &r.owners)
 	if err == nil {
 		err = r.owners.prepare(st, next.keys)

@@ -19,17 +19,17 @@ func (r *Resolver) flushAudit() {
 // Note appends an entry that tells of no change of an object, such as catalog.AuditConfirm. It is durable when Note
 // returns. If the ledger refuses it, the entry waits in memory.
 func (r *Resolver) Note(action string, by catalog.Author, changes ...catalog.FieldChange) {
-	r.note(catalog.AuditEntry{Action: action, Changes: changes, Door: by.Door, Actor: by.Actor, Key: by.Key,
+	r.noteEntry(catalog.AuditEntry{Action: action, Changes: changes, Door: by.Door, Actor: by.Actor, Key: by.Key,
 		RequestID: by.RequestID, Commit: by.Commit})
 }
 
 // NoteDomain is Note for what has happened to a project's domain without a change of its record.
 func (r *Resolver) NoteDomain(action string, project int64, domain string, by catalog.Author,
 	changes ...catalog.FieldChange) {
-	r.note(catalog.AuditEntry{Action: action, ProjectID: project, Object: domain, Changes: changes, Door: by.Door})
+	r.noteEntry(catalog.AuditEntry{Action: action, ProjectID: project, Object: domain, Changes: changes, Door: by.Door})
 }
 
-func (r *Resolver) note(e catalog.AuditEntry) {
+func (r *Resolver) noteEntry(e catalog.AuditEntry) {
 	r.applying.Lock()
 	defer r.applying.Unlock()
 	st := r.stores.Writes()

@@ -152,7 +152,7 @@ func (b *building) encode() *Answer {
 		text = appendMatch(text, &b.match, b.form, secret)
 		tag = etag(withoutTimes(append(noTimes[:0], text...)))
 	}
-	a.keep(text, tag, b.host, b.project.Project.Slug)
+	a.storeTexts(text, tag, b.host, b.project.Project.Slug)
 	return a
 }
 

@@ -32,8 +32,8 @@ type finder struct {
 	drops    uint64 // how often forget was called
 }
 
-// note remembers what a committed change touched.
-func (f *finder) note(e *store.Effect) {
+// noteEffect remembers what a committed change touched.
+func (f *finder) noteEffect(e *store.Effect) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.noting {
@@ -70,7 +70,7 @@ func (f *finder) indexes(s *State) (*indexes, error) {
 	}
 	f.work.Lock()
 	defer f.work.Unlock()
-	x, touched, drops := f.take()
+	x, touched, drops := f.takeTouched()
 	defer f.release()
 	var err error
 	switch {
@@ -102,8 +102,8 @@ func (f *finder) fresh() *indexes {
 	return f.present
 }
 
-// take returns the indexes and what is to be read into them. From here on changes are noted for the next search.
-func (f *finder) take() (x *indexes, touched map[int64]struct{}, drops uint64) {
+// takeTouched returns the indexes and what is to be read into them. From here on changes are noted for the next search.
+func (f *finder) takeTouched() (x *indexes, touched map[int64]struct{}, drops uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	touched = f.touched

@@ -56,9 +56,9 @@ func TestFinderFreshness(t *testing.T) {
 		}
 	}
 	want(true, "after the first search")
-	f.note(&store.Effect{Domains: []store.DomainEffect{{Name: "a.example", Project: 1}}})
+	f.noteEffect(&store.Effect{Domains: []store.DomainEffect{{Name: "a.example", Project: 1}}})
 	want(false, "after a change")
-	x, touched, drops := f.take()
+	x, touched, drops := f.takeTouched()
 	if _, noted := touched[1]; !noted || len(touched) != 1 {
 		t.Errorf("touched: %v", touched)
 	}
@@ -67,19 +67,19 @@ func TestFinderFreshness(t *testing.T) {
 	f.release()
 	want(true, "after that search")
 
-	x, _, drops = f.take()
-	f.note(&store.Effect{Many: true})
+	x, _, drops = f.takeTouched()
+	f.noteEffect(&store.Effect{Many: true})
 	f.publish(x, drops)
 	f.release()
 	want(false, "after a large change during a search")
-	f.note(&store.Effect{Projects: []store.ProjectEffect{{ID: 2}}}) // nobody needs it
+	f.noteEffect(&store.Effect{Projects: []store.ProjectEffect{{ID: 2}}}) // nobody needs it
 	if len(f.touched) > 0 {
 		t.Error("without indexes a change is noted")
 	}
 	foundBy(t, r)
 	want(true, "after a search that has built them again")
 	for id := range int64(maxTouched + 1) {
-		f.note(&store.Effect{Projects: []store.ProjectEffect{{ID: id}}})
+		f.noteEffect(&store.Effect{Projects: []store.ProjectEffect{{ID: id}}})
 	}
 	if f.present != nil {
 		t.Error("indexes that nobody uses are kept")

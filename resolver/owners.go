@@ -58,9 +58,9 @@ func (o *owners) build(st *store.Store) error {
 	return err
 }
 
-// note follows a change that st has committed. After an error no key has an owner's projects before prepare has read
-// them. The caller holds Resolver.applying.
-func (o *owners) note(st *store.Store, e *store.Effect) error {
+// noteEffect follows a change that st has committed. After an error no key has an owner's projects before prepare has
+// read them. The caller holds Resolver.applying.
+func (o *owners) noteEffect(st *store.Store, e *store.Effect) error {
 	was := o.table.Load()
 	switch {
 	case was == nil:

@@ -16,8 +16,8 @@ type projectIDs struct {
 	notes uint64     // how often note or forget was called
 }
 
-// note follows a committed change.
-func (p *projectIDs) note(e *store.Effect) {
+// noteEffect follows a committed change.
+func (p *projectIDs) noteEffect(e *store.Effect) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.notes++

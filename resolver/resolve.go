@@ -110,15 +110,15 @@ func flightKey(host string, form Form) string { return host + string(rune(form))
 func (r *Resolver) buildAndKeep(host string, hash uint64, form Form) (*Answer, error) {
 	a, keep, err := r.build(host, hash, form)
 	if err == nil && keep {
-		r.keep(a)
+		r.cacheAnswer(a)
 	}
 	return a, err
 }
 
-// keep puts an answer into ristretto, which may drop it: then the next call for the name reads the store again.
-// Ristretto inserts on a goroutine of its own. keep waits for it, so that the calls that come after the flight find the
-// answer: on a busy machine a herd of 10,000 calls read the store up to 800 times without that.
-func (r *Resolver) keep(a *Answer) {
+// cacheAnswer puts an answer into ristretto, which may drop it: then the next call for the name reads the store again.
+// Ristretto inserts on a goroutine of its own. cacheAnswer waits for it, so that the calls that come after the flight
+// find the answer: on a busy machine a herd of 10,000 calls read the store up to 800 times without that.
+func (r *Resolver) cacheAnswer(a *Answer) {
 	if a.Code == catalog.CodeNotFound {
 		r.unknown.Set(a.hash, a, a.cost())
 		r.unknown.Wait()

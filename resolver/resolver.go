@@ -124,7 +124,7 @@ func Open(o Options) (*Resolver, error) {
 	r.stamps.begin()
 	r.stamps.end()
 	r.publishPosition()
-	if err := r.settle(st); err != nil {
+	if err := r.publishStore(st); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	if err := r.stores.OpenLedger(); err != nil {

@@ -27,7 +27,7 @@ type AuditTail struct {
 // Newest returns the latest entries, at most n, the latest one last.
 func (a *AuditTail) Newest(ctx context.Context, n int) ([]AuditEntry, error) {
 	all, err := a.read(ctx, a.Query, n)
-	return a.note(all[max(0, len(all)-n):]), err
+	return a.newEntries(all[max(0, len(all)-n):]), err
 }
 
 // News returns the entries that came after those that were returned before, also with an error.
@@ -38,10 +38,10 @@ func (a *AuditTail) News(ctx context.Context) ([]AuditEntry, error) {
 		q.From = at.Add(-overlap)
 	}
 	entries, err := a.read(ctx, q, math.MaxInt)
-	return a.note(slices.DeleteFunc(entries, func(e AuditEntry) bool { return e.ID <= a.last.ID })), err
+	return a.newEntries(slices.DeleteFunc(entries, func(e AuditEntry) bool { return e.ID <= a.last.ID })), err
 }
 
-func (a *AuditTail) note(entries []AuditEntry) []AuditEntry {
+func (a *AuditTail) newEntries(entries []AuditEntry) []AuditEntry {
 	if len(entries) > 0 {
 		a.last = entries[len(entries)-1]
 	}

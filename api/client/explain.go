@@ -19,18 +19,18 @@ func ReadExplained(document json.RawMessage) (*catalog.Explained, error) {
 	origin := values.object("origin")
 	places := origin.object("defaults")
 	part := func(name string, fields []catalog.Field) catalog.Origins {
-		values.object(name).take(fields)
+		values.object(name).readFields(fields)
 		return origin.object(name).origins(places.object(name))
 	}
 	x := &catalog.Explained{Project: origin.origins(nil)}
 	c := &x.Config
 	c.Project.ID = values.number("id")
 	c.Project.UUID, _ = catalog.ParseUUID(values.text("uuid"))
-	values.take(c.Project.AllFields())
+	values.readFields(c.Project.AllFields())
 	from := origin.objects("domains")
 	for i, v := range values.objects("domains") {
 		d := catalog.Domain{ID: v.number("id"), ProjectID: c.Project.ID}
-		v.take(d.AllFields())
+		v.readFields(d.AllFields())
 		if c.Domains = append(c.Domains, d); i < len(from) {
 			x.Domains = append(x.Domains, from[i].origins(nil))
 		}
@@ -64,8 +64,8 @@ func (r row) objects(name string) (list []row) {
 	return list
 }
 
-// take reads the fields that are there and can be read.
-func (r row) take(fields []catalog.Field) {
+// readFields reads the fields that are there and can be read.
+func (r row) readFields(fields []catalog.Field) {
 	for _, f := range fields {
 		if raw, there := r[f.Name]; there {
 			_ = decode(raw, f.Value)

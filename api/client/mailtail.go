@@ -147,8 +147,8 @@ func (p *tailed) begin(rows []LoggedMail) {
 	}
 }
 
-// note records an entry. One that is new, or has changed, is news.
-func (p *tailed) note(e LoggedMail) {
+// noteEntry records an entry. One that is new, or has changed, is news.
+func (p *tailed) noteEntry(e LoggedMail) {
 	if known, there := p.seen[e.ID]; there && known.state() != e.state() || !there && byTime(e, p.first) > 0 {
 		p.news = append(p.news, e)
 	}
@@ -173,7 +173,7 @@ func (m *MailTail) step(ctx context.Context, p *tailed) error {
 	current := map[int64]bool{}
 	for _, e := range rows {
 		current[e.ID] = true
-		p.note(e)
+		p.noteEntry(e)
 	}
 	asked := 0
 	for _, id := range slices.Sorted(maps.Keys(p.seen)) {
@@ -190,7 +190,7 @@ func (m *MailTail) step(ctx context.Context, p *tailed) error {
 			return err
 		default:
 			current[id] = true
-			p.note(LoggedMail{p.slug, now})
+			p.noteEntry(LoggedMail{p.slug, now})
 		}
 	}
 	maps.DeleteFunc(p.seen, func(id int64, e LoggedMail) bool { return !current[id] && e.ended() })

@@ -58,7 +58,7 @@ func (c *Console) addDraft(s *session, d *draft) {
 	if d.ID == "" {
 		d.ID = random()
 	}
-	c.sessions.keep(s, d.ID, d.bytes(), d)
+	c.sessions.keepForm(s, d.ID, d.bytes(), d)
 }
 
 // bytes is about the memory of a draft's texts; its edit shares those of the form.
@@ -74,8 +74,8 @@ func (d *draft) bytes() int {
 
 func (s *session) draft(id string) *draft { return keptAs[draft](s, id) }
 
-// take removes a draft from the session, so that one request alone saves it. nil: there is none.
-func (s *session) take(id string) *draft {
+// takeDraft removes a draft from the session, so that one request alone saves it. nil: there is none.
+func (s *session) takeDraft(id string) *draft {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.kept {
@@ -101,7 +101,7 @@ func (c *Console) showDraft(w http.ResponseWriter, r *http.Request, s *session) 
 
 // saveDraft saves a change, proposes it, or drops it.
 func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) error {
-	d := s.take(r.PathValue("id"))
+	d := s.takeDraft(r.PathValue("id"))
 	if d == nil {
 		return goneDraft
 	}

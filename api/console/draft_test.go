@@ -49,7 +49,7 @@ func TestDraftsAreBounded(t *testing.T) {
 		t.Errorf("%d small changes are kept, want %d", len(s.kept), maxDrafts)
 	}
 	d := keep(1)
-	if s.take(d.ID) != d || s.take(d.ID) != nil {
+	if s.takeDraft(d.ID) != d || s.takeDraft(d.ID) != nil {
 		t.Error("a draft is used once")
 	}
 }

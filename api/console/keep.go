@@ -46,8 +46,8 @@ func (f *frame) bytes() (n int) {
 	return n
 }
 
-// keep keeps a draft or frame in a session, under an id that nobody can guess, or under its former one.
-func (x *sessions) keep(s *session, id string, bytes int, what any) string {
+// keepForm keeps a draft or frame in a session, under an id that nobody can guess, or under its former one.
+func (x *sessions) keepForm(s *session, id string, bytes int, what any) string {
 	if id == "" {
 		id = random()
 	}
@@ -148,5 +148,5 @@ func (c *Console) keepParts(s *session, project int64, parts *client.Parts) stri
 		own.Variables[strings.Clone(name)] = strings.Clone(value)
 	}
 	f := &frame{project: project, parts: own}
-	return c.sessions.keep(s, "", f.bytes(), f)
+	return c.sessions.keepForm(s, "", f.bytes(), f)
 }

@@ -24,7 +24,7 @@ func (c *Console) keptMail(w http.ResponseWriter, r *http.Request, s *session) e
 	}
 	v.Mail.Source = strings.ReplaceAll(v.Mail.Source, "\r\n", "\n")
 	if v.Mail.BodyHTML != "" {
-		v.Frame = c.sessions.keep(s, "", 0, &frame{project: v.Project, entry: v.ID})
+		v.Frame = c.sessions.keepForm(s, "", 0, &frame{project: v.Project, entry: v.ID})
 	}
 	return c.render(w, r, s, http.StatusOK, "kept", "Mail to "+visible(v.Mail.ToEmail), v)
 }

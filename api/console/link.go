@@ -40,8 +40,8 @@ func (c *Console) newLink(remote bool) (path string) {
 	return link(Prefix+"sign-in", "link", c.link.secret)
 }
 
-// take uses the link up, if it has this secret and is still good. local: the request comes from this machine.
-func (l *signInLink) take(secret string, local bool) bool {
+// useUp uses the link up, if it has this secret and is still good. local: the request comes from this machine.
+func (l *signInLink) useUp(secret string, local bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.secret == "" || !local && !l.remote || l.now().After(l.until) ||

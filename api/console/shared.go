@@ -38,8 +38,8 @@ type sharedDomains struct {
 // maxShared bounds how many domains are remembered.
 const maxShared = 10_000
 
-// take lets a domain be checked, or returns how long that has to wait.
-func (d *sharedDomains) take(of customerlink.Domain, now time.Time) (wait time.Duration) {
+// takeCheck lets a domain be checked, or returns how long that has to wait.
+func (d *sharedDomains) takeCheck(of customerlink.Domain, now time.Time) (wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if wait = sharedEvery - now.Sub(d.checked[of]); wait > 0 {
@@ -121,7 +121,7 @@ func (c *Console) checkShared(w http.ResponseWriter, r *http.Request) {
 		c.refuseShared(w, r, err)
 		return
 	}
-	if wait := c.shared.take(of, time.Now()); wait > 0 {
+	if wait := c.shared.takeCheck(of, time.Now()); wait > 0 {
 		c.later(w, r, wait, sharedView{Message: "This domain was checked a moment ago.", Back: r.URL.EscapedPath()})
 		return
 	}

@@ -81,7 +81,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	ended := func() {}
 	if v.Link != "" {
-		if text = ""; c.link.take(v.Link, isLocal(r)) {
+		if text = ""; c.link.useUp(v.Link, isLocal(r)) {
 			text, ended = c.o.Guest()
 		} else if c.link.localOnly(v.Link) && !isLocal(r) {
 			return refuse(http.StatusForbidden,

@@ -14,8 +14,8 @@ import (
 // nothing stands for what a document does not have, so that steps below it need no check.
 var nothing = &yaml.Node{}
 
-// follow returns what a reference within the document leads to.
-func (r *reference) follow(n *yaml.Node) *yaml.Node {
+// resolveReference returns what a reference within the document leads to.
+func (r *reference) resolveReference(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.MappingNode {
 		ref := own(n, "$ref")
 		if ref == nothing {
@@ -42,10 +42,10 @@ func (r *reference) at(n *yaml.Node, keys ...string) *yaml.Node {
 		if said := own(n, key); said != nothing { // next to a reference
 			n = said
 		} else {
-			n = own(r.follow(n), key)
+			n = own(r.resolveReference(n), key)
 		}
 	}
-	return r.follow(n)
+	return r.resolveReference(n)
 }
 
 func (r *reference) str(n *yaml.Node, key string) string { return r.at(n, key).Value }
@@ -63,7 +63,7 @@ func (r *reference) prose(n *yaml.Node) template.HTML {
 
 // pairs returns the keys and values of a mapping in the document's order.
 func (r *reference) pairs(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
-	n = r.follow(n)
+	n = r.resolveReference(n)
 	return func(yield func(string, *yaml.Node) bool) {
 		for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
 			if !yield(n.Content[i].Value, n.Content[i+1]) {

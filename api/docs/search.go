@@ -144,7 +144,7 @@ func (s *site) find(query string) (hits []hit) {
 	}
 	for _, p := range s.pages {
 		for i, sec := range p.sections {
-			h, found := q.look(p, sec, i)
+			h, found := q.searchSection(p, sec, i)
 			if !found {
 				continue
 			}
@@ -192,8 +192,8 @@ func (q *searched) in(text, squashed string) bool {
 		len(q.squashed) > 3 && strings.Contains(squashed, q.squashed)
 }
 
-// look searches a section, the i-th of its page.
-func (q *searched) look(p *page, sec *section, i int) (h hit, found bool) {
+// searchSection searches a section, the i-th of its page.
+func (q *searched) searchSection(p *page, sec *section, i int) (h hit, found bool) {
 	heading, title := strings.ToLower(sec.heading), strings.ToLower(p.title)
 	switch {
 	case heading == q.whole:

@@ -26,13 +26,13 @@ type lockProfiles struct {
 func (l *lockProfiles) handler(name string) http.HandlerFunc {
 	profile := pprof.Handler(name)
 	return func(w http.ResponseWriter, r *http.Request) {
-		l.take(1)
-		defer l.take(-1)
+		l.recordProfile(1)
+		defer l.recordProfile(-1)
 		profile.ServeHTTP(w, r)
 	}
 }
 
-func (l *lockProfiles) take(n int) {
+func (l *lockProfiles) recordProfile(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was := l.takers

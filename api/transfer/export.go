@@ -108,7 +108,7 @@ func (e *Export) plan(j *job, owners owners) {
 	if j.want == nil {
 		j.changes = j.changes[:1] // everything else goes with its project
 	}
-	owners.note(j, e.options.Remove)
+	owners.noteOwner(j, e.options.Remove)
 	if !e.options.Remove {
 		j.changes = slices.DeleteFunc(j.changes, func(c Change) bool {
 			if c.Action == Removed {
@@ -160,7 +160,7 @@ func mails(p *catalog.ProjectConfig) bool { return p.SMTP != nil || len(p.Templa
 // owners maps a domain to the project of the server that keeps it through an export.
 type owners map[string]string
 
-func (o owners) note(j *job, remove bool) {
+func (o owners) noteOwner(j *job, remove bool) {
 	if j.found == nil {
 		return
 	}

@@ -172,8 +172,8 @@ func (a *Authority) Committed(c catalog.TreeChange) {
 	wake(a.woken)
 }
 
-// take returns the pending changes and forgets them.
-func (a *Authority) take() pending {
+// takePending returns the pending changes and forgets them.
+func (a *Authority) takePending() pending {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.pending
@@ -214,7 +214,7 @@ func (a *Authority) open() error {
 // and Status has it.
 func (a *Authority) Run(ctx context.Context) error {
 	if err := a.open(); err != nil {
-		a.note(err)
+		a.noteProblem(err)
 		return err
 	}
 	backoff := 100 * time.Millisecond
@@ -222,7 +222,7 @@ func (a *Authority) Run(ctx context.Context) error {
 		err := a.work(ctx)
 		var held *HeldError
 		if errors.As(err, &held) && held.Lost {
-			a.note(err)
+			a.noteProblem(err)
 			a.o.Logger.Error("the lease is lost: writes are refused until the service is started again", "holder", held.Holder)
 			<-ctx.Done()
 			break
@@ -235,7 +235,7 @@ func (a *Authority) Run(ctx context.Context) error {
 			break // what is known of the bucket is enough to give the lease back
 		}
 		a.fresh = true
-		a.note(err)
+		a.noteProblem(err)
 		_ = pause(ctx, backoff)
 		backoff = min(2*backoff, 2*time.Second)
 	}
@@ -245,8 +245,8 @@ func (a *Authority) Run(ctx context.Context) error {
 	return nil //nolint:nilerr // noted in the status
 }
 
-// note keeps why nothing is published, and logs it when that changes.
-func (a *Authority) note(err error) {
+// noteProblem keeps why nothing is published, and logs it when that changes.
+func (a *Authority) noteProblem(err error) {
 	a.mu.Lock()
 	if err != nil && a.nc != nil && !a.nc.IsConnected() && a.netError != nil {
 		err = a.netError

@@ -34,7 +34,7 @@ func (a *Authority) claim(ctx context.Context) error {
 		var held *HeldError
 		switch {
 		case err == nil:
-			a.note(nil)
+			a.noteProblem(nil)
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -49,10 +49,10 @@ func (a *Authority) claim(ctx context.Context) error {
 		case isForGood(err):
 			return err
 		case first == 0 && a.now().Sub(tried) > time.Second:
-			a.note(err)
+			a.noteProblem(err)
 			return nil // serve without NATS
 		}
-		a.note(err)
+		a.noteProblem(err)
 		a.fresh = true
 		if err := pause(ctx, min(a.o.TTL/(4*renewals), time.Second)); err != nil {
 			return err

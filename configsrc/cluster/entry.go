@@ -185,11 +185,11 @@ func (e *entry) unpack() (f catalog.TreeFile, err error) {
 		return f, fmt.Errorf("the message cannot be unpacked: %w", err)
 	}
 	r := reading{b: payload}
-	f.Path = string(r.take(r.length()))
+	f.Path = string(r.nextBytes(r.length()))
 	for n := r.length(); n > 0 && !r.cut; n-- {
 		var t catalog.ObjectTime
-		t.Kind = catalog.KnownKind(catalog.Kind(r.take(r.length())))
-		copy(t.UUID[:], r.take(len(t.UUID)))
+		t.Kind = catalog.KnownKind(catalog.Kind(r.nextBytes(r.length())))
+		copy(t.UUID[:], r.nextBytes(len(t.UUID)))
 		t.CreatedAt, t.UpdatedAt = r.time(), r.time()
 		f.Times = append(f.Times, t)
 	}
@@ -223,7 +223,7 @@ func (r *reading) length() int {
 	return int(n)
 }
 
-func (r *reading) take(n int) []byte {
+func (r *reading) nextBytes(n int) []byte {
 	if n > len(r.b) {
 		r.cut, r.b = true, nil
 		return nil

@@ -236,7 +236,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	beating.Go(func() { f.beat(ctx) })
 	defer beating.Wait()
 	if err := f.loadOwn(); err != nil {
-		f.note(err)
+		f.noteProblem(err)
 	}
 	backoff := 50 * time.Millisecond
 	for ctx.Err() == nil {
@@ -251,7 +251,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			f.mu.Unlock()
 			f.made = time.Time{} // read from the start
 			if err := f.loadOwn(); err != nil {
-				f.note(err)
+				f.noteProblem(err)
 			}
 			_ = pause(ctx, backoff)
 			backoff = min(2*backoff, 2*time.Second)
@@ -261,12 +261,12 @@ func (f *Follower) Run(ctx context.Context) error {
 			f.made = time.Time{}
 			continue
 		case err != nil:
-			f.note(err)
+			f.noteProblem(err)
 			f.wait(ctx, backoff)
 			backoff = min(2*backoff, 2*time.Second)
 			continue
 		default:
-			f.note(nil)
+			f.noteProblem(nil)
 		}
 		backoff = 50 * time.Millisecond
 		most := pollEvery
@@ -293,8 +293,8 @@ func (f *Follower) wait(ctx context.Context, most time.Duration) {
 // nodes start at once, some are later than others.
 const startPatience = 10 * time.Second
 
-// note keeps why the edge does not follow, and logs it when that changes.
-func (f *Follower) note(err error) {
+// noteProblem keeps why the edge does not follow, and logs it when that changes.
+func (f *Follower) noteProblem(err error) {
 	f.mu.Lock()
 	switch {
 	case err == nil || f.netError == nil:

@@ -89,7 +89,7 @@ func TestFenceStopsTheFormerAuthority(t *testing.T) {
 	testrig.Eventually(t, "the edge has the successor's tree", func() bool { return successor.same(e.tree) })
 
 	tree.commit(map[string]string{"acme.hcl": "late"})
-	if err := former.publish(t.Context(), former.take().files); !errors.Is(err, errFenced) {
+	if err := former.publish(t.Context(), former.takePending().files); !errors.Is(err, errFenced) {
 		t.Errorf("the former authority published: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -29,7 +29,7 @@ func (a *Authority) work(ctx context.Context) error {
 		if err := a.compare(ctx); err != nil {
 			return err
 		}
-		a.note(nil)
+		a.noteProblem(nil)
 	}
 	select {
 	case <-ctx.Done():
@@ -46,7 +46,7 @@ func (a *Authority) work(ctx context.Context) error {
 		a.fresh = true
 		return nil
 	}
-	p := a.take()
+	p := a.takePending()
 	if !p.any {
 		return nil
 	}
@@ -64,7 +64,7 @@ const compareEvery = time.Hour
 
 // compare publishes what differs between the tree and the bucket.
 func (a *Authority) compare(ctx context.Context) error {
-	a.take() // the tree has it
+	a.takePending() // the tree has it
 	before := a.o.Tree.Position()
 	anew := a.marked.Position != "" && a.marked.position.Epoch != before.Epoch // the times of all objects may have changed
 	gone := maps.Clone(a.sent)
@@ -102,7 +102,7 @@ func (a *Authority) compare(ctx context.Context) error {
 			return err
 		}
 	}
-	p := a.take()
+	p := a.takePending()
 	if p.overflow {
 		return a.compare(ctx)
 	}

@@ -39,7 +39,7 @@ func (f *Follower) step(ctx context.Context) error {
 		end = max(end, st.last)
 	}
 	for tries := 0; ; tries++ {
-		next, err := f.bucket.read(ctx, f.next, end, func(r record) error { return f.take(ctx, r) })
+		next, err := f.bucket.read(ctx, f.next, end, func(r record) error { return f.takeMessage(ctx, r) })
 		f.next = max(f.next, next)
 		if err != nil {
 			return err
@@ -106,8 +106,8 @@ func (f *Follower) begin(ctx context.Context, st bucketState) error {
 	return nil
 }
 
-// take takes a message, in order.
-func (f *Follower) take(ctx context.Context, r record) error {
+// takeMessage takes a message, in order.
+func (f *Follower) takeMessage(ctx context.Context, r record) error {
 	f.next = r.seq + 1
 	switch {
 	case r.key == keyMarker && r.gone, r.key == keyLease && r.gone:

@@ -45,7 +45,7 @@ func (t *Tree) Read(at string, limit int64) (b []byte, stamp catalog.Stamp, err 
 func (t *Tree) readOnce(at string, limit int64) (b []byte, stamp catalog.Stamp, err error) {
 	// Without O_NONBLOCK a FIFO in the file's place would block the open for ever.
 	var f *os.File
-	err = t.follow(at, func(name string) (err error) {
+	err = t.followLinks(at, func(name string) (err error) {
 		f, err = t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		return err
 	})

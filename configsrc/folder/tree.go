@@ -79,7 +79,7 @@ func (t *Tree) Close() { t.root.Close() }
 
 // StatFile is stat with links followed.
 func (t *Tree) StatFile(at string) (info fs.FileInfo, err error) {
-	err = t.follow(at, func(name string) error {
+	err = t.followLinks(at, func(name string) error {
 		info, err = t.root.Stat(name)
 		return err
 	})
@@ -89,10 +89,10 @@ func (t *Tree) StatFile(at string) (info fs.FileInfo, err error) {
 // ErrLeadsOut is why a path cannot be followed.
 var ErrLeadsOut = errors.New("leads out of the folder; put the file itself into the folder")
 
-// follow calls f with the name of a path. An os.Root rejects each absolute link as leading out; if f fails for that
-// reason, follow calls it once more with the path's name without links. The os.Root keeps f inside even if links change
-// in between.
-func (t *Tree) follow(at string, f func(name string) error) error {
+// followLinks calls f with the name of a path. An os.Root rejects each absolute link as leading out; if f fails for
+// that reason, followLinks calls it once more with the path's name without links. The os.Root keeps f inside even if
+// links change in between.
+func (t *Tree) followLinks(at string, f func(name string) error) error {
 	name := filepath.FromSlash(at)
 	err := f(name)
 	if err == nil || !escapes(err) || !filepath.IsLocal(name) {

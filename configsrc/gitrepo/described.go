@@ -71,8 +71,8 @@ func (d *descriptions) begin(name, head, tip string, known *description,
 	return p, err
 }
 
-// keep forgets the descriptions of all other names.
-func (d *descriptions) keep(names []string) {
+// keepOnly forgets the descriptions of all other names.
+func (d *descriptions) keepOnly(names []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name := range d.all {

@@ -58,8 +58,8 @@ func (r *Repo) align(ctx context.Context, tree string, old, changes map[string]p
 // followMost the number of files up to which it is.
 const followFor, followMost = time.Hour, 1000
 
-// follow notes what a move of the branch has changed, for alignAgain: the index could not follow.
-func (x *index) follow(old, changes map[string]plumbing.Entry) {
+// noteMove notes what a move of the branch has changed, for alignAgain: the index could not follow.
+func (x *index) noteMove(old, changes map[string]plumbing.Entry) {
 	if len(changes) > followMost { // "git reset" does it, too
 		return
 	}

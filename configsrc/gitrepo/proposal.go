@@ -134,7 +134,7 @@ func (r *Repo) Proposals(ctx context.Context, see func(p *Proposal) error) error
 			return err
 		}
 	}
-	r.described.keep(names)
+	r.described.keepOnly(names)
 	return nil
 }
 

@@ -109,7 +109,7 @@ func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *plumbi
 		// ---- The branch has moved. From here on nothing is answered as a failure. ----
 		if err != nil {
 			r.o.Logger.Warn("git: the branch has moved, but the index has not followed; it is tried again", "error", err)
-			r.index.follow(old, changes)
+			r.index.noteMove(old, changes)
 			wake(r.wakeCommit) // whose loop then tries again
 		}
 		ctx, err = context.WithoutCancel(ctx), nil

@@ -17,8 +17,8 @@ type nameLock struct {
 	calls int           // that hold it or wait; guarded by names.mu
 }
 
-// take waits for a name. free gives it back.
-func (n *names) take(ctx context.Context, name string) (free func(), err error) {
+// lockName waits for a name. free gives it back.
+func (n *names) lockName(ctx context.Context, name string) (free func(), err error) {
 	n.mu.Lock()
 	l := n.held[name]
 	if l == nil {

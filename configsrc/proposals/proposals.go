@@ -152,7 +152,7 @@ func (s *Set) over(tip *gitrepo.Tip) (*resolver.Overlay, *configsrc.Overlay, err
 // nothing was changed. Calls on one proposal come one after the other: each is made on the commit of the one before.
 func (s *Set) Propose(ctx context.Context, name string, by Key, check Check,
 	write func(*resolver.Overlay, *configsrc.Overlay) error) (made *Proposal, err error) {
-	free, err := s.names.take(ctx, name)
+	free, err := s.names.lockName(ctx, name)
 	if err != nil {
 		return nil, errBusy
 	}
@@ -352,7 +352,7 @@ func (s *Set) Apply(ctx context.Context, name string, by catalog.Author, comment
 // Update takes the values of a proposal that conflicts onto what is live, as a commit of a key, and returns the
 // proposal.
 func (s *Set) Update(ctx context.Context, name string, key Key, by catalog.Author, check Check) (*Proposal, error) {
-	free, err := s.names.take(ctx, name)
+	free, err := s.names.lockName(ctx, name)
 	if err != nil {
 		return nil, errBusy
 	}

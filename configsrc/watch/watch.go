@@ -129,7 +129,7 @@ func (w *Watch) collect() {
 			if !ok {
 				return
 			}
-			if !w.note(root, e) {
+			if !w.noteEvent(root, e) {
 				continue
 			}
 		case err, ok := <-w.notify.Errors:
@@ -148,8 +148,8 @@ func (w *Watch) collect() {
 	}
 }
 
-// note records what an event indicates, and reports whether that is anything.
-func (w *Watch) note(root string, e fsnotify.Event) bool {
+// noteEvent records what an event indicates, and reports whether that is anything.
+func (w *Watch) noteEvent(root string, e fsnotify.Event) bool {
 	if e.Op == fsnotify.Chmod {
 		return false
 	}

@@ -32,7 +32,7 @@ func TestNamed(t *testing.T) {
 			dir := t.TempDir()
 			w := &Watch{dir: dir, Ready: make(chan struct{}, 1), paths: map[string]bool{}}
 			for _, e := range c.events {
-				w.note(dir, fsnotify.Event{Name: filepath.Join(dir, filepath.FromSlash(e.name)), Op: e.op})
+				w.noteEvent(dir, fsnotify.Event{Name: filepath.Join(dir, filepath.FromSlash(e.name)), Op: e.op})
 			}
 			sc, _ := w.Take()
 			if got := slices.Sorted(maps.Keys(sc.Replaced)); !slices.Equal(got, c.named) || (sc.Replaced == nil) != c.nobody {

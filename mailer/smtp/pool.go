@@ -69,7 +69,7 @@ func (p *pool) acquire(ctx context.Context, server Server) (*serverQueue, *sessi
 	p.arrived++
 	w := &waiter{p.arrived, make(chan *session, 1)}
 	q.waiting = append(q.waiting, w)
-	p.settle()
+	p.grantConnections()
 	p.mu.Unlock()
 	var s *session
 	open := false
@@ -123,7 +123,7 @@ func (p *pool) give(q *serverQueue, s *session) {
 	}
 	q.idle = append(q.idle, s)
 	s.idle, s.timer = time.Now(), time.AfterFunc(p.idleTime, func() { p.expire(q, s) })
-	p.settle() // another server may need the connection
+	p.grantConnections() // another server may need the connection
 }
 
 // end closes a session that is in step with its server. It counts as open until QUIT is said.
@@ -164,7 +164,7 @@ func (p *pool) drop(q *serverQueue) {
 	defer p.mu.Unlock()
 	q.open--
 	p.open--
-	p.settle()
+	p.grantConnections()
 	p.forget(q)
 }
 
@@ -186,8 +186,8 @@ func (p *pool) needed(q *serverQueue) bool {
 // wants reports whether mail waits although the server's own bound is not reached. The caller holds mu.
 func (p *pool) wants(q *serverQueue) bool { return len(q.waiting) > 0 && q.open < p.perServer }
 
-// settle grants waiting mails the right to open a connection, as long as there is room. The caller holds mu.
-func (p *pool) settle() {
+// grantConnections grants waiting mails the right to open a connection, as long as there is room. The caller holds mu.
+func (p *pool) grantConnections() {
 	for {
 		var q *serverQueue
 		for _, other := range p.queues {

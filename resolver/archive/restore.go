@@ -73,7 +73,7 @@ func newRestore(dir string, o RestoreOptions) (*restore, error) {
 	if real, err := filepath.EvalSymlinks(r.dir); err == nil {
 		r.dir = real // the link stays, its target is replaced
 	}
-	if err := r.look(); err != nil {
+	if err := r.checkTarget(); err != nil {
 		r.close()
 		return nil, err
 	}
@@ -84,8 +84,8 @@ func newRestore(dir string, o RestoreOptions) (*restore, error) {
 	return r, nil
 }
 
-// look checks whether dir may be replaced.
-func (r *restore) look() error {
+// checkTarget checks whether dir may be replaced.
+func (r *restore) checkTarget() error {
 	info, err := os.Lstat(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -190,7 +190,7 @@ func (r *restore) finish(m *Manifest) error {
 	if r.o.Check {
 		return nil
 	}
-	if err := r.take(m); err != nil {
+	if err := r.markQueue(m); err != nil {
 		return err
 	}
 	if err := r.likeFormer(); err != nil {
@@ -248,9 +248,9 @@ func (r *restore) verifyLedger() error {
 	return errors.Join(l.Verify(), l.Close(), os.Remove(filepath.Join(r.ledger(), "LOCK")))
 }
 
-// take marks the queued mails of the backup as uncertain, because they may have been sent since it was made, and adds
-// the restore to the audit trail.
-func (r *restore) take(m *Manifest) error {
+// markQueue marks the queued mails of the backup as uncertain, because they may have been sent since it was made, and
+// adds the restore to the audit trail.
+func (r *restore) markQueue(m *Manifest) error {
 	l, err := ledger.Open(r.ledger(), ledger.Options{})
 	if err != nil {
 		return err

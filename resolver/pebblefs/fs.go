@@ -48,7 +48,7 @@ func (f *FS) Base() vfs.FS { return f.FS }
 // keepTable holds a new file of the directory open if it is a table, see keptTables.
 func (f *FS) keepTable(name string) {
 	if f.Disk && IsTable(name) && !f.spared(name) {
-		f.tables.keep(f.FS, name)
+		f.tables.keepTable(f.FS, name)
 	}
 }
 

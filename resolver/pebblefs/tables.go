@@ -18,8 +18,8 @@ type keptTables struct {
 	closed bool
 }
 
-// keep opens a table that was just created, or found. A failure only loses the safeguard.
-func (k *keptTables) keep(base vfs.FS, name string) {
+// keepTable opens a table that was just created, or found. A failure only loses the safeguard.
+func (k *keptTables) keepTable(base vfs.FS, name string) {
 	f, err := base.Open(name)
 	if err != nil {
 		return

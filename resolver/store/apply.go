@@ -138,7 +138,7 @@ func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, comm
 	}
 	err := w.change(c)
 	if c.Position != nil {
-		w.take(c.Position)
+		w.putPosition(c.Position)
 	}
 	if generations > 0 {
 		w.set(keyGeneration, binary.AppendUvarint(nil, effect.Generation))

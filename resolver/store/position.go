@@ -85,8 +85,8 @@ func (s *Store) setReserved(generation uint64) error {
 	return err
 }
 
-// take writes the position that a change of the authority has.
-func (w *writer) take(p *catalog.Position) {
+// putPosition writes the position that a change of the authority has.
+func (w *writer) putPosition(p *catalog.Position) {
 	w.effect.Generation = p.Generation
 	w.set(keyEpoch, []byte(p.Epoch))
 	w.set(keyReserved, binary.AppendUvarint(nil, p.Generation))

@@ -29,7 +29,7 @@ type Reader struct {
 // than all reads of a miss. f must not call the Store, and must return only errors of the Reader.
 func (s *Store) Borrow(f func(r *Reader) error) error {
 	return s.read(func() error {
-		r, err := s.readers.take(s.db)
+		r, err := s.readers.newestReader(s.db)
 		if err != nil {
 			return err
 		}
@@ -91,8 +91,8 @@ const maxAge = 10 * time.Second
 // maxIdle bounds the pool: as many Readers as are busy at a time on the cores of a large machine.
 const maxIdle = 64
 
-// take returns a Reader of the newest state.
-func (p *readers) take(db *pebble.DB) (*Reader, error) {
+// newestReader returns a Reader of the newest state.
+func (p *readers) newestReader(db *pebble.DB) (*Reader, error) {
 	p.mu.Lock()
 	version := p.version // read before the Reader is made: it may show more, never less
 	var r *Reader

@@ -67,7 +67,7 @@ func (e *Exporter) drop(spans int) {
 
 func (e *Exporter) put(s *Span) {
 	e.mu.Lock()
-	e.keep(append(e.spans, s))
+	e.addToRing(append(e.spans, s))
 	batch := len(e.spans) == batchSpans // no more: while the collector is away, a full ring is no reason to ask sooner
 	e.mu.Unlock()
 	if batch {
@@ -78,15 +78,15 @@ func (e *Exporter) put(s *Span) {
 	}
 }
 
-// keep keeps the newest spans that the ring has room for. The caller holds mu.
-func (e *Exporter) keep(spans []*Span) {
+// addToRing keeps the newest spans that the ring has room for. The caller holds mu.
+func (e *Exporter) addToRing(spans []*Span) {
 	over := max(len(spans)-ringSpans, 0)
 	e.dropped += uint64(over)
 	e.spans = spans[over:]
 }
 
-// take removes and returns the oldest spans.
-func (e *Exporter) take() (batch []*Span) {
+// takeBatch removes and returns the oldest spans.
+func (e *Exporter) takeBatch() (batch []*Span) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n := min(len(e.spans), batchSpans)
@@ -98,7 +98,7 @@ func (e *Exporter) take() (batch []*Span) {
 func (e *Exporter) putBack(batch []*Span) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.keep(append(batch, e.spans...))
+	e.addToRing(append(batch, e.spans...))
 }
 
 // Run sends spans until ctx ends. Flush sends the rest.
@@ -138,7 +138,7 @@ func (e *Exporter) Flush(ctx context.Context) {
 
 // sendAll sends batch after batch. An error is one that may go away; the ring has the batch again.
 func (e *Exporter) sendAll(ctx context.Context) error {
-	for batch := e.take(); len(batch) > 0; batch = e.take() {
+	for batch := e.takeBatch(); len(batch) > 0; batch = e.takeBatch() {
 		again, err := e.send(ctx, batch)
 		if again {
 			e.putBack(batch)

@@ -123,7 +123,7 @@ func (k *Keeper) Record(l *ledger.Ledger, c *catalog.Change, e *store.Effect, no
 				return catalog.ErrUnaudited
 			}
 		}
-		k.keep(entries, days)
+		k.queueEntries(entries, days)
 		return nil
 	}
 	for i := range entries {
@@ -162,8 +162,8 @@ func (k *Keeper) GiveTimes(c *catalog.Change) {
 	}
 }
 
-// keep lets entries wait for the ledger.
-func (k *Keeper) keep(entries []catalog.AuditEntry, days map[int64]int) {
+// queueEntries lets entries wait for the ledger.
+func (k *Keeper) queueEntries(entries []catalog.AuditEntry, days map[int64]int) {
 	room := min(len(entries), maxWaiting-len(k.waiting))
 	if lost := len(entries) - room; lost > 0 {
 		if k.dropped == 0 {
@@ -259,7 +259,7 @@ func (k *Keeper) Settle(st *store.Store, l *ledger.Ledger) error {
 		}
 	}
 	if k.add(l, entries, nil) != nil {
-		k.keep(entries, nil)
+		k.queueEntries(entries, nil)
 	}
 	k.ahead = nil
 	return nil
@@ -271,7 +271,7 @@ func (k *Keeper) Note(l *ledger.Ledger, e catalog.AuditEntry) {
 	e.Time = k.time()
 	entries := []catalog.AuditEntry{e}
 	if l == nil || k.add(l, entries, nil) != nil {
-		k.keep(entries, nil)
+		k.queueEntries(entries, nil)
 	}
 }
 

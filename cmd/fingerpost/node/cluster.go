@@ -72,8 +72,8 @@ func openNode(ctx context.Context, node *service) (*clusterNode, error) {
 	return n, nil
 }
 
-// follow makes the follower of an edge.
-func (n *clusterNode) follow(node *service) error {
+// newFollower makes the follower of an edge.
+func (n *clusterNode) newFollower(node *service) error {
 	if info, err := os.Stat(n.o.Cluster.EdgeKey); err == nil && info.Mode().Perm()&0o077 != 0 {
 		node.o.Logger.Warn("others on this machine can read the file of --edge-key, and be this edge: chmod 600", "file",
 			n.o.Cluster.EdgeKey, "mode", info.Mode().Perm().String())

@@ -113,7 +113,7 @@ func (o *opening) openSource(context.Context) error {
 	}
 	o.source = configsrc.New(options)
 	if o.cluster.isEdge() {
-		if err := o.cluster.follow(o.service); err != nil {
+		if err := o.cluster.newFollower(o.service); err != nil {
 			return err
 		}
 	}

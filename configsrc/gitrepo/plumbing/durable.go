@@ -54,10 +54,10 @@ func isZlib(f io.Reader) bool {
 }
 
 // made notes that git has made an object, whose file it has synced.
-func (o *objectFolder) made(id string) { o.note(filepath.Dir(o.file(id))) }
+func (o *objectFolder) made(id string) { o.noteFolder(filepath.Dir(o.file(id))) }
 
-// note lets sync sync a folder.
-func (o *objectFolder) note(dir string) {
+// noteFolder lets sync sync a folder.
+func (o *objectFolder) noteFolder(dir string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.unsynced[dir] = true

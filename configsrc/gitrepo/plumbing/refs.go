@@ -83,7 +83,7 @@ func (g *Store) ChangeRef(ctx context.Context, ref string, args ...string) error
 			continue
 		}
 		if err != nil {
-			g.objects.note(folder)
+			g.objects.noteFolder(folder)
 		}
 		if missing == nil {
 			break
