@@ -89,6 +89,6 @@ func (s *Server) appendPlainHead(dst []byte, c *conn, q *gate.Question, answer *
 	dst = append(dst, answer.ETag...)
 	dst = append(dst, "\r\nCache-Control: "...)
 	dst = append(dst, s.cacheControl...)
-	dst = s.appendPosition(dst, shown)
+	dst = s.appendPosition(dst, shown, now)
 	return append(dst, "\r\n\r\n"...)
 }

@@ -24,8 +24,8 @@ type Edge interface {
 	Forward(ctx context.Context, key string, request []byte) (answer []byte, err error)
 	// State says in a sentence how this edge is, for those who cannot ask the authority.
 	State() string
-	// Age returns how long ago the authority was last heard of, and whether answers say so.
-	Age() (age time.Duration, shown bool)
+	// Age returns how long before now the authority was last heard, and whether answers say so.
+	Age(now time.Time) (age time.Duration, shown bool)
 }
 
 // forwarded reports whether an edge sends a call to the authority: writes, sends, and some reads.

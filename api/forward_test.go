@@ -31,7 +31,7 @@ func (a *standIn) Forward(_ context.Context, _ string, request []byte) ([]byte, 
 }
 
 func (a *standIn) State() string              { return "edge1 itself has no whole tree yet" }
-func (a *standIn) Age() (time.Duration, bool) { return 0, false }
+func (a *standIn) Age(time.Time) (time.Duration, bool) { return 0, false }
 
 // requests returns what it was asked so far.
 func (a *standIn) requests() []string {

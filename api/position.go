@@ -32,13 +32,13 @@ func (s *Server) showPosition(ctx *fasthttp.RequestCtx, at *resolver.Published) 
 	if s.o.Cluster.Edge == nil {
 		return
 	}
-	if age, shown := s.o.Cluster.Edge.Age(); shown {
+	if age, shown := s.o.Cluster.Edge.Age(ctx.Time()); shown {
 		h.SetCanonical(headerAge, strconv.AppendInt(buf[:0], int64(age/time.Second), 10))
 	}
 }
 
 // appendPosition is showPosition for the fast path.
-func (s *Server) appendPosition(dst []byte, at *resolver.Published) []byte {
+func (s *Server) appendPosition(dst []byte, at *resolver.Published, now time.Time) []byte {
 	dst = append(dst, "\r\nX-Config-Generation: "...)
 	dst = strconv.AppendUint(dst, at.Generation, 10)
 	dst = append(dst, "\r\nX-Config-Position: "...)
@@ -46,7 +46,7 @@ func (s *Server) appendPosition(dst []byte, at *resolver.Published) []byte {
 	if s.o.Cluster.Edge == nil {
 		return dst
 	}
-	if age, shown := s.o.Cluster.Edge.Age(); shown {
+	if age, shown := s.o.Cluster.Edge.Age(now); shown {
 		dst = append(dst, "\r\nX-Config-Age: "...)
 		dst = strconv.AppendInt(dst, int64(age/time.Second), 10)
 	}

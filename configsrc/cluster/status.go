@@ -74,7 +74,7 @@ func (a *Authority) Stats() AuthorityStats {
 // Status returns the state of the edge.
 func (f *Follower) Status() Status {
 	s := Status{Role: "edge", Cluster: f.o.Cluster, Edge: f.o.Edge, Position: f.o.Replica.Position().String(),
-		AgeSeconds: f.Age().Seconds()}
+		AgeSeconds: f.Age(f.now()).Seconds()}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.nc != nil && f.nc.IsConnected() {
@@ -110,9 +110,10 @@ func (f *Follower) Problem() error {
 	return f.problem
 }
 
-// Age returns the time since the authority was last heard, or since the start if it was not heard yet. It takes no lock.
-func (f *Follower) Age() time.Duration {
-	return max(0, f.now().Sub(f.started)-time.Duration(f.lastContact.Load()))
+// Age returns the time from when the authority was last heard, or from the start if it was not heard yet, until now,
+// which every answer has read already. It takes no lock.
+func (f *Follower) Age(now time.Time) time.Duration {
+	return max(0, now.Sub(f.started)-time.Duration(f.lastContact.Load()))
 }
 
 // Whole reports whether the edge has a whole tree.

@@ -44,7 +44,7 @@ func (n *service) keepFresh(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		stale := n.cluster.follower.Age() > n.o.Cluster.MaxStale
+		stale := n.cluster.follower.Age(time.Now()) > n.o.Cluster.MaxStale
 		if stale == was || !n.cluster.follower.Whole() {
 			continue
 		}

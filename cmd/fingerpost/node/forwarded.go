@@ -77,7 +77,7 @@ func (e edge) Forward(ctx context.Context, key string, request []byte) ([]byte, 
 func (e edge) State() string {
 	st := e.follower.Status()
 	text := fmt.Sprintf("%s itself has position %s, and the last word of the authority %s ago", st.Edge, st.Position,
-		e.follower.Age().Round(time.Second))
+		e.follower.Age(time.Now()).Round(time.Second))
 	if !st.Whole {
 		text = st.Edge + " itself has no whole tree yet"
 	}
@@ -88,7 +88,7 @@ func (e edge) State() string {
 }
 
 // Age implements api.Edge.
-func (e edge) Age() (age time.Duration, shown bool) {
-	age = e.follower.Age()
+func (e edge) Age(now time.Time) (age time.Duration, shown bool) {
+	age = e.follower.Age(now)
 	return age, age > e.staleAfter
 }
