@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -36,14 +37,14 @@ type Cache struct {
 
 	calls calls // of the user's functions
 
-	mu      sync.Mutex // guards what follows
 	entries *entries
-	asking  map[string]*question // on the wire, by host
-	// era counts the times at which everything was marked. An entry of an earlier era is confirmed before its next use.
-	era  uint64
-	feed feedState
-	seen seenPosition
-	away away
+	valid   atomic.Pointer[validity] // read without mu, replaced with mu by revalidate
+
+	mu     sync.Mutex           // guards what follows, and entries except for their method of
+	asking map[string]*question // on the wire, by host
+	feed   feedState
+	seen   seenPosition
+	away   away
 	// rounds counts the failures of questions, without those that were on the wire when another one was counted.
 	rounds    uint64
 	questions int // on the wire, without batches
@@ -58,7 +59,8 @@ func Open(o Options) (*Cache, error) {
 	}
 	c := &Cache{o: o, clock: clockOf(o.Transport), ready: make(chan struct{}), tried: make(chan struct{}),
 		ended:   make(chan struct{}),
-		entries: newEntries(o.MaxEntries, o.MaxNegative), asking: map[string]*question{}, era: 1}
+		entries: newEntries(o.MaxEntries, o.MaxNegative), asking: map[string]*question{}}
+	c.valid.Store(&validity{era: 1})
 	transport := o.Transport
 	if transport == nil {
 		transport = &http.Transport{
@@ -155,15 +157,26 @@ func (c *Cache) lookup(ctx context.Context, host string) (*Tenant, Kind, error) 
 	return c.answer(ctx, name)
 }
 
-// hit answers a name to which nothing has happened while the change feed is open; without a kind it has no answer.
+// hit answers a name to which nothing has happened while the change feed is open; without a kind it has no answer. It
+// takes no lock, so that lookups scale with the cores; answer does the rest, and notes the time after each noteEvery.
 func (c *Cache) hit(name string) (*Tenant, Kind, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.entries.byHost[name]
-	if e == nil || e.era != c.era || !c.follows(c.clock.Now()) {
+	e := c.entries.of(name)
+	if e == nil {
 		return nil, "", nil
 	}
-	return c.give(e, good)
+	if v := c.valid.Load(); !v.follows() || e.era.Load() != v.era || elapsed(v.alive, c.clock.Now()) > noteEvery {
+		return nil, "", nil
+	}
+	return e.hit()
+}
+
+// hit answers by an entry that is good.
+func (e *entry) hit() (*Tenant, Kind, error) {
+	e.use()
+	if e.tenant == nil {
+		return nil, Negative, e.err
+	}
+	return e.tenant, Hit, nil
 }
 
 // answer answers a canonical name by memory, by the server, or by memory if the server is away.
@@ -172,7 +185,7 @@ func (c *Cache) answer(ctx context.Context, name string) (*Tenant, Kind, error) 
 	for {
 		c.mu.Lock()
 		now := c.clock.Now()
-		e := c.entries.byHost[name]
+		e := c.entries.of(name)
 		v := c.judge(e, now)
 		if v == good || v == goodForNow {
 			t, kind, err := c.give(e, v)
@@ -183,7 +196,7 @@ func (c *Cache) answer(ctx context.Context, name string) (*Tenant, Kind, error) 
 			return t, kind, err
 		}
 		q := c.asking[name]
-		joins := q == nil || !q.void && q.era == c.era // otherwise its answer may be older than an event
+		joins := q == nil || !q.void && q.era == c.valid.Load().era // otherwise its answer may be older than an event
 		if q == nil {
 			if !c.mayAsk(now) {
 				err := c.noQuestion()
@@ -253,7 +266,7 @@ func (c *Cache) judge(e *entry, now time.Time) verdict {
 	if e == nil {
 		return useless
 	}
-	current := e.era == c.era
+	current := c.isCurrent(e)
 	if current && c.follows(now) {
 		return good
 	}
@@ -268,9 +281,12 @@ func (c *Cache) judge(e *entry, now time.Time) verdict {
 	return toConfirm
 }
 
+// isCurrent reports whether nothing has happened to an entry since it was asked. It needs mu.
+func (c *Cache) isCurrent(e *entry) bool { return e.era.Load() == c.valid.Load().era }
+
 // asOf is when the server last gave or confirmed an answer. An open change feed confirms what it does not name.
 func (c *Cache) asOf(e *entry) time.Time {
-	if e.era == c.era && c.feed.heard.After(e.asOf) {
+	if c.isCurrent(e) && c.feed.heard.After(e.asOf) {
 		return c.feed.heard
 	}
 	return e.asOf
@@ -278,15 +294,10 @@ func (c *Cache) asOf(e *entry) time.Time {
 
 // give needs mu.
 func (c *Cache) give(e *entry, v verdict) (*Tenant, Kind, error) {
-	if c.entries.byHost[e.host] == e {
-		c.entries.used(e)
+	if v == good || e.tenant == nil {
+		return e.hit()
 	}
-	if e.tenant == nil {
-		return nil, Negative, e.err
-	}
-	if v == good {
-		return e.tenant, Hit, nil
-	}
+	e.use()
 	asOf := c.asOf(e)
 	if e.stale == nil || !e.stale.AsOf.Equal(asOf) {
 		stale := *e.tenant
@@ -367,14 +378,34 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// follows reports whether the change feed is open and could be heard. After a pause of the process, as in a suspend or
-// by SIGSTOP, nobody knows what the server has sent meanwhile until something of it is read. It needs mu.
+// A validity decides, with the era of an entry, whether the entry is good. It is never changed, but replaced, so that
+// hits need no lock.
+type validity struct {
+	// era counts the times at which everything was marked. An entry of an earlier era is confirmed before its next use.
+	era       uint64
+	connected bool      // the change feed is open
+	paused    bool      // the process was stopped, and has not heard the stream since
+	alive     time.Time // when the process last noted the time or heard the stream
+}
+
+// follows reports whether the change feed is open and could be heard.
+func (v *validity) follows() bool { return v.connected && !v.paused }
+
+// revalidate replaces the validity by a changed copy. It needs mu.
+func (c *Cache) revalidate(change func(*validity)) {
+	v := *c.valid.Load()
+	change(&v)
+	c.valid.Store(&v)
+}
+
+// follows is that of the validity at a time. After a pause of the process, as in a suspend or by SIGSTOP, the cache does
+// not know what the server has sent meanwhile until something of it is read. It needs mu.
 func (c *Cache) follows(now time.Time) bool {
-	if elapsed(c.feed.alive, now) > pause {
-		c.feed.paused = true
-	}
-	c.feed.alive = now
-	return c.feed.connected && !c.feed.paused
+	c.revalidate(func(v *validity) {
+		v.paused = v.paused || elapsed(v.alive, now) > pause
+		v.alive = now
+	})
+	return c.valid.Load().follows()
 }
 
 // elapsed is the time between two times. The monotonic clock of most systems stands still while the machine sleeps.

@@ -20,17 +20,16 @@ const (
 	// pause is the time without a lookup or a comment of the feed, one of which comes every 15 s, that stands for a pause
 	// of the process.
 	pause = 20 * time.Second
+	// noteEvery is how often hits note the time in validity.alive. Each note is a write to memory that all cores read.
+	noteEvery = time.Second
 )
 
-// A feedState is what is known of the change feed.
+// A feedState is what is known of the change feed, besides Cache.valid.
 type feedState struct {
-	connected bool
-	lastID    string    // to resume after; "": nothing to resume
-	heard     time.Time // when an open stream last had a whole event or comment
-	alive     time.Time // when the process last looked at the time or heard the stream
-	paused    bool      // the process was stopped, and has not heard the stream since
-	contact   time.Time // when the server last answered anything
-	err       error     // why it is not connected
+	lastID  string    // to resume after; "": nothing to resume
+	heard   time.Time // when an open stream last had a whole event or comment
+	contact time.Time // when the server last answered anything
+	err     error     // why it is not connected
 }
 
 // follow keeps a stream of the change feed open.
@@ -130,7 +129,8 @@ func (c *Cache) hear(open bool) {
 	if !open {
 		return
 	}
-	c.feed.heard, c.feed.alive, c.feed.paused = now, now, false
+	c.feed.heard = now
+	c.revalidate(func(v *validity) { v.alive, v.paused = now, false })
 	if !now.Before(c.away.asked) {
 		c.away = away{}
 	}
@@ -140,14 +140,14 @@ func (c *Cache) hear(open bool) {
 // missed. What a stream that resumes nothing may have missed is marked.
 func (c *Cache) connect(resumed bool) {
 	c.mu.Lock()
-	c.feed.connected, c.feed.err = true, nil
-	c.feed.alive, c.feed.paused = c.clock.Now(), false
+	c.feed.err = nil
 	c.succeeded()
-	if resumed {
-		c.mu.Unlock()
-	} else {
-		c.changed(c.mark())
+	if !resumed {
+		c.changed(c.mark()) // before the feed counts as open: no hit may see it open with an era that is over
+		c.mu.Lock()
 	}
+	c.revalidate(func(v *validity) { v.connected, v.paused, v.alive = true, false, c.clock.Now() })
+	c.mu.Unlock()
 	c.log(c.o.Logger.Info, "the change feed is open", "url", c.o.URL)
 	c.triedOnce()
 	c.checkReady()
@@ -158,7 +158,8 @@ func (c *Cache) disconnect(why error) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	news = c.feed.err == nil || c.feed.err.Error() != why.Error()
-	c.feed.connected, c.feed.err = false, why
+	c.feed.err = why
+	c.revalidate(func(v *validity) { v.connected = false })
 	return news
 }
 
@@ -183,18 +184,16 @@ func (c *Cache) take(b block) error {
 	}
 	if b.event == "reset" {
 		c.changed(c.mark())
-		return nil
-	}
-	c.mu.Unlock()
-	if len(event.Domains) > 0 {
-		c.forget(event.Domains)
+	} else {
+		c.changed(c.forget(event.Domains)) // with the position, so that Status has none whose names are still good
 	}
 	return nil
 }
 
 // forget drops what is known of the names of an event, and voids the questions about them. A tenant is set aside: it is
-// the answer, as stale, while the server is away.
-func (c *Cache) forget(names []string) {
+// the answer, as stale, while the server is away. It returns the names for changed, needs mu and gives it up.
+func (c *Cache) forget(names []string) (dropped []string) {
+	defer c.mu.Unlock()
 	exact, below := map[string]bool{}, map[string]bool{}
 	for _, name := range names {
 		if base, wildcard := strings.CutPrefix(name, "*."); wildcard {
@@ -203,7 +202,6 @@ func (c *Cache) forget(names []string) {
 			exact[name] = true
 		}
 	}
-	var dropped []string
 	drop := func(e *entry) {
 		switch {
 		case e.aside:
@@ -212,16 +210,16 @@ func (c *Cache) forget(names []string) {
 			c.entries.drop(e)
 		default:
 			e.asOf = c.asOf(e)
-			e.aside, e.era = true, 0
+			e.aside = true
+			e.era.Store(0)
 		}
 		dropped = append(dropped, e.host)
 	}
-	c.mu.Lock()
 	for host, q := range c.asking {
 		q.void = q.void || exact[host] || isBelow(host, below)
 	}
 	for name := range exact {
-		if e := c.entries.byHost[name]; e != nil {
+		if e := c.entries.of(name); e != nil {
 			drop(e)
 		}
 	}
@@ -235,8 +233,7 @@ func (c *Cache) forget(names []string) {
 	if len(dropped) > 0 {
 		c.dirty()
 	}
-	c.mu.Unlock()
-	c.changed(dropped)
+	return dropped
 }
 
 // isBelow reports whether a host is below one of the names, at any depth.
@@ -259,10 +256,10 @@ func isBelow(host string, names map[string]bool) bool {
 // mark has every entry confirmed before its next use, and returns their names for changed. It needs mu and gives it up.
 func (c *Cache) mark() (hosts []string) {
 	defer c.mu.Unlock()
-	was, heard := c.era, c.feed.heard
-	c.era++
+	was, heard := c.valid.Load().era, c.feed.heard
+	c.revalidate(func(v *validity) { v.era++ })
 	c.each(func(e *entry) {
-		if e.era == was {
+		if e.era.Load() == was {
 			e.asOf = later(e.asOf, heard)
 		}
 		if c.o.OnChange != nil && !e.aside {
@@ -276,8 +273,8 @@ func (c *Cache) mark() (hosts []string) {
 // meanwhile was asked after the caller's change.
 func (c *Cache) each(f func(*entry)) {
 	n := 0
-	for _, e := range c.entries.byHost {
-		f(e)
+	for _, e := range c.entries.byHost.Range {
+		f(e.(*entry))
 		if n++; n%1000 == 0 {
 			c.mu.Unlock()
 			c.mu.Lock()

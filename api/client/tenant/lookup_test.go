@@ -150,7 +150,7 @@ func TestHitAllocatesNothing(t *testing.T) {
 	f.questions()
 }
 
-func TestLeastRecentlyUsed(t *testing.T) {
+func TestFull(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	d := open(t, f, func(o *tenant.Options) { o.MaxEntries, o.MaxNegative = 2, 1 })

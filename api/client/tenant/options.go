@@ -29,7 +29,7 @@ type Options struct {
 	Fresh time.Duration
 	// MaxStale is the age after which an answer is no longer given while the server is away. Default: no limit.
 	MaxStale time.Duration
-	// MaxEntries bounds the names with a tenant, 10,000 by default. The least recently used one goes first.
+	// MaxEntries bounds the names with a tenant, 10,000 by default. One that was not looked up lately goes first.
 	MaxEntries int
 	// MaxNegative bounds the names without one, 1,000 by default.
 	MaxNegative int

@@ -24,7 +24,7 @@ type question struct {
 
 // pose registers a question that the caller will send. It needs mu.
 func (c *Cache) pose(host string, e *entry) *question {
-	q := &question{host: host, era: c.era, rounds: c.rounds, done: make(chan struct{})}
+	q := &question{host: host, era: c.valid.Load().era, rounds: c.rounds, done: make(chan struct{})}
 	if e != nil && !e.aside {
 		q.prior = e.tenant
 	}
@@ -77,7 +77,9 @@ func (c *Cache) settle(q *question, r *reply, f *failure) {
 	if q.void {
 		return
 	}
-	c.entries.put(&entry{host: q.host, tenant: q.tenant, err: q.err, asOf: now, era: q.era})
+	e := &entry{host: q.host, tenant: q.tenant, err: q.err, asOf: now}
+	e.era.Store(q.era)
+	c.entries.put(e)
 	c.dirty()
 }
 
@@ -115,7 +117,7 @@ func (c *Cache) begun(qs []*question) (minPosition string, at catalog.Position) 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, q := range qs {
-		q.era = c.era
+		q.era = c.valid.Load().era
 	}
 	if c.seen.at.Epoch == "" || c.seen.reached {
 		return "", c.seen.at

@@ -132,14 +132,64 @@ func (h *real) asks(host string) string {
 	return body.Data.Project.Name + map[string]string{"": "", "NOT_FOUND": "unknown", "PROJECT_SUSPENDED": "suspended"}[body.Error.Code]
 }
 
-// TestReal: while the files change at random, lookups go on; after a moment of quiet each answer in memory is the
-// server's. Warm, positions and entity tags are those of the real server.
+// A seen is an answer that a lookup gave after the cache had seen an event.
+type seen struct {
+	host, answer string
+	generation   uint64 // of the event
+}
+
+// A history is what the server answered after each change.
+type history []struct {
+	generation uint64
+	answers    map[string]string
+}
+
+// fits reports whether an answer was the server's at its generation or after it.
+func (s history) fits(a seen) bool {
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i].answers[a.host] == a.answer {
+			return true
+		}
+		if s[i].generation <= a.generation {
+			return false
+		}
+	}
+	return false
+}
+
+// asker looks hosts up until done is closed, and returns the answers.
+func asker(t *testing.T, cache *tenant.Cache, hosts []string, done <-chan struct{}) map[seen]bool {
+	answers := map[seen]bool{}
+	for {
+		select {
+		case <-done:
+			return answers
+		default:
+		}
+		at, err := catalog.ParsePosition(cache.Status().Position)
+		if err != nil {
+			t.Error(err)
+			return answers
+		}
+		for range 20 {
+			host := hosts[rand.IntN(len(hosts))]
+			answers[seen{host, said(cache.Lookup(t.Context(), host)), at.Generation}] = true
+		}
+	}
+}
+
+// TestReal: while the files change at random, no answer is older than an event that was there before the lookup; after a
+// moment of quiet each is the server's. The cache is too small for the hosts. Warm, positions and entity tags are those
+// of the real server.
 func TestReal(t *testing.T) {
 	t.Parallel()
 	changes := testrig.Size(t, 1000, 200)
 	h := newReal(t)
 	h.project(1, "One", catalog.StatusActive, "a.example", "*.w.example")
-	cache := h.open(func(o *tenant.Options) { o.Warm = []string{"a.example", "b.example", "x.w.example"} })
+	cache := h.open(func(o *tenant.Options) {
+		o.Warm = []string{"a.example", "b.example", "x.w.example"}
+		o.MaxEntries, o.MaxNegative = 4, 2
+	})
 	warm, err := cache.Lookup(t.Context(), "a.example")
 	if err != nil || warm.Name != "One" || warm.ETag == "" || warm.Labels["plan"] != "One" || warm.UUID == "" {
 		t.Fatalf("%+v, %v", warm, err)
@@ -151,22 +201,21 @@ func TestReal(t *testing.T) {
 	domains := append([]string{"*.w.example", "*.y.w.example"}, hosts...)
 	done := make(chan struct{})
 	var lookups sync.WaitGroup
-	for range 4 {
-		lookups.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				host := hosts[rand.IntN(len(hosts))]
-				if _, err := cache.Lookup(t.Context(), host); err != nil && word(err) != "unknown" && word(err) != "suspended" {
-					t.Errorf("%s: %v", host, err)
-					return
-				}
-			}
-		})
+	answers := make([]map[seen]bool, 8)
+	for i := range answers {
+		lookups.Go(func() { answers[i] = asker(t, cache, hosts, done) })
 	}
+	var was history
+	note := func() {
+		was = append(was, struct {
+			generation uint64
+			answers    map[string]string
+		}{h.resolver.Position().Generation, map[string]string{}})
+		for _, host := range hosts {
+			was[len(was)-1].answers[host] = h.asks(host)
+		}
+	}
+	note()
 	// Each domain belongs to one of the projects, or to none.
 	owned := map[string]int64{}
 	for i := range changes {
@@ -186,9 +235,17 @@ func TestReal(t *testing.T) {
 			status = catalog.StatusSuspended
 		}
 		h.project(id, fmt.Sprint("Name ", i), status, mine...)
+		note()
 	}
 	close(done)
 	lookups.Wait()
+	for _, some := range answers {
+		for a := range some {
+			if !was.fits(a) {
+				t.Errorf("after the event %d, %s is %s, which is older", a.generation, a.host, a.answer)
+			}
+		}
+	}
 	testrig.Eventually(t, "the last event", func() bool { return cache.Status().Position == h.resolver.Position().String() })
 	for _, host := range hosts {
 		got, err := cache.Lookup(t.Context(), host)

@@ -39,7 +39,7 @@ type Status struct {
 func (c *Cache) Status() Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Status{Connected: c.feed.connected, Negatives: c.entries.negative.len,
+	s := Status{Connected: c.valid.Load().connected, Negatives: c.entries.negative.len,
 		LastError: c.away.cause, LastContact: c.feed.contact}
 	if s.LastError == nil {
 		s.LastError = c.feed.err
@@ -79,7 +79,7 @@ func (c *Cache) Ready(ctx context.Context) error {
 func (c *Cache) checkReady() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.feed.connected && c.is.warm && !c.is.ready {
+	if c.valid.Load().connected && c.is.warm && !c.is.ready {
 		c.is.ready = true
 		close(c.ready)
 	}

@@ -51,7 +51,7 @@ func (c *Cache) batch(names []string) *failure {
 	var domains []string
 	c.mu.Lock()
 	for _, name := range names {
-		if c.asking[name] == nil && c.judge(c.entries.byHost[name], c.clock.Now()) != good {
+		if c.asking[name] == nil && c.judge(c.entries.of(name), c.clock.Now()) != good {
 			qs = append(qs, c.pose(name, nil))
 			domains = append(domains, name)
 		}
