@@ -68,6 +68,7 @@ type API struct {
 	CacheControl []byte // of a check without a token
 
 	failures [failures]atomic.Uint64
+	verified verifiedTokens
 }
 
 // Routes lists the calls of the main listener.

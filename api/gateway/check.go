@@ -56,7 +56,7 @@ func (a *API) askWithKey(r *web.Request) error {
 
 // check answers whether a request for the domain may pass, with the headers that the gateway adds to it.
 func (a *API) check(ctx *fasthttp.RequestCtx, q *question) error {
-	var token string
+	var token []byte
 	if q.Rule != ignored {
 		var err error
 		if token, err = a.token(&ctx.Request.Header, q.Rule); err != nil {
@@ -71,7 +71,7 @@ func (a *API) check(ctx *fasthttp.RequestCtx, q *question) error {
 		return deny(ctx, &q.Query, denied, err)
 	}
 	var user *identity
-	if token != "" {
+	if token != nil {
 		if user, err = a.identify(ctx, answer, token); err != nil {
 			return err
 		}

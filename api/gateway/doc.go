@@ -6,7 +6,8 @@
 // credential, and the main listener, with a key. Their answers have no body, errors included; a header has the reason.
 // Every parameter that check and ask do not know is a problem: a typo in "auth" must not let everybody in, and a gateway
 // that passes on the query of its client must not be found out by an attacker first. A token is good only if it is
-// signed with HS256 and the secret of the project, names that project, and is valid now.
+// signed with HS256 and the secret of the project, names that project, and is valid now. One that was verified before is
+// not verified again, but its project, the secret and its times are compared at each request (verified.go).
 //
 // What it needs. The Live answers and the secrets that sign tokens, by an interface that it declares, and a Throttle for
 // those who guess tokens. Package web reads the requests and writes the answers.

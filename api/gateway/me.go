@@ -43,7 +43,8 @@ func (a *API) me(r *web.Request) error {
 		return a.throttled(r, err)
 	}
 	setIdentity(h, answer, who)
-	return r.SucceedJSON("token verified", who)
+	r.Succeed("token verified", who.data)
+	return nil
 }
 
 // tokenProject returns the project for whose users a token must be.

@@ -27,7 +27,13 @@ type identity struct {
 	ProjectID int64   `json:"projectId"`
 	IssuedAt  *int64  `json:"iat"` // Unix seconds, as is ExpiresAt
 	ExpiresAt int64   `json:"exp"`
+
+	from, until time.Time // when the token is valid: until is excluded, and both have the leeway
+	data        []byte    // what me answers
 }
+
+// validAt reports whether the times of the token allow it.
+func (i *identity) validAt(now time.Time) bool { return !now.Before(i.from) && now.Before(i.until) }
 
 // isToken reports whether the text has the form of a JWT: readable header and claims, and a signature, in base64url.
 func isToken(text string) bool {
@@ -53,7 +59,12 @@ func verify(token string, secret []byte, projectID int64, issuer string, now tim
 	if err != nil {
 		return nil, err
 	}
-	return &claims.identity, nil
+	user := new(identity)
+	*user = claims.identity // without the other claims: it may be kept
+	if user.data, err = web.EncodeJSON(user); err != nil {
+		return nil, err
+	}
+	return user, nil
 }
 
 // tokenClaims are the claims of one token. Their names are case-sensitive, and no name may occur twice.
@@ -82,15 +93,22 @@ func (c *tokenClaims) Validate() (err error) {
 	if c.identity.Email, err = c.text("email"); err != nil {
 		return err
 	}
-	if _, err = unixSeconds(c.GetNotBefore()); err != nil {
+	notBefore, err := unixSeconds(c.GetNotBefore())
+	if err != nil {
 		return err
 	}
 	if c.identity.IssuedAt, err = unixSeconds(c.GetIssuedAt()); err != nil {
 		return err
 	}
+	for _, begin := range []*int64{notBefore, c.identity.IssuedAt} {
+		if begin != nil && time.Unix(*begin, 0).Add(-tokenLeeway).After(c.identity.from) {
+			c.identity.from = time.Unix(*begin, 0).Add(-tokenLeeway)
+		}
+	}
 	expires, err := unixSeconds(c.GetExpirationTime())
 	if err == nil && expires != nil { // the library reports a missing one
 		c.identity.ExpiresAt = *expires
+		c.identity.until = time.Unix(*expires, 0).Add(tokenLeeway)
 	}
 	return err
 }

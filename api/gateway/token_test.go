@@ -7,7 +7,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// The leeway is 30 s on both sides, to the millisecond.
+// The leeway is 30 s on both sides, to the millisecond, also for a token that was verified before.
 func TestTokenLeeway(t *testing.T) {
 	secret := []byte("0123456789abcdef0123456789abcdef")
 	at := time.Unix(1_800_000_000, 0)
@@ -29,6 +29,11 @@ func TestTokenLeeway(t *testing.T) {
 		}
 		if _, err := verify(token, secret, 7, "i", at.Add(c.by)); (err == nil) != c.good {
 			t.Errorf("%s with the clock %s ahead: %v, want good: %t", c.claim, c.by, err, c.good)
+		}
+		before := map[string]time.Duration{"exp": -time.Hour, "iat": time.Hour, "nbf": time.Hour}[c.claim]
+		user, err := verify(token, secret, 7, "i", at.Add(before))
+		if err != nil || user.validAt(at.Add(c.by)) != c.good {
+			t.Errorf("%s verified before, with the clock %s ahead: %v, want good: %t", c.claim, c.by, err, c.good)
 		}
 	}
 }

@@ -88,14 +88,21 @@ func (r *Request) Succeed(message string, data []byte) {
 
 // SucceedJSON is Succeed with data that encoding/json encodes. Its tags name the fields.
 func (r *Request) SucceedJSON(message string, data any) error {
+	b, err := EncodeJSON(data)
+	if err != nil {
+		return err
+	}
+	r.Succeed(message, b)
+	return nil
+}
+
+// EncodeJSON returns data as the API writes JSON: without escapes for HTML.
+func EncodeJSON(data any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(data); err != nil {
-		return err
-	}
-	r.Succeed(message, bytes.TrimSuffix(b.Bytes(), []byte{'\n'}))
-	return nil
+	err := e.Encode(data)
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 
 // RetryAfter tells the client how long to wait, in whole seconds.
