@@ -44,7 +44,7 @@ func TestFastPathAllocatesNothing(t *testing.T) {
 func TestFastCheckAllocatesNothing(t *testing.T) {
 	s, fill := fastServer(t)
 	p := make([]byte, s.o.Limits.HeaderBytes)
-	for _, text := range []string{plainChecks[1], plainChecks[2], plainChecks[10]} {
+	for _, text := range []string{plainChecks[1], plainChecks[2], plainChecks[10], plainChecks[15], plainChecks[17]} {
 		peer := &scriptedConn{requests: [][]byte{fill(text)}, done: func() {}}
 		c := s.admit(peer, true, Gateway)
 		if n := testing.AllocsPerRun(10, func() {

@@ -16,7 +16,7 @@ import (
 // hotServer has one project, and a context that asks for its domain.
 func hotServer(tb testing.TB) (*Server, *fasthttp.RequestCtx) {
 	tb.Helper()
-	r, err := resolver.Open(resolver.Options{CacheBytes: 16 << 20})
+	r, err := resolver.Open(resolver.Options{CacheBytes: 16 << 20, OpenSecret: func(s catalog.Secret, _ string) (string, error) { return s.Ref, nil }})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -32,6 +32,7 @@ func hotServer(tb testing.TB) (*Server, *fasthttp.RequestCtx) {
 		}},
 		Keys: []catalog.Key{{Name: "k", ID: id, Hash: hash, Allow: catalog.MayResolve, Projects: []string{"acme"}}},
 	}
+	d.Projects[0].Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretPlain, Ref: benchSecret}
 	change := &catalog.Change{Files: []catalog.FileChange{{Path: "a.hcl", Row: &catalog.FileRow{Refs: d.Refs()}, Declared: d}}}
 	if _, err := r.Apply(change); err != nil {
 		tb.Fatal(err)

@@ -12,7 +12,7 @@ import (
 )
 
 // answerCheck is AnswerPlain for a gateway listener: it answers the checks of requests that may pass, as package
-// gateway does. Tokens and denials are for the handler.
+// gateway does. Denials, and tokens that were not verified before, are for the handler.
 func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 	if c.outside || bytes.IndexByte(q.Check.Query, '#') >= 0 {
 		return nil
@@ -20,7 +20,8 @@ func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 	now := q.At
 	p := gateway.ReadParams(q.Check.Query)
 	query, err := p.Query(http.StatusForbidden, nil)
-	if err != nil || query.Rule == gateway.Required || query.Rule == gateway.Optional && q.Check.Authorized {
+	hasToken := q.Check.Authorized && query.Rule != gateway.Ignored
+	if err != nil || query.Rule == gateway.Required && !hasToken {
 		return nil
 	}
 	domain, ok := query.Host(q.Check.Original, gateway.FirstHost(q.Check.Forwarded), q.Check.Host)
@@ -31,7 +32,11 @@ func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 	if err != nil {
 		return nil
 	}
-	if answer.Code != "" || !s.fast() {
+	var user *gateway.Identity
+	if hasToken && answer.Code == "" {
+		user = s.rooms.gateway.Known(answer, q.Check.Authorization, now)
+	}
+	if answer.Code != "" || hasToken && user == nil || !s.fast() {
 		c.asked = asked{answer: answer, at: now}
 		return nil
 	}
@@ -39,8 +44,8 @@ func (s *Server) answerCheck(c *conn, q *gate.Question) (response []byte) {
 	response = append(response, "\r\nContent-Length: 0\r\nX-Request-Id: "...)
 	response = s.ids.Append(response, q.ID, &c.ids)
 	response = append(append(append(response, "\r\nVary: "...), gateway.VaryCheck...), "\r\n"...)
-	response = append(append(response, answer.Data...), "X-Auth: none\r\n"...)
-	if query.Rule == gateway.Optional {
+	response = user.AppendLines(append(response, answer.Data...))
+	if query.Rule != gateway.Ignored {
 		response = append(response, "Cache-Control: no-store\r\n\r\n"...)
 	} else {
 		response = append(append(append(response, "ETag: "...), answer.ETag...), "\r\nCache-Control: "...)

@@ -34,6 +34,9 @@ var plainChecks = []string{
 	checkOf("domain=shop%2eacme.example.&&deny=%34%303") + "\r\n",
 	strings.Replace(checkStart, "shop", "SHOP", 1) + "x-forwarded-for: 192.0.2.1\r\n\r\n",
 	strings.Replace(checkStart, ".example", ".example.:443", 1) + "\r\n",
+	checkOf("auth=required") + "Authorization: Bearer {token}\r\n\r\n",
+	checkOf("auth=optional&deny=404") + browserHeader + "authorization: bearer  {token} \r\nX-Request-Id: mine.1\r\n\r\n",
+	checkOf("auth=required") + "Authorization: Bearer {odd}\r\nX-Original-URL: https://shop.acme.example/\r\n\r\n",
 }
 
 // otherChecks must be left to the handler, or be answered as it answers.
@@ -52,6 +55,12 @@ var otherChecks = []string{
 	strings.Replace(checkStart, "Host: shop.acme.example\r\n", "", 1) + "\r\n",
 	strings.Replace(checkStart, "HTTP/1.1", "HTTP/1.0", 1) + "\r\n",
 	checkOf("auth=required") + "\r\n",
+	checkOf("auth=required") + "Authorization: Bearer {theirs}\r\n\r\n",
+	checkOf("auth=required") + "Authorization: Bearer {token}x\r\n\r\n",
+	checkOf("auth=required") + "Authorization: {token}\r\n\r\n",
+	checkOf("auth=required") + "Authorization: Bearer {token}\r\nAuthorization: Bearer {token}\r\n\r\n",
+	checkOf("auth=required") + strings.Repeat("Authorization: Bearer {token}\r\n", 3) + "\r\n",
+	strings.Replace(checkOf("auth=required"), "shop.acme", "unknown", 1) + "Authorization: Bearer {token}\r\n\r\n",
 	checkOf("auth=required") + "Authorization: Bearer x.y.z\r\n\r\n",
 	checkOf("auth=optional") + "Authorization: Bearer x.y.z\r\n\r\n",
 	checkOf("auth=optional") + "authorization: Basic dTpw\r\n\r\n",
@@ -146,6 +155,8 @@ func TestFastCheckCounts(t *testing.T) {
 	for _, fast := range []bool{true, false} {
 		ask(plainChecks[0], fast, 1)
 		ask(plainChecks[10], fast, 1)
+		ask(checkOf("auth=required")+"Authorization: Bearer {token}\r\n\r\n", fast, 1)
+		ask(checkOf("auth=required")+"Authorization: Bearer {theirs}\r\n\r\n", fast, 0)
 		ask(strings.Replace(checkStart, "shop.acme", "unknown", 1)+"\r\n", fast, 0)
 	}
 }

@@ -133,7 +133,12 @@ func steady(response []byte) string {
 // fastServer is a server with a cached answer, and a function that fills its key and ETag into a request.
 func fastServer(tb testing.TB) (s *Server, fill func(request string) []byte) {
 	s, ctx := hotServer(tb)
-	r := strings.NewReplacer("{key}", string(ctx.Request.Header.Peek(headerPlatformKey)), "{tag}", string(ctx.Response.Header.PeekCanonical(web.HeaderETag)))
+	token, odd := benchToken(1, "u-4711", "ada@example.com"), benchToken(1, "", "b\u00fccher\r\n@example.com ")
+	r := strings.NewReplacer("{key}", string(ctx.Request.Header.Peek(headerPlatformKey)), "{tag}", string(ctx.Response.Header.PeekCanonical(web.HeaderETag)),
+		"{token}", token, "{odd}", odd, "{theirs}", benchToken(3, "u-4711", "ada@example.com"))
+	for _, text := range []string{token, odd} { // the fast path takes tokens that were verified before
+		s.askLibrary([]byte(checkOf("auth=required")+"Authorization: Bearer "+text+"\r\n\r\n"), Gateway)
+	}
 	return s, func(request string) []byte { return []byte(r.Replace(request)) }
 }
 

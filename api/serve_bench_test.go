@@ -146,12 +146,17 @@ func benchChecks(path, more string) [][]byte {
 	out := make([][]byte, 1<<14)
 	for i := range out {
 		n := zipf.Uint64()
-		token, _ := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": gateway.DefaultIssuer, "sub": "u-4711", "email": "ada@example.com",
-			"projectId": 2*n + 1, "iat": 1769851800, "exp": 1 << 40}).SignedString([]byte(benchSecret))
+		token := benchToken(2*n+1, "u-4711", "ada@example.com")
 		out[i] = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: shop.project-%05d.example\r\n%s\r\n",
 			path, n, strings.ReplaceAll(more, "{token}", token))
 	}
 	return out
+}
+
+func benchToken(project uint64, sub, email string) string {
+	token, _ := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": gateway.DefaultIssuer, "sub": sub, "email": email,
+		"projectId": project, "iat": 1769851800, "exp": 1 << 40}).SignedString([]byte(benchSecret))
+	return token
 }
 
 func BenchmarkServeFloor(b *testing.B) {

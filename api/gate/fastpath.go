@@ -45,11 +45,12 @@ type Question struct {
 
 // A Check is what PlainCheck adds to a Question.
 type Check struct {
-	Query      []byte // behind the "?"
-	Host       []byte
-	Forwarded  []byte // the first X-Forwarded-Host, empty if there is none
-	Original   []byte // X-Original-URL, empty if there is none
-	Authorized bool   // there is an Authorization header
+	Query         []byte // behind the "?"
+	Host          []byte
+	Forwarded     []byte // the first X-Forwarded-Host, empty if there is none
+	Original      []byte // X-Original-URL, empty if there is none
+	Authorized    bool   // there is an Authorization header
+	Authorization []byte // the value, if there is one such header
 }
 
 // headFields are what the fast path needs of a request's header. The slices belong to the head.
@@ -58,6 +59,7 @@ type headFields struct {
 	host           []byte
 	forwarded      []byte // the first X-Forwarded-Host
 	original       []byte // X-Original-URL; nil if absent
+	authorization  []byte // Authorization; nil if absent, or more than one
 	hosts          int8   // number of Host fields
 	forwards       bool   // there is an X-Forwarded-Host
 	authorized     bool   // there is an Authorization
@@ -100,6 +102,9 @@ func (f *headFields) note(name, value []byte) {
 		f.more = true
 		f.once(&f.original, value)
 	case "Authorization", "authorization":
+		if f.authorization = value; f.authorized {
+			f.authorization = nil
+		}
 		f.more, f.authorized = true, true
 	default:
 		f.more = true
@@ -181,7 +186,7 @@ func (c *Conn) ask(head []byte, f *headFields) (plain bool) {
 	c.question.Sampled = f.sampled
 	if c.plain == PlainCheck {
 		query, asked := bytes.CutPrefix(target, []byte{'?'})
-		c.question.ID, c.question.Check = f.id, Check{query, f.host, f.forwarded, f.original, f.authorized}
+		c.question.ID, c.question.Check = f.id, Check{query, f.host, f.forwarded, f.original, f.authorized, f.authorization}
 		return asked || len(target) == 0
 	}
 	// A domain with escapes, or with more parameters after it, is no host name: the resolver refuses it, and the handler

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -56,7 +57,7 @@ func (a *API) beforeDomain(token []byte, err error) error {
 }
 
 // identify verifies the token for the project of an answer.
-func (a *API) identify(ctx *fasthttp.RequestCtx, answer *resolver.Answer, token []byte) (*identity, error) {
+func (a *API) identify(ctx *fasthttp.RequestCtx, answer *resolver.Answer, token []byte) (*Identity, error) {
 	secret, err := a.Live.TokenSecret(answer)
 	if err != nil {
 		return nil, a.beforeDomain(token, err)
@@ -72,8 +73,22 @@ func (a *API) identify(ctx *fasthttp.RequestCtx, answer *resolver.Answer, token 
 	case err != nil:
 		return nil, a.failed(invalid)
 	}
-	a.verified.store(&verified{identity: user, sum: sum, secret: secret}, now)
+	a.verified.store(&verified{Identity: user, sum: sum, secret: secret}, now)
 	return user, nil
+}
+
+// Known returns the user of an Authorization header whose token was verified before, nil if the handler has to verify.
+func (a *API) Known(answer *resolver.Answer, authorization []byte, now time.Time) *Identity {
+	token, why := bearerOf(authorization)
+	if why != good {
+		return nil
+	}
+	secret, err := a.Live.TokenSecret(answer)
+	if err != nil {
+		return nil
+	}
+	sum := sha256.Sum256(token)
+	return a.verified.find(&sum, answer.ProjectID, secret, now)
 }
 
 func (a *API) failed(why failure) *catalog.Error {

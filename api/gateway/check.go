@@ -57,7 +57,7 @@ func (a *API) askWithKey(r *web.Request) error {
 // check answers whether a request for the domain may pass, with the headers that the gateway adds to it.
 func (a *API) check(ctx *fasthttp.RequestCtx, q *question) error {
 	var token []byte
-	if q.Rule != ignored {
+	if q.Rule != Ignored {
 		var err error
 		if token, err = a.token(&ctx.Request.Header, q.Rule); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (a *API) check(ctx *fasthttp.RequestCtx, q *question) error {
 		}
 		return deny(ctx, &q.Query, denied, err)
 	}
-	var user *identity
+	var user *Identity
 	if token != nil {
 		if user, err = a.identify(ctx, answer, token); err != nil {
 			return err
@@ -79,8 +79,8 @@ func (a *API) check(ctx *fasthttp.RequestCtx, q *question) error {
 	h := &ctx.Response.Header
 	h.SetNoDefaultContentType(true)
 	eachLine(answer.Data, h.SetCanonical)
-	setVerified(h, user)
-	if q.Rule != ignored {
+	eachLine(string(user.AppendLines(nil)), h.SetCanonical)
+	if q.Rule != Ignored {
 		h.SetCanonical(web.HeaderCacheControl, web.CacheNever)
 		return nil
 	}

@@ -16,7 +16,6 @@ var (
 	headerProjectSlug = []byte("X-Project-Slug")
 	headerUserID      = []byte("X-User-Id")
 	headerUserEmail   = []byte("X-User-Email")
-	headerAuth        = []byte("X-Auth")
 
 	refuseRate = &catalog.Error{Code: catalog.CodeRateLimited,
 		Message: "too many failed tokens from this address; try again later"}
@@ -89,7 +88,7 @@ func (a *API) throttled(r *web.Request, err error) error {
 }
 
 // setIdentity sets the headers that a gateway passes on.
-func setIdentity(h *fasthttp.ResponseHeader, answer *resolver.Answer, who *identity) {
+func setIdentity(h *fasthttp.ResponseHeader, answer *resolver.Answer, who *Identity) {
 	h.SetCanonical(headerProjectID, strconv.AppendInt(nil, who.ProjectID, 10))
 	h.SetCanonical(headerProjectSlug, []byte(answer.Slug))
 	setUser(h, who)
@@ -97,30 +96,28 @@ func setIdentity(h *fasthttp.ResponseHeader, answer *resolver.Answer, who *ident
 
 // setUser sets the headers about the user, who may be nil. A claim that the token lacks becomes an empty header: for a
 // missing header Caddy passes on the name of its placeholder or, in newer versions, what the client has sent.
-func setUser(h *fasthttp.ResponseHeader, who *identity) {
+func setUser(h *fasthttp.ResponseHeader, who *Identity) {
 	if who == nil {
-		who = new(identity)
+		who = new(Identity)
 	}
 	h.SetCanonical(headerUserID, appendHeaderText(nil, who.Subject))
 	h.SetCanonical(headerUserEmail, appendHeaderText(nil, who.Email))
 }
 
-// setVerified sets X-Auth and the headers about the user, who may be nil. No header is empty: some gateways then pass
-// on what their client has sent (api/gateway/README.md, What the gate answers).
-func setVerified(h *fasthttp.ResponseHeader, who *identity) {
-	if who == nil {
-		h.SetCanonical(headerAuth, []byte("none"))
-		return
+// AppendLines appends the header lines of a check about the user, who may be nil. No header is empty: some gateways then
+// pass on what their client has sent (api/gateway/README.md, What the gate answers).
+func (i *Identity) AppendLines(dst []byte) []byte {
+	if i == nil {
+		return append(dst, "X-Auth: none\r\n"...)
 	}
-	h.SetCanonical(headerAuth, []byte("good"))
-	for _, claim := range []struct {
-		header []byte
-		text   *string
-	}{{headerUserID, who.Subject}, {headerUserEmail, who.Email}} {
-		if claim.text != nil && *claim.text != "" {
-			h.SetCanonical(claim.header, appendHeaderText(nil, claim.text))
-		}
+	dst = append(dst, "X-Auth: good\r\n"...)
+	if i.Subject != nil && *i.Subject != "" {
+		dst = append(appendHeaderText(append(dst, "X-User-Id: "...), i.Subject), "\r\n"...)
 	}
+	if i.Email != nil && *i.Email != "" {
+		dst = append(appendHeaderText(append(dst, "X-User-Email: "...), i.Email), "\r\n"...)
+	}
+	return dst
 }
 
 // appendHeaderText appends a claim as the value of a header: two users must never get the same header.

@@ -28,7 +28,7 @@ type TokenRule uint8
 
 // The rules.
 const (
-	ignored  TokenRule = iota // it is nobody's business here
+	Ignored  TokenRule = iota // check does not read it
 	Optional                  // a request without one passes
 	Required
 )

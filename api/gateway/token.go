@@ -20,8 +20,8 @@ const tokenLeeway = 30 * time.Second // between our clock and the auth service's
 // errMalformed is the error of verify for a text that is no JWT.
 var errMalformed = jwt.ErrTokenMalformed
 
-// An identity is the content of a verified token, as me answers it.
-type identity struct {
+// An Identity is the content of a verified token, as me answers it.
+type Identity struct {
 	Subject   *string `json:"sub"` // nil where the token has none, as is Email
 	Email     *string `json:"email"`
 	ProjectID int64   `json:"projectId"`
@@ -33,7 +33,7 @@ type identity struct {
 }
 
 // validAt reports whether the times of the token allow it.
-func (i *identity) validAt(now time.Time) bool { return !now.Before(i.from) && now.Before(i.until) }
+func (i *Identity) validAt(now time.Time) bool { return !now.Before(i.from) && now.Before(i.until) }
 
 // isToken reports whether the text has the form of a JWT: readable header and claims, and a signature, in base64url.
 func isToken(text string) bool {
@@ -43,13 +43,13 @@ func isToken(text string) bool {
 
 // verify verifies a project's token: signed with HS256 and the project's secret, by the issuer, for the project,
 // and valid now. The error says what is wrong, for tests; clients do not see it.
-func verify(token string, secret []byte, projectID int64, issuer string, now time.Time) (*identity, error) {
+func verify(token string, secret []byte, projectID int64, issuer string, now time.Time) (*Identity, error) {
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(),
 		jwt.WithIssuer(issuer), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(tokenLeeway),
 		jwt.WithTimeFunc(func() time.Time { return now }),
 	)
-	claims := &tokenClaims{identity: identity{ProjectID: projectID}}
+	claims := &tokenClaims{identity: Identity{ProjectID: projectID}}
 	_, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		if _, critical := t.Header["crit"]; critical { // RFC 7515, 4.1.11: we support none, and the library does not check
 			return nil, errors.New("the header has crit")
@@ -59,7 +59,7 @@ func verify(token string, secret []byte, projectID int64, issuer string, now tim
 	if err != nil {
 		return nil, err
 	}
-	user := new(identity)
+	user := new(Identity)
 	*user = claims.identity // without the other claims: it may be kept
 	if user.data, err = web.EncodeJSON(user); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func verify(token string, secret []byte, projectID int64, issuer string, now tim
 // tokenClaims are the claims of one token. Their names are case-sensitive, and no name may occur twice.
 type tokenClaims struct {
 	jwt.MapClaims
-	identity identity // ProjectID is what the claim must say; Validate fills in the rest
+	identity Identity // ProjectID is what the claim must say; Validate fills in the rest
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

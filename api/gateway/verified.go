@@ -32,7 +32,7 @@ type tokenSet struct {
 
 // A verified is a token that was verified. Only used changes.
 type verified struct {
-	*identity
+	*Identity
 	sum    [sha256.Size]byte // of the token
 	secret []byte            // of the project, shared
 	used   atomic.Bool       // since a search for a place has passed it
@@ -43,7 +43,7 @@ func (t *verifiedTokens) set(sum *[sha256.Size]byte) *tokenSet {
 }
 
 // find returns the user of a token, nil if the token has to be verified.
-func (t *verifiedTokens) find(sum *[sha256.Size]byte, projectID int64, secret []byte, now time.Time) *identity {
+func (t *verifiedTokens) find(sum *[sha256.Size]byte, projectID int64, secret []byte, now time.Time) *Identity {
 	set := t.set(sum)
 	for i := range set.ways {
 		v := set.ways[i].Load()
@@ -51,7 +51,7 @@ func (t *verifiedTokens) find(sum *[sha256.Size]byte, projectID int64, secret []
 			if !v.used.Load() { // a store by each request would make cores wait for each other
 				v.used.Store(true)
 			}
-			return v.identity
+			return v.Identity
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ type tokens struct {
 func newTokens(t *testing.T) *tokens { return &tokens{T: t, now: time.Unix(1_800_000_000, 0)} }
 
 func (t *tokens) add(project int64, secret string, sum [sha256.Size]byte) {
-	t.store(&verified{identity: &identity{ProjectID: project, from: t.now.Add(-time.Hour), until: t.now.Add(time.Hour)},
+	t.store(&verified{Identity: &Identity{ProjectID: project, from: t.now.Add(-time.Hour), until: t.now.Add(time.Hour)},
 		sum: sum, secret: []byte(secret)}, t.now)
 }
 
@@ -57,7 +57,7 @@ func TestVerifiedTokens(test *testing.T) {
 		t.want(2, "old", sum, found)
 	}
 	t.now = begun
-	t.store(&verified{identity: &identity{ProjectID: 1, until: t.now.Add(1), data: make([]byte, maxVerifiedData+1)}, sum: inSet(6, 1)}, t.now)
+	t.store(&verified{Identity: &Identity{ProjectID: 1, until: t.now.Add(1), data: make([]byte, maxVerifiedData+1)}, sum: inSet(6, 1)}, t.now)
 	t.want(1, "", inSet(6, 1), false)
 }
 
