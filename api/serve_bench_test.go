@@ -107,7 +107,7 @@ func BenchmarkServeHitByHandler(b *testing.B) {
 }
 
 // BenchmarkServeCheck is a gateway's check with what a browser sends, BenchmarkServeCheckByHandler the same without the
-// fast path, and BenchmarkServeCheckToken one with a bearer token, which the handler verifies.
+// fast path, and BenchmarkServeCheckToken one with a bearer token, which the handler verifies when it first comes.
 func BenchmarkServeCheck(b *testing.B) {
 	s, _ := loadedServer(b)
 	runServe(b, benchChecks("/check", browserHeader), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
@@ -130,7 +130,7 @@ func BenchmarkServeCheckToken(b *testing.B) {
 	runServe(b, benchChecks("/check?auth=required", browserHeader+"Authorization: Bearer {token}\r\n"), func(ln net.Listener) error { return s.Serve(ln, Gateway) })
 }
 
-// BenchmarkServeAuthMe verifies the same tokens.
+// BenchmarkServeAuthMe asks with the same tokens.
 func BenchmarkServeAuthMe(b *testing.B) {
 	s, _ := loadedServer(b)
 	runServe(b, benchChecks("/api/auth/me", browserHeader+"Authorization: Bearer {token}\r\n"), func(ln net.Listener) error { return s.Serve(ln, Platform) })
