@@ -30,7 +30,7 @@ func (a *standIn) Forward(_ context.Context, _ string, request []byte) ([]byte, 
 	return []byte(a.answer), a.err
 }
 
-func (a *standIn) State() string              { return "edge1 itself has no whole tree yet" }
+func (a *standIn) State() string                       { return "edge1 itself has no whole tree yet" }
 func (a *standIn) Age(time.Time) (time.Duration, bool) { return 0, false }
 
 // requests returns what it was asked so far.

@@ -66,3 +66,32 @@ func TestOpenAPIMatchesRoutes(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenAPIHasEveryField: the schema of each request body has every field that the tables of package catalog let a
+// request set, but for the fields that a path or another call sets.
+func TestOpenAPIHasEveryField(t *testing.T) {
+	_, schemas, _ := strings.Cut(string(openAPI), "\n  schemas:\n")
+	for schema, kind := range map[string]catalog.Kind{"ProjectCreate": catalog.KindProject, "ProjectUpdate": catalog.KindProject,
+		"DomainCreate": catalog.KindDomain, "DomainUpdate": catalog.KindDomain, "ServiceSettingsUpdate": catalog.KindServiceSettings,
+		"AuthSettingsUpdate": catalog.KindAuthSettings, "SmtpConfigSave": catalog.KindSMTPConfig, "TemplateSave": catalog.KindTemplate} {
+		_, text, found := strings.Cut(schemas, "\n    "+schema+":\n")
+		if !found {
+			t.Errorf("openapi.yaml has no schema %s", schema)
+			continue
+		}
+		for line := range strings.Lines(text) {
+			if len(line) > 5 && line[4] != ' ' && line[4] != '\n' { // the next schema
+				text, _, _ = strings.Cut(text, line)
+				break
+			}
+		}
+		for _, name := range catalog.RequestNames(catalog.NewFields(kind)) {
+			if schema == "ProjectCreate" && name == "status" {
+				continue // a new project is a draft
+			}
+			if !strings.Contains(text, "\n        "+name+":") {
+				t.Errorf("the schema %s of openapi.yaml lacks %s", schema, name)
+			}
+		}
+	}
+}

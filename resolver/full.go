@@ -22,7 +22,7 @@ func AppendExplained(dst []byte, x *catalog.Explained) []byte {
 		shown.Port = c.SMTP.EffectivePort()
 		smtp = record(p.ID, shown.ID, shown.Fields())
 	}
-	return appendObject(dst,
+	row := append([]any{
 		"id", p.ID,
 		"uuid", p.UUID,
 		"name", p.Name,
@@ -31,13 +31,13 @@ func AppendExplained(dst []byte, x *catalog.Explained) []byte {
 		"status", p.Status,
 		"createdAt", nullIf(p.CreatedAt.IsZero(), p.CreatedAt),
 		"updatedAt", nullIf(p.UpdatedAt.IsZero(), p.UpdatedAt),
-		"labels", p.Labels,
-		"owner", p.Owner,
+	}, ownMembers(p.Fields())...)
+	return appendObject(dst, append(row,
 		"domains", domains,
 		"serviceSettings", record(p.ID, c.Service.ID, c.Service.Fields()),
 		"authSettings", record(p.ID, c.Auth.ID, c.Auth.Fields()),
 		"smtpConfig", smtp,
-		"origin", origins(x))
+		"origin", origins(x))...)
 }
 
 // ExplainedETag returns the ETag of what AppendExplained has made.

@@ -22,17 +22,20 @@ func AppendProject(dst []byte, p *catalog.Project) []byte {
 		"updatedAt", p.UpdatedAt)
 }
 
-// ProjectETag returns the ETag of a project. It covers labels and owner, which AppendProject leaves out, so that If-Match
-// on a PUT notices a change of another client. Without them it is the ETag of the row alone.
+// ProjectETag returns the ETag of a project. It covers this service's own fields, which AppendProject leaves out, so that
+// If-Match on a PUT notices a change of another client.
 func ProjectETag(p *catalog.Project) string {
-	text := withoutTimes(AppendProject(nil, p))
-	if len(p.Labels) > 0 {
-		text = AppendLabels(text, p.Labels)
+	return etag(appendObject(withoutTimes(AppendProject(nil, p)), ownMembers(p.Fields())...))
+}
+
+// ownMembers returns the names and values of the fields that this service alone has.
+func ownMembers(fields []catalog.Field) (members []any) {
+	for i := range fields {
+		if f := &fields[i]; f.Own {
+			members = append(members, f.Name, f.Plain())
+		}
 	}
-	if p.Owner != nil {
-		text = AppendString(text, *p.Owner)
-	}
-	return etag(text)
+	return members
 }
 
 // AppendLabels appends labels to dst as a JSON object.

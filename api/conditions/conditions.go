@@ -3,7 +3,7 @@
 //
 // What it promises. Each condition has one id, severity, sentence, remedy and section of the guide, in every place that
 // shows it: /status, the console's Now, doctor, the log, systemd's status line, and the Prometheus rules (Rules). A new
-// condition is a new Kind in the table. Of asks no other part and keeps nothing: it judges a State.
+// condition is a new Kind in the table, and the facts that it needs are fields of State. Of asks no other part and keeps nothing: it judges a State.
 //
 // What it needs. A State with what is known. A viewer who may know less is judged with a State that has less.
 //

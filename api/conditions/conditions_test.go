@@ -52,7 +52,8 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: condition %t, alert %q, except %q", k.ID, k.Found(), k.Alert.Name, k.Except)
 		}
 		if found[k.ID] != k.Found() || k.Found() && k.Check == "" {
-			t.Errorf("%s: found %t, check %q", k.ID, found[k.ID], k.Check)
+			t.Errorf("%s: a state of everything() finds it: %t, want %t; its check of doctor is %q", k.ID, found[k.ID], k.Found(),
+				k.Check)
 		}
 		if n := strings.Count(conditions.Rules(), "alert: Fingerpost"+k.Alert.Name+"\n"); k.Alert.Name != "" && n != 1 {
 			t.Errorf("%s has %d rules", k.ID, n)

@@ -105,8 +105,9 @@ func (a *API) succeedProject(r *web.Request, p *catalog.Project) {
 // projectNames are the fields of a project in a request.
 var projectNames = catalog.RequestNames(new(catalog.Project).AllFields())
 
-// newProjectNames are the fields of a new project in a request.
-var newProjectNames = []string{"name", "slug", "description", "labels", ownerField, domainsField}
+// newProjectNames are the fields of a new project in a request: it is a draft, whatever its status is to be.
+var newProjectNames = append(slices.DeleteFunc(slices.Clone(projectNames),
+	func(name string) bool { return name == "status" }), domainsField)
 
 // ownerField has the owner of a project.
 const ownerField = "owner"

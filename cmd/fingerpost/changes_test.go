@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -98,7 +100,8 @@ func everyBlock(kind catalog.Kind, changed string) string {
 
 // TestAttributeIsToldEverywhere changes one attribute after the other in a file, and finds it in the audit trail, the
 // plan and its JSON, the commit subject, what a key must cover, the console's sentence, and the file that an import
-// writes. The attributes come from the tables of package catalog: a new one is one line there.
+// writes; configsrc/README.md explains it. The attributes come from the tables of package catalog: a new one is one line
+// there.
 func TestAttributeIsToldEverywhere(t *testing.T) {
 	t.Parallel()
 	decode := func(src string) *catalog.Declared {
@@ -109,6 +112,10 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 		return r.Declared
 	}
 	before := everyBlock("", "")
+	reference, err := os.ReadFile("../../configsrc/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := store.Open("", store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +143,10 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 			planned := f.Attribute()
 			if _, labels := f.Value.(*[]catalog.Label); labels {
 				planned += ".plan"
+			}
+			if attribute := f.Attribute(); kind != catalog.KindDefaults &&
+				!regexp.MustCompile(`\b`+regexp.QuoteMeta(attribute)+`\b`).Match(reference) {
+				t.Errorf("configsrc/README.md does not explain %s of a %s", attribute, kind)
 			}
 			after := everyBlock(kind, f.Name)
 			missing := func(place string, text any) {

@@ -158,7 +158,7 @@ func leftOut(pages []string, seen map[string]bool) []string {
 	return slices.DeleteFunc(slices.Clone(pages), func(page string) bool { return seen[page] })
 }
 
-// A page that is added to the console without a look at it is found.
+// leftOut finds a page that TestConsolePictures has not looked at.
 func TestConsolePagesLeftOut(t *testing.T) {
 	t.Parallel()
 	pages, seen := consolePages(t), map[string]bool{}

@@ -255,7 +255,8 @@ func TestDocumentsExplainEach(t *testing.T) {
 		plain := strings.NewReplacer("<mark>", "", "</mark>", "", "-", "").Replace(strings.ToLower(html.UnescapeString(first)))
 		want := strings.ReplaceAll(strings.ToLower(term), "-", "")
 		if !strings.Contains(plain, want) && !strings.Contains(strings.ReplaceAll(plain, " ", ""), strings.ReplaceAll(want, " ", "")) {
-			t.Errorf("the first hit for %q is %.300s", term, first)
+			t.Errorf("no document explains %q first, so write it into one (of a metric: FINGERPOST_WRITE=1 go test -run TestMetrics): the "+
+				"first hit is %.300q", term, first)
 		}
 	}
 	if len(terms) < 150 {

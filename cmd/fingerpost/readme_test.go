@@ -55,7 +55,7 @@ func TestReadmeFlags(t *testing.T) {
 		cmd.Flags().VisitAll(note)
 		cmd.PersistentFlags().VisitAll(note)
 		for _, c := range cmd.Commands() {
-			if c.IsAvailableCommand() && !strings.Contains(text, c.Name()) {
+			if c.IsAvailableCommand() && !regexp.MustCompile("`[^`\n]*\\b"+c.Name()+"\\b").MatchString(text) {
 				t.Errorf("cmd/fingerpost/README.md does not name the command %s", c.Name())
 			}
 			walk(c)

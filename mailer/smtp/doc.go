@@ -2,8 +2,8 @@
 //
 // A Transport connects, does TLS and AUTH, and takes the mail through the stages of an attempt. It promises an Outcome
 // for each attempt: accepted, temporary, permanent, permanent until the settings change, or uncertain. What an outcome
-// is follows from the stage that the attempt reached, and from reply codes and error types, never from texts (one
-// exception: refused relaying, see namesRelay). Once the final dot is out, only the server knows whether it
+// is follows from the stage that the attempt reached, and from reply codes and error types, never from texts (two
+// exceptions: refused relaying, and a refused name in EHLO; see namesRelay and namesHELO). Once the final dot is out, only the server knows whether it
 // accepted the mail: a Transport waits for its reply, up to ten minutes, and a mail whose reply is lost is uncertain,
 // never failed.
 //

@@ -50,6 +50,12 @@ var (
 		AuditApply, AuditApprove, AuditDrop, AuditOverruled, AuditEndLinks, AuditVerify, AuditFailing, AuditLost}
 )
 
+// refinedUpdates are the actions that are an update of their object, with a name of their own.
+var refinedUpdates = []string{"key.rotate", AuditVerify, AuditLost}
+
+// IsRefinedUpdate reports whether an action is an update that has a name of its own.
+func IsRefinedUpdate(action string) bool { return slices.Contains(refinedUpdates, action) }
+
 // IsAuditAction reports whether there is such an action.
 func IsAuditAction(action string) bool {
 	noun, verb, _ := strings.Cut(action, ".")

@@ -190,7 +190,8 @@ func TestLayout(t *testing.T) {
 	}
 	const want = "8 f14f3e53e28ed2ec"
 	if got := fmt.Sprintf("%d %x", Format, h.Sum(nil)[:8]); got != want {
-		t.Errorf("the layout is %q, want %q", got, want)
+		t.Errorf("the layout is %q, want %q: a stored noun has changed. Raise Format (store.go), see \"Key layout\" in doc.go, "+
+			"and put the hash here", got, want)
 	}
 }
 

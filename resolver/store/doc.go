@@ -40,9 +40,9 @@
 // or template the times and the uuid stand before it, at fixed places.
 //
 // A changed layout gets a new format version (Format). A store of another version is refused, never touched: no release
-// has an older one. The release that changes the layout empties a store of the release before, so that the files fill it
-// again, and keeps what they cannot give back: the times, the last accepted bytes, and the bytes of the files that these
-// name.
+// has an older one, so nothing is migrated yet. The first release that changes the layout of a released one empties its
+// store, so that the files fill it again, and keeps what they cannot give back: the times, the last accepted bytes, and
+// the bytes of the files that these name.
 //
 // # A miss
 //

@@ -53,14 +53,11 @@ func (a ahead) keys() []key {
 	return slices.SortedFunc(maps.Keys(a), key.compare)
 }
 
-// refines reports whether a verb is that of an update which has a name of its own.
-func refines(verb string) bool { return verb == "rotate" || verb == "verify" || verb == "lost" }
-
 // add takes in an entry that follows those before.
 func (a *ahead) add(e *catalog.AuditEntry) {
 	of := keyOf(e)
 	_, verb, _ := strings.Cut(e.Action, ".")
-	if verb != "create" && verb != "update" && verb != "delete" && !refines(verb) {
+	if verb != "create" && verb != "update" && verb != "delete" && !catalog.IsRefinedUpdate(e.Action) {
 		return
 	}
 	if *a == nil {
@@ -135,7 +132,7 @@ func (s *audited) rebase(e *catalog.AuditEntry, after func() []catalog.Field) bo
 		verb = "create"
 	case gone:
 		verb = "delete"
-	case !refines(verb):
+	case !catalog.IsRefinedUpdate(e.Action):
 		verb = "update"
 	}
 	reason := slices.IndexFunc(e.Changes, func(c catalog.FieldChange) bool { return c.Field == catalog.AuditReason })
@@ -148,7 +145,7 @@ func (s *audited) rebase(e *catalog.AuditEntry, after func() []catalog.Field) bo
 	}
 	e.Changes = told
 	e.Action = noun + "." + verb
-	return len(e.Changes) > 0 || verb != "update" && !refines(verb)
+	return len(e.Changes) > 0 || verb != "update" && !catalog.IsRefinedUpdate(e.Action)
 }
 
 // changes lists the fields whose values differ between what the trail says and is, the values now. told has the changes

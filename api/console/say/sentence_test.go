@@ -115,6 +115,14 @@ func TestEveryAction(t *testing.T) {
 			}
 		}
 	}
+	for _, action := range catalog.AuditOthers {
+		noun, _, _ := strings.Cut(action, ".")
+		update := noun + ".update"
+		said := say.SentenceOf(entry(t, action, "thing", `[{"field":"x"}]`), names).String()
+		if action != update && said == say.SentenceOf(entry(t, update, "thing", `[{"field":"x"}]`), names).String() {
+			t.Errorf("%s has the sentence of %s: it needs one in others (sentence.go)", action, update)
+		}
+	}
 	for _, kind := range []catalog.Kind{catalog.KindProject, catalog.KindDomain, catalog.KindServiceSettings,
 		catalog.KindAuthSettings, catalog.KindSMTPConfig, catalog.KindTemplate} {
 		for _, f := range catalog.NewFields(kind) {

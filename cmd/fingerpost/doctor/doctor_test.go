@@ -178,7 +178,7 @@ func TestTellsEachCondition(t *testing.T) {
 			want.State = Failure
 		}
 		if rs := said(k.ID); !slices.Contains(rs, want) || k.Check != "" && k.Check != "server" && len(rs) != 1 {
-			t.Errorf("%s: %+v", k.ID, rs)
+			t.Errorf("%s: its check %q, which must be one of checks and tell of conditions, gives %+v", k.ID, k.Check, rs)
 		}
 	}
 	rs := said(slices.Repeat([]string{"domain-lost"}, maxLines+2)...)
