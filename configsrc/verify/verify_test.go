@@ -518,10 +518,11 @@ func TestBlock(t *testing.T) {
 		}
 		w.block(false, func(*dcv.Policy) {})
 		after(time.Minute)
-		w.set(func() { w.checks = nil })
+		w.set(func() { w.checks, w.named = nil, 0 })
+		w.put("late.example", "")
 		after(48 * time.Hour)
-		if len(w.made()) > 0 || s.Status() != nil {
-			t.Errorf("%d checks after the block has gone", len(w.made()))
+		if len(w.made()) > 0 || s.Status() != nil || w.named > 0 {
+			t.Errorf("%d checks and %d domains read after the block has gone", len(w.made()), w.named)
 		}
 	})
 }

@@ -30,6 +30,7 @@ type world struct {
 	all     bool
 	changed chan struct{}
 	asked   int // calls of Next
+	named   int // calls of Named
 
 	notes      map[string][]byte
 	batches    int
@@ -169,6 +170,7 @@ func (w *world) Each(yield func(d verify.Domain) bool) error {
 func (w *world) Named(name string) (verify.Domain, bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.named++
 	d, found := w.domains[name]
 	return d, found, nil
 }
