@@ -168,6 +168,14 @@ func (doc *document) oneLine(block *hclsyntax.Block) bool {
 // lineStart returns the offset at which the line of src[at] begins.
 func (doc *document) lineStart(at int) int { return 1 + bytes.LastIndexByte(doc.Src[:at], '\n') }
 
+// lineEnd returns the offset of the line after that of src[at], whatever the lexer takes for its end.
+func (doc *document) lineEnd(at int) int {
+	if n := bytes.IndexByte(doc.Src[at:], '\n'); n >= 0 {
+		return at + n + 1
+	}
+	return len(doc.Src)
+}
+
 // indentAt returns the white space at the beginning of the line of src[at].
 func (doc *document) indentAt(at int) string {
 	start := doc.lineStart(at)

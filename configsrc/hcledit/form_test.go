@@ -88,6 +88,27 @@ func TestFormStays(t *testing.T) {
 	}
 }
 
+// TestFormBehindBraces: the formatter aligns comments behind braces with those of the lines next to them.
+func TestFormBehindBraces(t *testing.T) {
+	t.Parallel()
+	for _, src := range []string{
+		"project \"a\" { # the shop\n  name = \"A\" # its name\n}\n",
+		"project \"a\" {\n  name = \"A\"\n\n  auth_settings { # strict\n    password_min_length = 12 # long\n  } # so far\n}\n",
+		"project \"a\" { /* one\n  two */\n  name = \"A\" # its name\n}\n",
+		"project \"a\" {\n  /* one\n\n  two */ name = \"A\" # its name\n}\n",
+	} {
+		src = mustFormat(t, src)
+		out, err := rewrite([]byte(src), "a", func(p *catalog.ProjectConfig) {
+			p.Project.Name, p.Auth.Password.MinLength = "A longer name", 8
+		})
+		if err != nil {
+			t.Errorf("%v in\n%s", err, src)
+		} else if got := mustFormat(t, string(out)); got != string(out) {
+			t.Errorf("not in the form of fmt any more:\n%s", out)
+		}
+	}
+}
+
 func domain(name string) catalog.Domain {
 	u := catalog.DeriveDomainUUID(catalog.DeriveProjectUUID("a"), name)
 	return catalog.Domain{ID: catalog.DeriveID(catalog.KindDomain, u), UUID: u, Name: name, Active: true}

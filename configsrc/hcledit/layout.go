@@ -29,9 +29,9 @@ func (d *Draft) format(out []byte, splices []splice) []byte {
 	if len(splices) == 0 {
 		return out
 	}
-	srcFrom, srcTo := d.stretch(splices)
+	srcFrom, srcTo, depth := d.stretch(splices)
 	from, to := srcFrom, srcTo+len(out)-len(d.Src)
-	lines := layoutLines(out[:to], from)
+	lines := layoutLines(out[:to], from, depth)
 	markDirty(lines, splices)
 	var result []byte
 	at := 0
@@ -80,21 +80,31 @@ func formatLines(open []int, text []byte) []byte {
 	return formatted
 }
 
-// stretch returns the part of the source that formatting an edit may change: the file's own blocks that contain the
-// splices, and their neighbours without a blank line between. It begins and ends between blocks.
-func (d *Draft) stretch(splices []splice) (from, to int) {
+// stretch returns the part of the source that formatting an edit may change, and the number of blocks that are open
+// before it. It is in the innermost block around all splices: the attributes and blocks that contain the splices, and
+// their neighbours without a blank line between.
+func (d *Draft) stretch(splices []splice) (from, to, depth int) {
 	from, to = splices[0].from, 0
 	for _, s := range splices {
 		to = max(to, s.to)
 	}
-	all := d.Body.Blocks
-	begin := func(i int) int { return d.lineStart(all[i].TypeRange.Start.Byte) }
+	body, top, bottom := d.Body, 0, len(d.Src)
+	if bytes.HasPrefix(d.Src, bom) {
+		top = len(bom)
+	}
+	for at := 0; at < len(body.Blocks); at++ {
+		if first, last, ok := d.inside(body.Blocks[at]); ok && first <= from && to <= last {
+			body, top, bottom, depth, at = body.Blocks[at].Body, first, last, depth+1, -1
+		}
+	}
+	all := items(body)
+	begin := func(i int) int { return d.lineStart(all[i].Start.Byte) }
 	end := func(i int) int {
-		end, _ := d.nextLine(all[i].CloseBraceRange.End.Byte)
+		end, _ := d.nextLine(all[i].End.Byte)
 		return end
 	}
-	apart := func(i int) bool { // block i is separate from the one before it
-		return end(i-1) <= begin(i) && hasBlankLine(d.Src[end(i-1):begin(i)])
+	apart := func(i int) bool { // item i is separate from the one before it
+		return end(i-1) <= begin(i) && hasBlankLine(d.Src[end(i-1):begin(i)]) && isBlank(d.Src[begin(i):all[i].Start.Byte])
 	}
 	first := sort.Search(len(all), func(i int) bool { return end(i) >= from })
 	for ; first < len(all) && first > 0 && !apart(first); first-- {
@@ -102,31 +112,58 @@ func (d *Draft) stretch(splices []splice) (from, to int) {
 	last := sort.Search(len(all), func(i int) bool { return begin(i) > to }) - 1
 	for ; last >= 0 && last+1 < len(all) && !apart(last+1); last++ {
 	}
-	if first < len(all) {
+	switch {
+	case first == 0:
+		from = top
+	case first < len(all):
 		from = min(from, begin(first))
 	}
-	if last >= 0 {
+	switch {
+	case last == len(all)-1:
+		to = bottom
+	case last >= 0:
 		to = max(to, end(last))
 	}
-	if from == 0 && bytes.HasPrefix(d.Src, bom) {
-		from = len(bom)
-	}
-	return from, to
+	return from, to, depth
 }
+
+// inside returns the lines between the braces of a block. ok is false if something else is on the lines of the braces:
+// the formatter may align that with the lines between.
+func (d *Draft) inside(b *hclsyntax.Block) (from, to int, ok bool) {
+	open, closed := b.OpenBraceRange.End.Byte, b.CloseBraceRange.Start.Byte
+	from, to = d.lineEnd(open), d.lineStart(closed)
+	return from, to, from <= to && isBlank(d.Src[open:from]) && isBlank(d.Src[to:closed]) &&
+		isBlank(d.Src[closed+1:d.lineEnd(closed)])
+}
+
+// items returns the ranges of the attributes and blocks of a body, in order.
+func items(body *hclsyntax.Body) []hcl.Range {
+	all := make([]hcl.Range, 0, len(body.Attributes)+len(body.Blocks))
+	for _, a := range body.Attributes {
+		all = append(all, a.SrcRange)
+	}
+	for _, b := range body.Blocks {
+		all = append(all, hcl.RangeBetween(b.TypeRange, b.CloseBraceRange))
+	}
+	slices.SortFunc(all, func(a, b hcl.Range) int { return a.Start.Byte - b.Start.Byte })
+	return all
+}
+
+func isBlank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
 func hasBlankLine(text []byte) bool {
 	for line := range bytes.Lines(text) {
-		if len(bytes.TrimSpace(line)) == 0 {
+		if isBlank(line) {
 			return true
 		}
 	}
 	return false
 }
 
-// layoutLines splits out[from:] into lines as the formatter does.
-func layoutLines(out []byte, from int) (lines []layoutLine) {
+// layoutLines splits out[from:] into lines as the formatter does, in that many open blocks.
+func layoutLines(out []byte, from, depth int) (lines []layoutLine) {
 	tokens, _ := hclsyntax.LexConfig(out[from:], "", hcl.Pos{Line: 1, Column: 1, Byte: from})
-	var open []int
+	open := slices.Repeat([]int{1}, depth)
 	for len(tokens) > 0 {
 		n := 1 + slices.IndexFunc(tokens, hclfile.EndsLine)
 		if n == 0 {
