@@ -16,8 +16,9 @@ import (
 // and submits the result.
 type writer struct {
 	*base
-	ws    workspace
-	locks fileLocks
+	ws     workspace
+	locks  fileLocks
+	recent *decodedFiles // nil: none are kept
 	// submit judges an update, and makes it or refuses it. id is that of the write in the Journal, 0 for none.
 	submit func(ctx context.Context, u *update) (id int64, err error)
 }
@@ -55,6 +56,7 @@ type attempt struct {
 	file    *fileSwap       // its replacement
 	was     *judge.Content  // its present content; empty for a new file
 	decoded *hclfile.Result // of was; nil for a new file
+	proven  *decodedFile    // the new content, for the next write
 	folder  string          // was made for a new file; it goes again if nothing has come into it
 	update  *update
 }
@@ -111,6 +113,7 @@ func (w *attempt) run(ctx context.Context) error {
 		w.ws.forgetDomains(&domainNotes{project: t.From, is: map[string]string{t.Domain: ""}})
 	}
 	w.outcome.ID = id
+	w.recent.put(w.update.c, w.proven)
 	for _, f := range w.update.files {
 		w.outcome.Paths = append(w.outcome.Paths, f.path)
 	}
@@ -170,7 +173,9 @@ func (w *attempt) prove(b []byte) (*judge.Candidate, error) {
 			texts[f.Name] = f.Content
 		}
 	}
-	if c.Decode(w.display(w.path), changedContents{w.tree, texts}, w.today()); c.Fault != nil {
+	w.proven = &decodedFile{day: w.today()}
+	w.proven.result = c.Decode(w.display(w.path), changedContents{w.tree, texts}, w.proven.day)
+	if c.Fault != nil {
 		return nil, namedFault(c.Fault)
 	}
 	if err := w.target.prove(w, c); err != nil {
@@ -188,6 +193,9 @@ func (w *attempt) openFile(path string) (f *fileSwap, was *judge.Content, decode
 	f, src, err := w.ws.openSwap(w.tree, path)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if d := w.recent.take(path, f.Old, w.today()); d != nil {
+		return f, d.content, d.result, nil
 	}
 	was = &judge.Content{Bytes: src}
 	decoded = was.Decode(w.display(path), w.tree, w.today())

@@ -7,7 +7,7 @@
 //	loop      run.go      the one goroutine that looks and commits; starts the sweeps and ends the watch
 //	looker    look.go     a look: find (gather.go), judge (package judge), hold back (brake.go), commit (commit.go)
 //	follower  follow.go   the look of an edge, whose files come from its authority
-//	writer    write.go    a write, up to what it submits (attempt.go)
+//	writer    write.go    a write, up to what it submits (attempt.go, decodedfiles.go)
 //	rounds    round.go    judges what writers have submitted, places (place.go) and commits it
 //	reporter  status.go   the status and the log, with the warnings (warnings.go) of accepted files
 //

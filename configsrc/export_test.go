@@ -2,6 +2,12 @@ package configsrc
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"fingerpost/configsrc/judge"
 )
 
 // Noted reports whether the watch has recorded a path that no look has handled yet.
@@ -27,3 +33,28 @@ func (s *Source) StatSweep(ctx context.Context) error {
 
 // Racy reports whether a file's stamp cannot be trusted yet.
 func (s *Source) Racy(path string) bool { return s.base.fileAt(path).Racy.Load() }
+
+// Recent compares the kept decoded forms with fresh ones, and returns their paths and the bytes of their texts.
+func (s *Source) Recent() (paths []string, bytes int, err error) {
+	d := s.writer.recent
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for path, at := range d.byPath {
+		f := at.Value.(*decodedFile)
+		fresh := &judge.Content{Bytes: f.content.Bytes}
+		result := fresh.Decode(s.base.display(path), nil, f.day)
+		if sha256.Sum256(fresh.Bytes) != f.hash || !reflect.DeepEqual(f.content, fresh) {
+			err = errors.Join(err, fmt.Errorf("%s is decoded as %+v, and was kept as %+v", path, fresh, f.content))
+		}
+		for _, ref := range fresh.Refs {
+			if result.Position(ref) != f.result.Position(ref) || result.Digest(ref) != f.result.Digest(ref) {
+				err = errors.Join(err, fmt.Errorf("%s: the block of %v is at another place", path, ref))
+			}
+		}
+		paths = append(paths, path)
+	}
+	return paths, d.bytes, err
+}
+
+// MaxDecodedBytes is maxDecodedBytes.
+const MaxDecodedBytes = maxDecodedBytes

@@ -129,6 +129,9 @@ func editWorld(t *testing.T, seed uint64, edits int) int {
 		}
 	}
 	w.compareFresh()
+	if _, _, err := w.source.Recent(); err != nil {
+		w.fail("keep what was decoded", "%v", err)
+	}
 	return w.edits
 }
 

@@ -58,7 +58,7 @@ func New(o Options) *Source {
 			watching: watching, turns: turns, states: states, git: files.git, report: report},
 		edge:   &follower{base: b, commits: commits, brake: brake},
 		git:    files.git,
-		writer: &writer{base: b, ws: files, submit: rounds.submit},
+		writer: &writer{base: b, ws: files, submit: rounds.submit, recent: new(decodedFiles)},
 	}
 }
 
