@@ -121,7 +121,7 @@ func (s *Store) apply(c *catalog.Change, generations uint64, now time.Time, comm
 	error) {
 	effect := &Effect{Generation: s.generation.Load() + generations, Loaded: s.filling && generations > 0}
 	w := &writer{s: &s.State, now: now.UTC().Truncate(time.Microsecond), counts: s.Counts(), effect: effect,
-		unaudited: s.filling || c.Position != nil}
+		unaudited: s.filling || c.Position != nil, fresh: s.filling && c.Position == nil}
 	if c.Position == nil {
 		if err := s.reserveFor(effect.Generation); err != nil {
 			return nil, err
@@ -200,6 +200,7 @@ type writer struct {
 	others map[int64]*catalog.Author // of single projects in it
 	// the audit trail tells of no single object: the store is being filled, or an edge's
 	unaudited bool
+	fresh     bool                               // see load
 	times     map[timedObject]catalog.ObjectTime // of the file at hand, from the authority
 	inForce   *catalog.Defaults                  // see defaults
 
@@ -235,6 +236,16 @@ func (w *writer) release(key []byte) {
 		w.released = make(map[string]struct{})
 	}
 	w.released[string(key)] = struct{}{}
+}
+
+// load returns the stored record of an object that a file declares; nil if there is none. A first load does not look: no
+// two files declare the same object, and none of its files had any before. Absent keys took a tenth of the processor time
+// of a start with 100,000 projects.
+func (w *writer) load(key []byte) ([]byte, error) {
+	if w.fresh {
+		return nil, nil
+	}
+	return w.s.load(key)
 }
 
 func (w *writer) change(c *catalog.Change) error {

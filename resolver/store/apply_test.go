@@ -353,6 +353,36 @@ func TestFillTakesNoGeneration(t *testing.T) {
 	}
 }
 
+// TestFillTwice: a first load that goes on after a crash finds what the files had before it.
+func TestFillTwice(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	s := open(t, dir, store.Options{})
+	fill := func(now time.Time, files ...catalog.FileChange) {
+		t.Helper()
+		if _, err := s.Apply(change(files...), 0, now, func(*store.Effect) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(noon, file("a.hcl", declare(block("a", "a.example", "b.example"))))
+	fill(noon, file("c.hcl", declare(block("c", "c.example"))))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, store.Options{})
+	later := noon.Add(time.Hour)
+	fill(later, file("a.hcl", declare(block("a", "a.example"))), file("b.hcl", declare(block("b", "b.example"))))
+	if want := (store.Counts{Projects: 3, Domains: 3}); s.Counts() != want {
+		t.Errorf("counts %+v, want %+v", s.Counts(), want)
+	}
+	if p := getProject(t, s, "a"); p == nil || !p.Project.CreatedAt.Equal(noon.Truncate(time.Microsecond)) {
+		t.Errorf("project %+v", p)
+	}
+	if d := getDomain(t, s, "b.example"); d == nil || d.ProjectID != getProject(t, s, "b").Project.ID {
+		t.Errorf("domain %+v", d)
+	}
+}
+
 func TestDeclaredWithoutRowIsRefused(t *testing.T) {
 	t.Parallel()
 	s := open(t, "", store.Options{})

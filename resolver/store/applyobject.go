@@ -11,7 +11,7 @@ import (
 func (w *writer) project(p *catalog.ProjectConfig) (rec []byte, err error) {
 	id, slug := p.Project.ID, p.Project.Slug
 	key := idKey(prefixProject, id)
-	old, err := w.s.load(key)
+	old, err := w.load(key)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (w *writer) domain(d *catalog.Domain, projectCopy []byte) error {
 
 // loadDomain reads the domain that has a key, its record and its copy of the project's; nil if there is none.
 func (w *writer) loadDomain(key []byte) (rec, projectCopy []byte, d catalog.Domain, err error) {
-	value, err := w.s.load(key)
+	value, err := w.load(key)
 	if err == nil && value != nil {
 		projectCopy, err = decodeDomain(&d, value)
 	}
@@ -151,7 +151,7 @@ func (w *writer) countDomain(name string, n int) {
 // template writes one template and its code.
 func (w *writer) template(t *catalog.Template) error {
 	key := idKey(prefixTemplate, t.ProjectID, t.ID)
-	old, err := w.s.load(key)
+	old, err := w.load(key)
 	if err != nil {
 		return err
 	}

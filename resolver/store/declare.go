@@ -78,7 +78,7 @@ func (w *writer) templates(list []catalog.Template, project int64) error {
 
 // plain writes a record without times where it differs, and then sets changed and calls tell with the former one.
 func (w *writer) plain(key, rec []byte, changed *bool, tell func(old []byte) error) error {
-	old, err := w.s.load(key)
+	old, err := w.load(key)
 	if err == nil && !bytes.Equal(old, rec) {
 		w.set(key, rec)
 		*changed = true

@@ -7,7 +7,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// gather collects what the files declared so far and do not declare unchanged. Unchanged declarations, nearly all in a
+// gather collects what the files declared so far and do not declare unchanged, and notes whether they declared
+// anything. Unchanged declarations, nearly all in a
 // large change, cost no memory here.
 func (w *writer) gather(c *catalog.Change) error {
 	w.before = make(map[objectID]*formerRef)
@@ -23,6 +24,7 @@ func (w *writer) gather(c *catalog.Change) error {
 		if len(old) == 0 {
 			continue
 		}
+		w.fresh = false
 		var present []catalog.Ref
 		if f.Declared != nil {
 			present = f.Declared.Refs()
