@@ -29,6 +29,7 @@ const (
 	AuditDrop      = "proposal.drop"
 	AuditOverruled = "write.overruled" // a write that a person's commit has set aside
 	AuditEndLinks  = "customer-links.end"
+	AuditReplay    = "webhook.replay" // past events were sent again
 )
 
 // The actions of DoorDNS. Most change a domain's Verified; one that does not tells of its proof alone. AuditLost and
@@ -45,9 +46,11 @@ const AuditReason = "reason"
 // The objects that the audit trail has actions for, which end in .create, .update and .delete, and the other actions.
 var (
 	AuditObjects = []string{"project", "service-settings", "auth-settings", "smtp-config", "domain", "template",
-		"default-template", "key", "edge"}
+		"default-template", "key", "edge", "webhook"}
 	AuditOthers = []string{"key.rotate", "defaults.update", "sealing.update", AuditLoad, AuditConfirm, AuditRestore,
-		AuditApply, AuditApprove, AuditDrop, AuditOverruled, AuditEndLinks, AuditVerify, AuditFailing, AuditLost}
+		AuditApply, AuditApprove, AuditDrop, AuditOverruled, AuditEndLinks, AuditVerify, AuditFailing, AuditLost,
+		"webhook.rotate", AuditReplay}
+	auditVerbs = []string{"create", "update", "delete"}
 )
 
 // refinedUpdates are the actions that are an update of their object, with a name of their own.
@@ -60,7 +63,7 @@ func IsRefinedUpdate(action string) bool { return slices.Contains(refinedUpdates
 func IsAuditAction(action string) bool {
 	noun, verb, _ := strings.Cut(action, ".")
 	return slices.Contains(AuditOthers, action) || slices.Contains(AuditObjects, noun) &&
-		slices.Contains([]string{"create", "update", "delete"}, verb)
+		slices.Contains(auditVerbs, verb)
 }
 
 // An Author says who makes a change, and by which door.

@@ -11,6 +11,7 @@ type Declared struct {
 	Templates []Template // default templates
 	Keys      []Key
 	Edges     []Edge
+	Webhooks  []Webhook
 	Defaults  *Defaults
 	Sealing   *Sealing
 }
@@ -20,6 +21,7 @@ func (d *Declared) Clone() *Declared {
 	c := &Declared{
 		Projects: slices.Clone(d.Projects), Templates: slices.Clone(d.Templates), Keys: slices.Clone(d.Keys),
 		Edges:    slices.Clone(d.Edges),
+		Webhooks: slices.Clone(d.Webhooks),
 		Defaults: clone(d.Defaults), Sealing: clone(d.Sealing),
 	}
 	for i := range c.Projects {
@@ -38,6 +40,9 @@ func (d *Declared) Clone() *Declared {
 	}
 	for i := range c.Keys {
 		c.Keys[i].Projects = slices.Clone(c.Keys[i].Projects)
+	}
+	for i := range c.Webhooks {
+		c.Webhooks[i] = c.Webhooks[i].Clone()
 	}
 	if s := c.Sealing; s != nil {
 		s.Recipients = slices.Clone(s.Recipients)
@@ -74,7 +79,7 @@ type Sealing struct {
 type Ref struct {
 	_         struct{} `cbor:",toarray"`
 	Kind      Kind
-	Name      string // slug, canonical domain, template code, name of a key or edge; empty for defaults and sealing
+	Name      string // slug, canonical domain, template code, name of a key, edge or webhook; empty for defaults and sealing
 	UUID      UUID   // zero for keys, edges, defaults, sealing
 	ID        int64
 	ProjectID int64  // of a domain or template; 0 for a default template
@@ -116,6 +121,9 @@ func (d *Declared) EachRef(yield func(Ref)) {
 	}
 	for i := range d.Edges {
 		yield(Ref{Kind: KindEdge, Name: d.Edges[i].Name, KeyID: d.Edges[i].PublicKey})
+	}
+	for i := range d.Webhooks {
+		yield(Ref{Kind: KindWebhook, Name: d.Webhooks[i].Name, UUID: d.Webhooks[i].UUID})
 	}
 	if d.Defaults != nil {
 		yield(Ref{Kind: KindDefaults})

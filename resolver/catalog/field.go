@@ -8,7 +8,8 @@ import (
 // A Field is one attribute of a noun, as Fields lists it.
 type Field struct {
 	Name string // the API's name; files use Snake(Name)
-	// Value points into the noun: *bool, **bool (nullable), *int, *string, **string (nullable), *Secret or *[]Label.
+	// Value points into the noun: *bool, **bool (nullable), *int, *string, **string (nullable), *Secret or *[]Label. A noun
+	// without Fields may have a []string, []Secret or time.Time, too.
 	Value any
 	OneOf []string // the allowed values of an enum, for a *string
 	// Label names the field for people, and Help tells them what it does; "": its name says it.

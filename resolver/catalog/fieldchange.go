@@ -86,6 +86,14 @@ func auditValue(f *Field) any {
 		if v != nil {
 			return v
 		}
+	case []Secret:
+		switch len(v) {
+		case 0:
+		case 1:
+			return v[0]
+		default:
+			return v
+		}
 	case time.Time:
 		if !v.IsZero() {
 			return Moment(v)
@@ -104,12 +112,22 @@ func AuditChanges(before, after []Field) []FieldChange {
 // hides reports whether v is a secret that must not be shown: one in clear text, or sealed. The text of an expression,
 // such as env("X"), is no secret.
 func hides(v any) bool {
+	if list, is := v.([]Secret); is {
+		return slices.ContainsFunc(list, func(s Secret) bool { return hides(s) })
+	}
 	s, is := v.(Secret)
 	return is && s.Source != SecretEnv && s.Source != SecretFile
 }
 
 func shown(v any) any {
-	if s, is := v.(Secret); is {
+	switch s := v.(type) {
+	case []Secret:
+		texts := make([]string, len(s))
+		for i := range s {
+			texts[i], _ = shown(s[i]).(string)
+		}
+		return texts
+	case Secret:
 		if s.Source == SecretEnv {
 			return `env("` + s.Ref + `")`
 		}

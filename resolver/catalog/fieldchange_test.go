@@ -20,6 +20,8 @@ func change(v reflect.Value) {
 		v.Set(reflect.ValueOf(catalog.MayRead))
 	case []catalog.Label:
 		v.Set(reflect.ValueOf([]catalog.Label{{Name: "plan", Value: "gold"}}))
+	case []catalog.Secret:
+		v.Set(reflect.ValueOf([]catalog.Secret{{Source: catalog.SecretEnv, Ref: "X"}}))
 	case []string:
 		v.Set(reflect.ValueOf([]string{"x"}))
 	default:
@@ -59,14 +61,21 @@ func TestFieldChanges(t *testing.T) {
 		before, after []catalog.Field
 		want          []catalog.FieldChange
 	}{
-		"equal":        {field(text("a")), field(text("a")), nil},
-		"created":      {nil, field(text("a")), []catalog.FieldChange{{Field: "f", After: "a"}}},
-		"empty":        {nil, field(text("")), nil},
-		"removed":      {field(text("a")), nil, []catalog.FieldChange{{Field: "f", Before: "a"}}},
-		"sealed":       {field(secret(catalog.SecretSealed, "a")), field(secret(catalog.SecretSealed, "b")), []catalog.FieldChange{{Field: "f", Secret: true}}},
-		"plain":        {field(secret(catalog.SecretEnv, "a")), field(secret(catalog.SecretPlain, "b")), []catalog.FieldChange{{Field: "f", Secret: true}}},
-		"expression":   {nil, field(secret(catalog.SecretEnv, "A")), []catalog.FieldChange{{Field: "f", After: `env("A")`}}},
-		"file":         {field(secret(catalog.SecretFile, "a")), field(new(catalog.Secret)), []catalog.FieldChange{{Field: "f", Before: `file("a")`}}},
+		"equal":      {field(text("a")), field(text("a")), nil},
+		"created":    {nil, field(text("a")), []catalog.FieldChange{{Field: "f", After: "a"}}},
+		"empty":      {nil, field(text("")), nil},
+		"removed":    {field(text("a")), nil, []catalog.FieldChange{{Field: "f", Before: "a"}}},
+		"sealed":     {field(secret(catalog.SecretSealed, "a")), field(secret(catalog.SecretSealed, "b")), []catalog.FieldChange{{Field: "f", Secret: true}}},
+		"plain":      {field(secret(catalog.SecretEnv, "a")), field(secret(catalog.SecretPlain, "b")), []catalog.FieldChange{{Field: "f", Secret: true}}},
+		"expression": {nil, field(secret(catalog.SecretEnv, "A")), []catalog.FieldChange{{Field: "f", After: `env("A")`}}},
+		"file":       {field(secret(catalog.SecretFile, "a")), field(new(catalog.Secret)), []catalog.FieldChange{{Field: "f", Before: `file("a")`}}},
+		"one of a list": {field([]catalog.Secret{*secret(catalog.SecretEnv, "A")}), field([]catalog.Secret(nil)),
+			[]catalog.FieldChange{{Field: "f", Before: `env("A")`}}},
+		"list of places": {nil, field([]catalog.Secret{*secret(catalog.SecretEnv, "A"), *secret(catalog.SecretFile, "b")}),
+			[]catalog.FieldChange{{Field: "f", After: []string{`env("A")`, `file("b")`}}}},
+		"list of secrets": {field([]catalog.Secret{*secret(catalog.SecretEnv, "A")}),
+			field([]catalog.Secret{*secret(catalog.SecretEnv, "A"), *secret(catalog.SecretPlain, "b")}),
+			[]catalog.FieldChange{{Field: "f", Secret: true}}},
 		"no list":      {field([]string{"a"}), field([]string(nil)), []catalog.FieldChange{{Field: "f", Before: []string{"a"}}}},
 		"an empty one": {field([]string{"a"}), field([]string{}), []catalog.FieldChange{{Field: "f", Before: []string{"a"}, After: []string{}}}},
 		"labels": {nil, field(&[]catalog.Label{{Name: "plan", Value: "gold"}}),

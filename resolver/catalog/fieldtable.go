@@ -25,6 +25,8 @@ func NewFields(k Kind) []Field {
 		return new(Key).AllFields()
 	case KindEdge:
 		return new(Edge).AllFields()
+	case KindWebhook:
+		return NewWebhook("").AllFields()
 	case KindDefaults:
 		return newDefaultsFields()
 	case KindSealing:

@@ -22,6 +22,7 @@ const (
 	KindTemplate        Kind = "template"
 	KindKey             Kind = "key"
 	KindEdge            Kind = "edge"
+	KindWebhook         Kind = "webhook"
 	KindDefaults        Kind = "defaults"
 	KindSealing         Kind = "sealing"
 )
@@ -30,7 +31,7 @@ const (
 func KnownKind(k Kind) Kind {
 	for _, known := range [...]Kind{
 		KindProject, KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindKey, KindEdge,
-		KindDefaults, KindSealing,
+		KindWebhook, KindDefaults, KindSealing,
 	} {
 		if k == known {
 			return known

@@ -115,7 +115,7 @@ func pairChanges(was, is []*Object) (list []ObjectChange) {
 
 // partKinds are the kinds of pairChanges, in the order of their changes.
 var partKinds = []Kind{KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindDefaults,
-	KindKey, KindEdge, KindSealing}
+	KindKey, KindEdge, KindWebhook, KindSealing}
 
 // ChangeOf returns what differs between two states of one object, of which one may be nil.
 func ChangeOf(was, is *Object) ObjectChange {
@@ -165,6 +165,8 @@ func (c *ObjectChange) Verb() string {
 	case c.Is == nil:
 		return "delete"
 	case o.Kind == KindKey && slices.ContainsFunc(c.Fields, func(f FieldChange) bool { return f.Field == "id" }):
+		return "rotate"
+	case o.Kind == KindWebhook && newestSecret(c.Was) != newestSecret(c.Is):
 		return "rotate"
 	}
 	return "update"

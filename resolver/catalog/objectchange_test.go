@@ -18,7 +18,8 @@ func full() *catalog.Declared {
 	service, auth, verification := p.Service, p.Auth, catalog.NewVerification()
 	service.Said, auth.Said = ^catalog.FieldSet(0), ^catalog.FieldSet(0)
 	return &catalog.Declared{Projects: []catalog.ProjectConfig{p}, Templates: []catalog.Template{{Code: "BYE"}},
-		Keys: []catalog.Key{{Name: "ci"}}, Edges: []catalog.Edge{{Name: "fra1"}}, Sealing: new(catalog.Sealing),
+		Keys: []catalog.Key{{Name: "ci"}}, Edges: []catalog.Edge{{Name: "fra1"}},
+		Webhooks: []catalog.Webhook{{Name: "crm"}}, Sealing: new(catalog.Sealing),
 		Defaults: &catalog.Defaults{Service: &service, Auth: &auth, SMTP: new(catalog.SMTPConfig), Verification: &verification}}
 }
 

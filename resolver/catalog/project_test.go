@@ -110,6 +110,7 @@ func TestRefs(t *testing.T) {
 		}},
 		Templates: []catalog.Template{{ID: 9, Code: "WELCOME"}},
 		Keys:      []catalog.Key{{Name: "checkout"}},
+		Webhooks:  []catalog.Webhook{*catalog.NewWebhook("crm")},
 		Defaults:  &catalog.Defaults{},
 		Sealing:   &catalog.Sealing{},
 	}
@@ -120,6 +121,7 @@ func TestRefs(t *testing.T) {
 		{Kind: catalog.KindTemplate, Name: "WELCOME", ID: 8, ProjectID: 5},
 		{Kind: catalog.KindTemplate, Name: "WELCOME", ID: 9},
 		{Kind: catalog.KindKey, Name: "checkout"},
+		{Kind: catalog.KindWebhook, Name: "crm", UUID: catalog.DeriveWebhookUUID("crm")},
 		{Kind: catalog.KindDefaults},
 		{Kind: catalog.KindSealing},
 	}

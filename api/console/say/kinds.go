@@ -9,7 +9,7 @@ type Kind struct{ Action, Text string }
 var kinds = map[string]string{
 	"project": "Project", "domain": "Domain", "service-settings": "Service settings", "auth-settings": "Auth settings",
 	"smtp-config": "Mail server", "template": "Mail template", "default-template": "Default mail template",
-	"key": "Key", "edge": "Edge",
+	"key": "Key", "edge": "Edge", "webhook": "Webhook",
 
 	"key.rotate": "Key rotated", "defaults.update": "Defaults changed", "sealing.update": "Sealing of secrets changed",
 	catalog.AuditLoad: "All files loaded", catalog.AuditConfirm: "Held reload let through",
@@ -18,6 +18,7 @@ var kinds = map[string]string{
 	catalog.AuditOverruled: "Write set aside", catalog.AuditEndLinks: "Links of customers ended",
 	catalog.AuditVerify: "Domain proven", catalog.AuditLost: "Proof of a domain lost",
 	catalog.AuditFailing: "Proof of a domain missed",
+	"webhook.rotate":     "Secret of a webhook rotated", catalog.AuditReplay: "Events sent again",
 }
 
 // Kinds lists every action of the audit trail, for people who look for some.

@@ -73,6 +73,7 @@ var nouns = map[string]noun{
 		"the default mail template %o", nil},
 	"key":      {"created the key %o", "revoked the key %o", "the key %o", (*writer).key},
 	"edge":     {"let the edge %o join", "removed the edge %o", "the edge %o", nil},
+	"webhook":  {"added the webhook %o", "removed the webhook %o", "the webhook %o", nil},
 	"defaults": {of: "the defaults of every project"},
 	"sealing":  {of: "the sealing of secrets"},
 }
@@ -80,6 +81,7 @@ var nouns = map[string]noun{
 // others are the actions that are not the creation, update or deletion of one object.
 var others = map[string]func(*writer){
 	"key.rotate":      func(w *writer) { w.who(); w.say(" rotated the key %o") },
+	"webhook.rotate":  func(w *writer) { w.who(); w.say(" rotated the secret of the webhook %o") },
 	"defaults.update": func(w *writer) { n := nouns["defaults"]; w.who(); w.update(&n) },
 	"sealing.update":  func(w *writer) { n := nouns["sealing"]; w.who(); w.update(&n) },
 	catalog.AuditLoad: func(w *writer) {
@@ -102,6 +104,7 @@ var others = map[string]func(*writer){
 			w.text(why)
 		}
 	},
+	catalog.AuditReplay:   func(w *writer) { w.who(); w.say(" sent events again to the webhook %o") },
 	catalog.AuditEndLinks: func(w *writer) { w.who(); w.say(" ended the links of all customers to their domains") },
 	catalog.AuditVerify:   func(w *writer) { w.who(); w.say(" found the proof that the domain %o belongs to %p") },
 	catalog.AuditFailing:  func(w *writer) { w.who(); w.say(" misses the proof of the domain %o of %p"); w.because() },

@@ -1,0 +1,248 @@
+package catalog
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// A Webhook is a declared receiver of events: what has an entry in the audit trail, the end of a mail, and the
+// conditions of the service (configsrc/webhooks.md).
+type Webhook struct {
+	_        struct{} `cbor:",toarray"`
+	Name     string   // the block's label, a slug
+	UUID     UUID     // see DeriveWebhookUUID
+	URL      string
+	Secrets  []Secret // newest first; each opens to a text that CheckWebhookSecret accepts. Every delivery is signed by all
+	Events   []string // names, "kind.*" or "*"; nil: everything but mail.*
+	Projects []string // slugs; nil: every project, and what belongs to none
+	Active   bool
+}
+
+// Limits on webhooks.
+const (
+	MaxWebhooks       = 100
+	MaxWebhookSecrets = 3
+	maxWebhookURL     = 2048 // bytes
+)
+
+// NewWebhook returns a webhook with the values that hold without a line in its block.
+func NewWebhook(name string) *Webhook {
+	return &Webhook{Name: name, UUID: DeriveWebhookUUID(name), Active: true}
+}
+
+// DeriveWebhookUUID returns the identity of a webhook: it follows from the name.
+func DeriveWebhookUUID(name string) UUID { return deriveUUID(KindWebhook, name) }
+
+// SecretContext returns the context for which the secrets are sealed. It does not have the address, so that a person may
+// change that in the file.
+func (w *Webhook) SecretContext() string { return w.UUID.String() + "/secret" }
+
+// AllFields lists the fields of a webhook. The address counts as a secret: with some services, who has it may post.
+func (w *Webhook) AllFields() []Field {
+	var address Secret
+	if w.URL != "" {
+		address = Secret{Source: SecretSealed, Ref: w.URL}
+	}
+	return []Field{
+		{Name: "name", Value: &w.Name, Heading: true, Label: "Name", Required: true,
+			Help: "Lower-case letters, digits and hyphens."},
+		{Name: "url", Value: &address, Label: "Address", Required: true, Help: "Where events are posted to, with https."},
+		{Name: "secret", Value: w.Secrets, Label: "Secret",
+			Help: "Signs each event. Left empty, one is made and shown once."},
+		{Name: "events", Value: w.Events, Label: "Events", Unset: "everything but mail.*",
+			Help: "One name a line, such as domain.update, domain.* or *."},
+		{Name: "projects", Value: w.Projects, Label: "Projects",
+			Help: "One slug a line. Left empty, the webhook gets the events of every project, and those of none."},
+		{Name: "active", Value: &w.Active, Label: "Active", Help: "Nothing is sent while it is not."},
+	}
+}
+
+// Object returns the webhook.
+func (w *Webhook) Object() Object {
+	return Object{Kind: KindWebhook, Name: w.Name, UUID: w.UUID, Fields: w.AllFields}
+}
+
+// newestSecret returns the newest secret of a webhook's object.
+func newestSecret(o *Object) (s Secret) {
+	if f := fieldNamed(o.Fields(), "secret"); f != nil {
+		if list, is := f.Value.([]Secret); is && len(list) > 0 {
+			s = list[0]
+		}
+	}
+	return s
+}
+
+// A WebhookAllow says to which addresses a webhook may have http. Everything else needs https.
+type WebhookAllow struct {
+	Networks []netip.Prefix
+	// Unsure says that the networks of the service are not known: an address outside of Networks is a warning.
+	Unsure bool
+}
+
+func (a *WebhookAllow) allows(addr netip.Addr) bool {
+	return slices.ContainsFunc(a.Networks, func(p netip.Prefix) bool {
+		return p.Contains(addr) || p.Contains(addr.Unmap())
+	})
+}
+
+// Validate checks the values. With allow nil, http to any literal address is right, for values that another node has
+// accepted.
+func (w *Webhook) Validate(allow *WebhookAllow) Problems {
+	var ps Problems
+	if msg := CheckSlug(w.Name); msg != "" {
+		ps.Addf("name", "%s", msg)
+	}
+	w.validateURL(&ps, allow)
+	switch n := len(w.Secrets); {
+	case n == 0:
+		ps.Addf("secret", "is required: it signs what is sent")
+	case n > MaxWebhookSecrets:
+		ps.Addf("secret", "has %d values, %d are allowed", n, MaxWebhookSecrets)
+	}
+	for _, s := range w.Secrets {
+		if s.Source != SecretPlain {
+			continue
+		}
+		if msg := CheckWebhookSecret(s.Ref); msg != "" {
+			ps.Addf("secret", "%s", msg)
+		}
+	}
+	if w.Events != nil && len(w.Events) == 0 {
+		ps.Addf("events", `is empty: name some, or leave the line out for everything but "mail.*"`)
+	}
+	for i, e := range w.Events {
+		if msg := CheckWebhookEvent(e); msg != "" {
+			ps.Addf("events", "%q %s", e, msg)
+		} else if slices.Contains(w.Events[:i], e) {
+			ps.Addf("events", "%q is in the list twice", e)
+		}
+	}
+	if w.Projects != nil && len(w.Projects) == 0 {
+		ps.Warnf("projects", "is empty, so nothing is sent: name some, leave the line out for every project, "+
+			"or remove the webhook")
+	}
+	for _, slug := range w.Projects {
+		if msg := CheckSlug(slug); msg != "" {
+			ps.Addf("projects", "%q is no slug: it %s", slug, msg)
+		}
+	}
+	return ps
+}
+
+// validateURL never quotes the address.
+func (w *Webhook) validateURL(ps *Problems, allow *WebhookAllow) {
+	if w.URL == "" {
+		ps.Addf("url", "is required: the address that events are posted to, with https")
+		return
+	}
+	u, err := url.Parse(w.URL)
+	if err != nil || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http" ||
+		strings.ContainsFunc(w.URL, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		ps.Addf("url", "must be an address such as https://hooks.acme.example/fingerpost")
+		return
+	}
+	if len(w.URL) > maxWebhookURL {
+		ps.Addf("url", "has %d bytes, %d are allowed", len(w.URL), maxWebhookURL)
+	}
+	if u.User != nil {
+		ps.Addf("url", "must not have a user or a password: what is sent is signed with the secret")
+	}
+	if strings.Contains(w.URL, "#") {
+		ps.Addf("url", `must not have a "#": what follows one is never sent`)
+	}
+	if msg := checkPort(u); msg != "" {
+		ps.Addf("url", "%s", msg)
+	}
+	addr, err := netip.ParseAddr(u.Hostname())
+	switch literal := err == nil; {
+	case !literal:
+		if _, err := ParseHost(u.Hostname()); err != nil {
+			ps.Addf("url", "must have a host name or an IP address: %v", err)
+		} else if u.Scheme == "http" {
+			ps.Addf("url", "must begin with https: http is for an IP address in a network that --webhook-allow names")
+		}
+	case u.Scheme == "https" || allow == nil || allow.allows(addr):
+	case allow.Unsure:
+		ps.Warnf("url", "begins with http: the service accepts that if its --webhook-allow names a network with the address")
+	default:
+		ps.Addf("url", "must begin with https: no --webhook-allow names a network with this address")
+	}
+}
+
+func checkPort(u *url.URL) string {
+	port := u.Port()
+	if host := u.Host; port == "" && strings.HasSuffix(host, ":") {
+		return "has a colon and no port"
+	}
+	if _, err := netip.ParseAddrPort("0.0.0.0:" + port); port != "" && err != nil || port == "0" {
+		return "must have a port from 1 to 65535"
+	}
+	return ""
+}
+
+const webhookSecretPrefix = "whsec_"
+
+// The length of a webhook's secret, in bytes (Standard Webhooks 1.0).
+const (
+	minWebhookSecret = 24
+	newWebhookSecret = 32
+	maxWebhookSecret = 64
+)
+
+// NewWebhookSecret returns a new secret in the form of Standard Webhooks: "whsec_" and base64 of random bytes.
+func NewWebhookSecret() string {
+	b := make([]byte, newWebhookSecret)
+	rand.Read(b) // never fails, see crypto/rand
+	return webhookSecretPrefix + base64.StdEncoding.EncodeToString(b)
+}
+
+// ParseWebhookSecret returns the key that a secret stands for. The error never quotes it.
+func ParseWebhookSecret(text string) (key []byte, err error) {
+	digits, found := strings.CutPrefix(text, webhookSecretPrefix)
+	key, err = base64.StdEncoding.Strict().DecodeString(digits)
+	if !found || err != nil || strings.ContainsAny(digits, "\r\n") || len(key) < minWebhookSecret ||
+		len(key) > maxWebhookSecret {
+		return nil, fmt.Errorf(`must be "%s" and %d to %d random bytes in base64 with its padding`, webhookSecretPrefix,
+			minWebhookSecret, maxWebhookSecret)
+	}
+	return key, nil
+}
+
+// CheckWebhookSecret returns what is wrong with a secret in clear text, "" for nothing.
+func CheckWebhookSecret(text string) string {
+	if _, err := ParseWebhookSecret(text); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// Rotate puts a new secret in front. The older ones stay, so that receivers can change to the new one; without an overlap
+// they are dropped. Of too many the oldest is dropped.
+func (w *Webhook) Rotate(secret Secret, overlap bool) {
+	list := []Secret{secret}
+	if overlap {
+		list = append(list, w.Secrets...)
+	}
+	w.Secrets = list[:min(len(list), MaxWebhookSecrets)]
+}
+
+// EndRotation drops all secrets but the newest, and reports whether there were others.
+func (w *Webhook) EndRotation() bool {
+	if len(w.Secrets) < 2 {
+		return false
+	}
+	w.Secrets = w.Secrets[:1:1]
+	return true
+}
+
+// Clone returns a copy of w that shares no mutable memory with it.
+func (w *Webhook) Clone() Webhook {
+	c := *w
+	c.Secrets, c.Events, c.Projects = slices.Clone(w.Secrets), slices.Clone(w.Events), slices.Clone(w.Projects)
+	return c
+}
