@@ -13,7 +13,7 @@ import (
 
 // admitUpdate judges an update as a look would judge the files.
 func (s *base) admitUpdate(u *submission) error {
-	if u.moves != nil && !s.coversKeys(u) {
+	if u.moves != nil && !s.coversLists(u) {
 		return atomicfile.ErrChanged
 	}
 	if u.permit != nil {
@@ -87,9 +87,9 @@ func (s *base) refusalOf(u *submission, j *judge.Case, refused *judge.Candidate)
 	return s.invalidFile(append(refused.Diags, refused.Cross...), u.edit.Covers)
 }
 
-// coversKeys reports whether the update covers all keys that name the slug now.
-func (s *base) coversKeys(u *submission) bool {
-	for _, path := range s.keyFiles(u.moves.from, u.c.Path) {
+// coversLists reports whether the update covers all lists that name the slug now.
+func (s *base) coversLists(u *submission) bool {
+	for _, path := range s.listFiles(u.moves.from, u.c.Path) {
 		if !slices.Contains(u.moves.files, path) {
 			return false
 		}
@@ -107,7 +107,7 @@ func (s *base) previewUpdate(u *submission, t contents) error {
 	for _, f := range u.files {
 		bulk := u.edit.Projects != nil
 		if limited && !bulk && f.c != nil && f != u.file {
-			continue // with keys that lose the project: that they do is nothing for this one
+			continue // with lists that lose the project: that they do is nothing for this one
 		}
 		file := compare.File{Path: f.Name, Before: f.had, After: f.Content}
 		if f.Removes {
@@ -115,20 +115,20 @@ func (s *base) previewUpdate(u *submission, t contents) error {
 		}
 		if f.c != nil && f != u.file {
 			was := judge.Content{Bytes: file.Before}
-			was.Decode(f.Name, t, "")
+			was.Decode(f.Name, t, hclfile.Rules{})
 			p.addDeclared(was.Declared, f.c.Declared)
 			file.Shared = limited && declaresMore(was.Declared)
 		}
 		if limited && f == u.file {
 			file.Shared = declaresMore(u.was.Declared)
-			file.Hidden = u.moves != nil && len(u.was.Declared.Keys) > 0 || u.loser != nil
+			file.Hidden = u.moves != nil && len(u.was.Declared.Keys)+len(u.was.Declared.Webhooks) > 0 || u.loser != nil
 		}
 		p.Files = append(p.Files, file)
 	}
 	p.addDeclared(u.was.Declared, u.c.Declared)
 	if limited {
 		for _, d := range slices.Concat(p.Was, p.Is) {
-			d.Keys, d.Edges = nil, nil
+			d.Keys, d.Edges, d.Webhooks = nil, nil, nil
 		}
 		if at := len(p.Is) - 1; u.loser != nil { // what another project loses is nothing for this key
 			p.Is[at].Projects[u.loser.at] = p.Was[len(p.Was)-1].Projects[u.loser.at]

@@ -48,7 +48,7 @@ type attempt struct {
 	*writer
 	edit    *catalog.Edit
 	target  target
-	also    []string // further files to lock: key lists that name the project
+	also    []string // further files to lock: lists that name the project
 	outcome Outcome
 
 	tree    contents
@@ -61,7 +61,7 @@ type attempt struct {
 	update  *update
 }
 
-// A target is what an edit changes: a new project, a project, or a key.
+// A target is what an edit changes: a new project, a project, a key or a webhook.
 type target interface {
 	// find names the file to be locked.
 	find(w *attempt) (path string, err error)
@@ -173,8 +173,9 @@ func (w *attempt) prove(b []byte) (*judge.Candidate, error) {
 			texts[f.Name] = f.Content
 		}
 	}
-	w.proven = &decodedFile{day: w.today()}
-	w.proven.result = c.Decode(w.display(w.path), changedContents{w.tree, texts}, w.proven.day)
+	rules := w.rules()
+	w.proven = &decodedFile{day: rules.Today}
+	w.proven.result = c.Decode(w.display(w.path), changedContents{w.tree, texts}, rules)
 	if c.Fault != nil {
 		return nil, namedFault(c.Fault)
 	}
@@ -194,11 +195,11 @@ func (w *attempt) openFile(path string) (f *fileSwap, was *judge.Content, decode
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if d := w.recent.take(path, f.Old, w.today()); d != nil {
+	if d := w.recent.take(path, f.Old, w.rules().Today); d != nil {
 		return f, d.content, d.result, nil
 	}
 	was = &judge.Content{Bytes: src}
-	decoded = was.Decode(w.display(path), w.tree, w.today())
+	decoded = was.Decode(w.display(path), w.tree, w.rules())
 	switch {
 	case was.Fault != nil:
 		return nil, nil, nil, namedFault(was.Fault)

@@ -10,6 +10,7 @@ import (
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
+	"fingerpost/resolver/catalog"
 )
 
 // A base is a state that writes are made on: what is accepted, or that with a proposal over it. Looks, writes and the
@@ -35,13 +36,13 @@ func newBase(o Options) *base {
 		quarantine: map[string]*judge.Quarantined{}}
 }
 
-// today is the day in UTC for the decoder. An edge has none: its authority has accepted the files, and the clocks of the
-// two differ.
-func (s *base) today() string {
+// rules are those of the decoder. An edge has none: its authority has accepted the files, and clocks and flags of the two
+// differ.
+func (s *base) rules() hclfile.Rules {
 	if s.o.Follow {
-		return ""
+		return hclfile.Rules{}
 	}
-	return s.now().UTC().Format(time.DateOnly)
+	return hclfile.Rules{Today: s.now().UTC().Format(time.DateOnly), WebhookAllow: s.o.WebhookAllow}
 }
 
 func (s *base) now() time.Time {
@@ -109,10 +110,10 @@ func (s *base) setLive(on bool) {
 	s.o.Sink.Pace(on)
 }
 
-// filesOfKeys lists the files that declare the keys with these names, in path order.
-func (s *base) filesOfKeys(names []string) (paths []string) {
-	for _, name := range names {
-		if path, ok := s.fileOf(judge.ClaimOf("key", name)); ok {
+// filesOf lists the files that declare objects of a kind with these names, in path order.
+func (s *base) filesOf(holders []catalog.ListHolder) (paths []string) {
+	for _, h := range holders {
+		if path, ok := s.fileOf(judge.HolderClaim(h)); ok {
 			paths = append(paths, path)
 		}
 	}
@@ -120,9 +121,9 @@ func (s *base) filesOfKeys(names []string) (paths []string) {
 	return slices.Compact(paths)
 }
 
-// keyFiles lists the files, except one, in which accepted keys name the slug.
-func (s *base) keyFiles(slug, except string) (paths []string) {
-	paths = s.filesOfKeys(s.facts.KeysNaming(slug))
+// listFiles lists the files, except one, in which accepted keys or webhooks name the slug.
+func (s *base) listFiles(slug, except string) (paths []string) {
+	paths = s.filesOf(s.facts.ListsNaming(slug))
 	return slices.DeleteFunc(paths, func(path string) bool { return path == except })
 }
 

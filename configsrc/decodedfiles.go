@@ -26,7 +26,7 @@ type decodedFiles struct {
 type decodedFile struct {
 	path    string
 	hash    [32]byte // of the bytes
-	day     string   // see base.today
+	day     string   // the rules have; the others do not change
 	content *judge.Content
 	result  *hclfile.Result
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"fingerpost/configsrc/compare"
@@ -40,7 +41,7 @@ func (s *base) judgeDifference(d *compare.Difference, w *compare.Weight, limits 
 	if i := slices.IndexFunc(j.Candidates, func(c *judge.Candidate) bool { return c.Rejected }); i >= 0 {
 		return s.staleRefusal(j, j.Candidates[i], covers)
 	}
-	if err := s.keysStay(j, covers); err != nil {
+	if err := s.listsStay(j, covers); err != nil {
 		return err
 	}
 	for _, limit := range limits {
@@ -98,7 +99,7 @@ func (s *base) warningsOf(path string, t contents) (map[string]bool, error) {
 		return nil, err
 	}
 	was := judge.Content{Bytes: b}
-	was.Decode(path, t, s.today())
+	was.Decode(path, t, s.rules())
 	for _, d := range was.Diags {
 		known[d.Summary] = true
 	}
@@ -126,7 +127,7 @@ func (s *base) candidatesOf(d *compare.Difference, in contents) (list []*judge.C
 	add := func(path string, b []byte) {
 		c := &judge.Candidate{Path: path, Prev: s.fileAt(path), Content: judge.Content{Bytes: b}, Gone: b == nil}
 		if !c.Gone {
-			c.Decode(path, in, s.today())
+			c.Decode(path, in, s.rules())
 		}
 		if !c.Gone || c.Prev != nil {
 			list = append(list, c)
@@ -174,20 +175,18 @@ func (s *base) staleRefusal(j *judge.Case, c *judge.Candidate, covers catalog.Co
 	return e
 }
 
-// keysStay refuses a change after which a key would name a slug that no project has, or that another project has than
-// before: the lists of keys follow their projects (api/README.md, Keys), and a proposal knows only the lists that were
+// listsStay refuses a change after which a key or webhook would name a slug that no project has, or that another project
+// has than before: these lists follow their projects (api/README.md, Keys), and a proposal knows only the lists that were
 // there when it was made.
-func (s *base) keysStay(j *judge.Case, covers catalog.Coverage) error {
+func (s *base) listsStay(j *judge.Case, covers catalog.Coverage) error {
 	is, was := map[string]catalog.UUID{}, map[string]catalog.UUID{}
-	lists := map[string][]string{} // slugs by key, as the files that change will have them
+	lists := map[catalog.ListHolder][]string{} // slugs, as the files that change will have them
 	for _, c := range j.Candidates {
 		if c.Declared != nil {
 			for i := range c.Declared.Projects {
 				is[c.Declared.Projects[i].Project.Slug] = c.Declared.Projects[i].Project.UUID
 			}
-			for i := range c.Declared.Keys {
-				lists[c.Declared.Keys[i].Name] = c.Declared.Keys[i].Projects
-			}
+			maps.Insert(lists, c.Declared.Lists())
 		}
 		if c.Prev == nil {
 			continue
@@ -206,34 +205,34 @@ func (s *base) keysStay(j *judge.Case, covers catalog.Coverage) error {
 		if is[slug] == uuid {
 			continue
 		}
-		for _, key := range s.o.Sink.KeysNaming(slug) {
-			owner := s.table.Owner(judge.ClaimOf("key", key))
+		for _, holder := range s.o.Sink.ListsNaming(slug) {
+			owner := s.table.Owner(judge.HolderClaim(holder))
 			changes := owner != nil && j.Candidate(owner.Path) != nil
-			if !changes || slices.Contains(lists[key], slug) {
-				return keyConflict(key, slug, covers)
+			if !changes || slices.Contains(lists[holder], slug) {
+				return listConflict(holder, slug, covers)
 			}
 		}
 	}
 	known := s.o.Sink.UnknownSlugs()
-	for key, slugs := range lists {
+	for holder, slugs := range lists {
 		for _, slug := range slugs {
 			_, there := is[slug]
 			if _, gone := was[slug]; there || !gone && s.table.Owner(judge.ClaimOf("slug", slug)) != nil ||
-				slices.Contains(known, catalog.UnknownSlug{Key: key, Slug: slug}) {
+				slices.Contains(known, catalog.UnknownSlug{ListHolder: holder, Slug: slug}) {
 				continue
 			}
-			return keyConflict(key, slug, covers)
+			return listConflict(holder, slug, covers)
 		}
 	}
 	return nil
 }
 
-func keyConflict(key, slug string, covers catalog.Coverage) error {
+func listConflict(holder catalog.ListHolder, slug string, covers catalog.Coverage) error {
 	e := &catalog.Error{Code: catalog.CodeConflict,
 		Message: "the proposal does not fit the keys any more: a key names a project that it renames or removes"}
 	if covers == nil {
-		e.Message = fmt.Sprintf("the proposal does not fit the keys any more: key %q names the project %q, "+
-			"which would not be there, or be another one", key, slug)
+		e.Message = fmt.Sprintf("the proposal does not fit the %ss any more: %s %q names the project %q, "+
+			"which would not be there, or be another one", holder.Kind, holder.Kind, holder.Name, slug)
 	}
 	return e
 }

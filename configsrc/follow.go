@@ -173,7 +173,7 @@ func (e *follower) decodeReceived(ctx context.Context, texts map[string][]byte, 
 	each(len(candidates), e.live.Load(), func(i int) {
 		c := candidates[i]
 		if ctx.Err() == nil && !c.Gone {
-			c.Decode(c.Path, e.received(texts), e.today())
+			c.Decode(c.Path, e.received(texts), e.rules())
 		}
 	})
 	return ctx.Err()

@@ -218,7 +218,7 @@ func (f *finder) examineOne(t *folder.Tree, e folder.Entry, prev *judge.File) *j
 		c.Deps, c.Touched = prev.Deps, true
 		return c
 	}
-	c.Decode(f.display(e.Path), t, f.today())
+	c.Decode(f.display(e.Path), t, f.rules())
 	return c
 }
 

@@ -44,7 +44,7 @@ func Judge(dir string, written map[string][]byte, known Known, progress func(don
 		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	}
 	defer t.Close()
-	s := newBase(Options{Dir: dir})
+	s := newBase(Options{Dir: dir, WebhookAllow: &catalog.WebhookAllow{Unsure: true}})
 	s.redecode = true // so that gather finds every file
 	find := &finder{base: s, states: newPathStates(s), beforeList: func(string) {}, progress: progress}
 	row := func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist }
@@ -98,6 +98,6 @@ func (s *base) imagineFile(t *folder.Tree, path string, b []byte) *judge.Candida
 			fmt.Sprintf("the file would have %d bytes, %d are allowed", len(b), folder.MaxFileBytes), "")}
 		return c
 	}
-	c.Decode(s.display(path), t, s.today())
+	c.Decode(s.display(path), t, s.rules())
 	return c
 }

@@ -31,7 +31,7 @@ type Sink interface {
 	Files(yield func(path string, row *catalog.FileRow) bool) error
 	// Pace says whether clients read the Sink, so that background work is paced.
 	Pace(on bool)
-	// UnknownSlugs lists the slugs in key lists that no project has. The list must not be changed.
+	// UnknownSlugs lists the slugs in lists of keys and webhooks that no project has. The list must not be changed.
 	UnknownSlugs() []catalog.UnknownSlug
 	// SetNamed stores small values by name, durably, all or none; nil deletes one. Named returns one, EachNamed those
 	// whose names begin with a prefix.
@@ -83,6 +83,8 @@ type Options struct {
 	// OpenSecret opens a secret, to recognise a password that is saved again unchanged. Nil: no secret can be opened. See
 	// Secrets.Open.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
+	// WebhookAllow says to which addresses a webhook may have http; nil: to any.
+	WebhookAllow *catalog.WebhookAllow
 	// StatEvery is the pause between two sweeps over the names and stamps of all files; 0: 5 s. For tests.
 	StatEvery time.Duration
 	// Room measures the file system of a folder; nil asks the system. For tests.
@@ -123,9 +125,10 @@ type Facts interface {
 	File(path string) (*catalog.FileRow, error)
 	// LastGood returns the last accepted bytes of a file.
 	LastGood(path string) ([]byte, error)
-	// KeysNaming lists the names of the keys that list a slug.
-	KeysNaming(slug string) []string
+	// ListsNaming lists the keys and webhooks that list a slug.
+	ListsNaming(slug string) []catalog.ListHolder
 	KeyNames() []string          // of all keys
+	Webhooks() []catalog.Webhook // by name; the list must not be changed
 	Sealing() *catalog.Sealing   // nil: no such block
 	Defaults() *catalog.Defaults // nil: no such block
 }

@@ -110,7 +110,7 @@ func (o *Overlay) Bring(project catalog.UUID) error {
 		return nil
 	}
 	c := &judge.Candidate{Path: path, Prev: f, Content: judge.Content{Bytes: is}}
-	c.Decode(o.display(path), o.branch, o.today())
+	c.Decode(o.display(path), o.branch, o.rules())
 	return o.putFiles(c)
 }
 

@@ -65,6 +65,12 @@ template "reset" {
   projects = ["alpha", "gamma"]
 }
 `,
+	"hooks.hcl": `webhook "crm" {
+  url = "https://crm.example/"
+  secret = env("CRM")
+  projects = ["alpha", "beta"]
+}
+`,
 	"mail/welcome.txt": "Welcome!\n",
 }
 
@@ -85,6 +91,8 @@ var overlayChanges = map[string]map[string]string{
 	"a body":       {"mail/welcome.txt": "Welcome, all of you!\n"},
 	"a template":   {"defaults.hcl": strings.Replace(overlayFiles["defaults.hcl"], "Reset it.", "Reset it now.", 1)},
 	"a key's list": {"keys.hcl": strings.Replace(overlayFiles["keys.hcl"], `"alpha", `, "", 1)},
+	"a webhook":    {"hooks.hcl": strings.Replace(overlayFiles["hooks.hcl"], `"alpha", `, "", 1)},
+	"no webhook":   {"hooks.hcl": ""},
 	"sealing":      {"sealing.hcl": "sealing {\n  require = true\n  recipients = [\"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p\"]\n}\n"},
 	"no SMTP": {"b.hcl": strings.Replace(overlayFiles["b.hcl"], `  smtp_config {
     host = "mail.b.example"
@@ -159,10 +167,14 @@ func showState(s shownState, where interface {
 	for _, slug := range []string{"alpha", "beta", "gamma", "delta", "new"} {
 		p, err := s.ProjectBySlug(slug)
 		note("slug "+slug, p, err)
-		names := append([]string{}, s.KeysNaming(slug)...)
+		var names []string
+		for _, h := range s.ListsNaming(slug) {
+			names = append(names, string(h.Kind)+" "+h.Name)
+		}
 		slices.Sort(names)
-		note("keys naming "+slug, names, nil)
+		note("lists naming "+slug, names, nil)
 	}
+	note("webhooks", s.Webhooks(), nil)
 	for _, id := range ids {
 		at := fmt.Sprintf("project %d: ", id)
 		p, err := s.ProjectByID(id)

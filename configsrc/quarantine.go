@@ -93,7 +93,7 @@ func (s *base) lastGood(c *judge.Candidate) *judge.Candidate {
 	defer t.Close()
 	old := &judge.Candidate{Path: c.Path, Prev: c.Prev, Content: judge.Content{Bytes: b},
 		Stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
-	if old.Decode(s.display(c.Path), t, ""); old.Declared == nil {
+	if old.Decode(s.display(c.Path), t, hclfile.Rules{}); old.Declared == nil {
 		return nil
 	}
 	for _, cl := range old.Claims {

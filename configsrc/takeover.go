@@ -72,7 +72,7 @@ func (w *attempt) takeDomainFrom(path string) error {
 		return fmt.Errorf("edit %s: %w", path, err)
 	}
 	f.c = &judge.Candidate{Path: path, Content: judge.Content{Bytes: f.Content}, Stamp: f.stamp, By: l.by}
-	if f.c.Decode(w.display(path), w.tree, w.today()); f.c.Declared == nil {
+	if f.c.Decode(w.display(path), w.tree, w.rules()); f.c.Declared == nil {
 		return w.wouldBreak(f.c.Diags, w.edit.Covers)
 	}
 	left := *was.Declared

@@ -16,14 +16,14 @@ type update struct {
 	was     *judge.Content   // the replaced content; empty for a new file
 	file    *fileSwap        // of the file
 	stays   bool             // the file itself stays as it is: only others change
-	files   []*fileSwap      // the files to be put in place, in this order: texts, key lists, the project's file last
+	files   []*fileSwap      // the files to be put in place, in this order: texts, lists, the project's file last
 	removes catalog.UUID     // the project to be removed, zero for none
 	project int64            // id of the written project, zero for a new one
 	moves   *slugMove        // nil: the project's slug stays
 	loser   *loser           // of a domain, in the same file; nil: none
 	bulk    bulkChange       // of several projects
 	notes   domainNotes      // about the domains that come or go
-	permit  func() error     // of a change of keys; nil: it changes no key
+	permit  func() error     // of a change of keys or webhooks; nil: nothing is asked
 	edit    *catalog.Edit
 	dry     *Preview // of a dry run, filled in once it is judged; nil: a write
 }
@@ -52,12 +52,12 @@ type fileSwap struct {
 	stamp catalog.Stamp
 }
 
-// A slugMove is the change of a project's slug by a write. The key lists that name the slug change in the same write:
+// A slugMove is the change of a project's slug by a write. The lists of keys and webhooks that name the slug change in the same write:
 // their files are exchanged first and the project's file last, so that a list never names a slug that another project
 // may have taken. After a crash in between, the note of the write undoes it (atomicfile.Note).
 type slugMove struct {
 	from, to string   // to is "" if the project is removed
-	files    []string // files that were searched for keys, without the project's own file
+	files    []string // files that were searched for lists, without the project's own file
 }
 
 // A loser is the project that a take-over takes a domain from.

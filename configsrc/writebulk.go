@@ -66,7 +66,7 @@ func (b *bulkTarget) swap(w *attempt, path string) (*fileSwap, error) {
 	}
 	f.Content = content
 	f.c = &judge.Candidate{Path: path, Content: judge.Content{Bytes: content}, Stamp: f.stamp}
-	f.c.Decode(w.display(path), w.tree, w.today())
+	f.c.Decode(w.display(path), w.tree, w.rules())
 	return f, proveBulk(w, path, was, f.c, wants)
 }
 

@@ -34,15 +34,28 @@ func (k *keyTarget) find(w *attempt) (path string, err error) {
 	case exists:
 		return "", KeyTaken(k.edit.Name)
 	}
-	path = KeysFile
-	if files := w.filesOfKeys(w.facts.KeyNames()); len(files) > 0 {
-		path = files[0]
+	var holders []catalog.ListHolder
+	for _, name := range w.facts.KeyNames() {
+		holders = append(holders, catalog.ListHolder{Kind: catalog.KindKey, Name: name})
 	}
-	return path, nil
+	return w.firstOf(holders, KeysFile), nil
 }
 
-func (k *keyTarget) read(w *attempt) (err error) {
-	if k.edit.Create != nil && w.path == KeysFile { // may not exist yet
+// firstOf returns the first file, by path, that declares one of some keys or webhooks; else the path of a new one.
+func (s *base) firstOf(holders []catalog.ListHolder, path string) string {
+	if files := s.filesOf(holders); len(files) > 0 {
+		return files[0]
+	}
+	return path
+}
+
+func (k *keyTarget) read(w *attempt) error {
+	return w.readOrCreate(k.edit.Create != nil && w.path == KeysFile)
+}
+
+// readOrCreate reads the file of a key or webhook. creates says that it may not exist yet.
+func (w *attempt) readOrCreate(creates bool) (err error) {
+	if creates {
 		if w.file, err = w.ws.createSwap(w.path); !errors.Is(err, fs.ErrExist) {
 			w.was = &judge.Content{Declared: new(catalog.Declared)}
 			return err

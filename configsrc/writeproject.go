@@ -11,7 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// change implements target: it notes the edits of the block, of key lists that name its slug, and of mail bodies in
+// change implements target: it notes the edits of the block, of lists that name its slug, and of mail bodies in
 // files of their own.
 func (p *projectTarget) change(w *attempt) ([]byte, error) {
 	note := p.rewrite
@@ -28,7 +28,7 @@ func (p *projectTarget) change(w *attempt) ([]byte, error) {
 		return nil, err
 	}
 	if p.moves != nil {
-		if err := p.rewriteKeyLists(w); err != nil {
+		if err := p.rewriteLists(w); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func (p *projectTarget) prove(w *attempt, result *judge.Candidate) error {
 	}
 	want, is := *w.was.Declared, *result.Declared
 	if p.moves != nil {
-		want.Keys = p.moves.keysAfter(want.Keys)
+		p.moves.replaceIn(&want)
 	}
 	wrong := fmt.Errorf("edit %s: %w", w.path, hcledit.ErrVerify)
 	if l := w.update.loser; l != nil {

@@ -90,8 +90,8 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 	// until exchange raises all stamps: if that store is damaged, it may not be able to give them again.
 	if err == nil && read {
 		err = r.owners.noteEffect(st, effect)
-		if err != nil || effect.Keys || effect.Edges || effect.Sealing || effect.Defaults || r.applying.unsettled ||
-			r.settled.Load().keys.rebinds(effect) {
+		if err != nil || effect.Keys || effect.Edges || effect.Webhooks || effect.Sealing || effect.Defaults ||
+			r.applying.unsettled || r.settled.Load().keys.rebinds(effect) {
 			err = r.publishStore(st)
 			r.applying.unsettled = err != nil // the next change, or the replacing store, tries again
 		}
@@ -158,6 +158,7 @@ func (r *Resolver) use(st *store.Store) error {
 type settled struct {
 	keys     *KeySet
 	edges    []catalog.Edge
+	webhooks []catalog.Webhook
 	sealing  *catalog.Sealing
 	defaults *catalog.Defaults
 }
@@ -186,8 +187,13 @@ func readSettled(st *store.Store, o *owners) (*settled, error) {
 		return nil, err
 	}
 	s := new(settled)
+	if err = st.Webhooks(func(w *catalog.Webhook) bool { s.webhooks = append(s.webhooks, *w); return true }); err != nil {
+		return nil, err
+	}
 	err = st.View(func(v *store.View) (err error) {
-		s.keys, err = newKeySet(keys, o, v.ProjectID)
+		if s.keys, err = newKeySet(keys, o, v.ProjectID); err == nil {
+			err = s.keys.bindWebhooks(s.webhooks, v.ProjectID)
+		}
 		return err
 	})
 	if err != nil {

@@ -58,7 +58,7 @@ func (k *Key) SameReach(o *Key) bool {
 type KeySet struct {
 	byID    map[string]*Key
 	guests  map[string]*Key  // found by Lookup alone, see AddGuestKey
-	slugs   map[string]int64 // every slug that a key lists → the project that has it, 0 for none
+	slugs   map[string]int64 // every slug that a key or webhook lists → the project that has it, 0 for none
 	unknown []catalog.UnknownSlug
 	ends    []time.Time // of the keys that have one, in order
 }
@@ -71,20 +71,10 @@ func newKeySet(keys []*catalog.Key, o *owners, idOf func(slug string) (int64, er
 		if k.Projects != nil {
 			key.projects = make(map[int64]struct{}, len(k.Projects))
 		}
-		for _, slug := range slices.Compact(slices.Sorted(slices.Values(k.Projects))) {
-			id, known := set.slugs[slug]
-			if !known {
-				var err error
-				if id, err = idOf(slug); err != nil {
-					return nil, err
-				}
-				set.slugs[slug] = id
-			}
-			if id == 0 {
-				set.unknown = append(set.unknown, catalog.UnknownSlug{Key: k.Name, Slug: slug})
-				continue
-			}
-			key.projects[id] = struct{}{}
+		err := set.bind(k.Projects, catalog.ListHolder{Kind: catalog.KindKey, Name: k.Name}, idOf,
+			func(project int64) { key.projects[project] = struct{}{} })
+		if err != nil {
+			return nil, err
 		}
 		set.byID[k.ID] = key
 		if !k.ExpiresAt.IsZero() {
@@ -93,6 +83,38 @@ func newKeySet(keys []*catalog.Key, o *owners, idOf func(slug string) (int64, er
 	}
 	slices.SortFunc(set.ends, time.Time.Compare)
 	return set, nil
+}
+
+// bind calls found with the projects that a list of slugs names, and notes the slugs that no project has.
+func (s *KeySet) bind(list []string, of catalog.ListHolder, idOf func(slug string) (int64, error),
+	found func(project int64)) error {
+	for _, slug := range slices.Compact(slices.Sorted(slices.Values(list))) {
+		id, known := s.slugs[slug]
+		if !known {
+			var err error
+			if id, err = idOf(slug); err != nil {
+				return err
+			}
+			s.slugs[slug] = id
+		}
+		if id == 0 {
+			s.unknown = append(s.unknown, catalog.UnknownSlug{ListHolder: of, Slug: slug})
+		} else {
+			found(id)
+		}
+	}
+	return nil
+}
+
+// bindWebhooks notes the slugs that webhooks list: those are renamed with their projects, as those of keys are.
+func (s *KeySet) bindWebhooks(webhooks []catalog.Webhook, idOf func(slug string) (int64, error)) error {
+	for i := range webhooks {
+		of := catalog.ListHolder{Kind: catalog.KindWebhook, Name: webhooks[i].Name}
+		if err := s.bind(webhooks[i].Projects, of, idOf, func(int64) {}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Lookup returns the key with that public id, or nil. It does not allocate.
@@ -121,7 +143,7 @@ func (s *KeySet) Named(name string) *Key {
 	return nil
 }
 
-// rebinds reports whether a change moved or removed a slug that a key lists.
+// rebinds reports whether a change moved or removed a slug that a key or webhook lists.
 func (s *KeySet) rebinds(e *store.Effect) bool {
 	if len(s.slugs) == 0 {
 		return false
@@ -137,7 +159,7 @@ func (s *KeySet) rebinds(e *store.Effect) bool {
 	return e.Many
 }
 
-// UnknownSlugs lists the slugs that keys list and no project has. The list is shared until it changes, and must not be
+// UnknownSlugs lists the slugs that keys and webhooks list and no project has. The list is shared until it changes, and must not be
 // modified.
 func (r *Resolver) UnknownSlugs() []catalog.UnknownSlug { return r.settled.Load().keys.unknown }
 
@@ -158,16 +180,28 @@ func (r *Resolver) KeyNames() (names []string) {
 	return names
 }
 
-// KeysNaming lists the names of the keys whose lists hold the slug.
-func (r *Resolver) KeysNaming(slug string) (names []string) {
-	set := r.settled.Load().keys
-	if _, named := set.slugs[slug]; !named {
+// ListsNaming lists the keys and webhooks whose lists hold the slug.
+func (r *Resolver) ListsNaming(slug string) (holders []catalog.ListHolder) {
+	s := r.settled.Load()
+	if _, named := s.keys.slugs[slug]; !named {
 		return nil
 	}
-	for _, k := range set.byID {
+	for _, k := range s.keys.byID {
 		if slices.Contains(k.Projects, slug) {
-			names = append(names, k.Name)
+			holders = append(holders, catalog.ListHolder{Kind: catalog.KindKey, Name: k.Name})
 		}
 	}
-	return names
+	return append(holders, webhooksNaming(s.webhooks, slug)...)
 }
+
+func webhooksNaming(list []catalog.Webhook, slug string) (holders []catalog.ListHolder) {
+	for i := range list {
+		if slices.Contains(list[i].Projects, slug) {
+			holders = append(holders, catalog.ListHolder{Kind: catalog.KindWebhook, Name: list[i].Name})
+		}
+	}
+	return holders
+}
+
+// Webhooks lists the declared webhooks by name. The list is shared: do not change it.
+func (r *Resolver) Webhooks() []catalog.Webhook { return r.settled.Load().webhooks }

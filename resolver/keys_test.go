@@ -39,18 +39,22 @@ func TestKeysKeepProjects(t *testing.T) {
 			t.Errorf("%s: covers %v, want %v; bound to %v", what, got, want, k.ProjectIDs())
 		}
 	}
-	unknown := func(want ...catalog.UnknownSlug) {
+	unknown := func(slugs ...string) {
 		t.Helper()
+		want := []catalog.UnknownSlug{}
+		for _, slug := range slugs {
+			want = append(want, catalog.UnknownSlug{ListHolder: catalog.ListHolder{Kind: catalog.KindKey, Name: "k"}, Slug: slug})
+		}
 		if got := r.UnknownSlugs(); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("unknown: %v, want %v", got, want)
 		}
 	}
 	apply(t, r, keys("a", "c"))
 	covers("before there is a project", now())
-	unknown(catalog.UnknownSlug{Key: "k", Slug: "a"}, catalog.UnknownSlug{Key: "k", Slug: "c"})
+	unknown("a", "c")
 	apply(t, r, file("a.hcl", numbered(1, "a")))
 	covers("with the project", now(), 1)
-	unknown(catalog.UnknownSlug{Key: "k", Slug: "c"})
+	unknown("c")
 	held := now()
 	apply(t, r, file("a.hcl", numbered(1, "b")), keys("b"))
 	covers("renamed with the list", now(), 1)
@@ -60,12 +64,12 @@ func TestKeysKeepProjects(t *testing.T) {
 	covers("as it was held", held, 1)
 	apply(t, r, file("a.hcl", numbered(1, "c")))
 	covers("renamed without the list", now())
-	unknown(catalog.UnknownSlug{Key: "k", Slug: "b"})
+	unknown("b")
 	apply(t, r, keys([]string{}...))
 	covers("an empty list", now())
 	apply(t, r, gone("new.hcl"), keys("a", "c"))
 	covers("without the other one", now(), 1)
-	unknown(catalog.UnknownSlug{Key: "k", Slug: "a"})
+	unknown("a")
 }
 
 // TestNextKeyEnd: the next end is that of the first key that is still good, whatever the order of their names.

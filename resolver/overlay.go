@@ -23,6 +23,7 @@ type Overlay struct {
 	defaults *catalog.Defaults
 	sealing  *catalog.Sealing
 	keys     bool // the files add, change or remove keys
+	webhooks bool // likewise
 	own      map[catalog.UUID]bool
 
 	// Bring, if set, is called before a project is shown that none of the files declares: the branch may have another file
@@ -70,7 +71,7 @@ func (o *Overlay) Put(files ...catalog.FileChange) error {
 	if e.Many {
 		o.touched = nil
 	}
-	o.keys = o.keys || e.Keys
+	o.keys, o.webhooks = o.keys || e.Keys, o.webhooks || e.Webhooks
 	if e.Defaults {
 		o.defaults, err = o.store.Defaults()
 	}
@@ -133,17 +134,28 @@ func (o *Overlay) KeyNames() (names []string) {
 	return names
 }
 
-// KeysNaming lists the names of the keys whose lists hold the slug.
-func (o *Overlay) KeysNaming(slug string) (names []string) {
-	if !o.keys {
-		return o.live.KeysNaming(slug)
+// ListsNaming lists the keys and webhooks whose lists hold the slug.
+func (o *Overlay) ListsNaming(slug string) (holders []catalog.ListHolder) {
+	if !o.keys && !o.webhooks {
+		return o.live.ListsNaming(slug)
 	}
 	o.eachKey(func(k *catalog.Key) {
 		if slices.Contains(k.Projects, slug) {
-			names = append(names, k.Name)
+			holders = append(holders, catalog.ListHolder{Kind: catalog.KindKey, Name: k.Name})
 		}
 	})
-	return names
+	return append(holders, webhooksNaming(o.Webhooks(), slug)...)
+}
+
+// Webhooks lists the webhooks by name: those that are live, if the store cannot be read.
+func (o *Overlay) Webhooks() (list []catalog.Webhook) {
+	if !o.webhooks {
+		return o.live.Webhooks()
+	}
+	if o.store.Webhooks(func(w *catalog.Webhook) bool { list = append(list, *w); return true }) != nil {
+		return o.live.Webhooks()
+	}
+	return list
 }
 
 // eachKey calls f with all keys; with those that are live, if the store cannot be read.

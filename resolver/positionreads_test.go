@@ -148,10 +148,10 @@ var declaredReads = map[string]func(r *resolver.Resolver, p *catalog.ProjectConf
 		return page.Total > 0, err
 	},
 	"Keys": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
-		return slices.Contains(r.KeysNaming(p.Project.Slug), "k-"+p.Project.Slug), nil
+		return r.Keys().Named("k-"+p.Project.Slug) != nil, nil
 	},
-	"KeysNaming": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
-		return slices.Contains(r.KeysNaming(p.Project.Slug), "k-"+p.Project.Slug), nil
+	"ListsNaming": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
+		return slices.Contains(r.ListsNaming(p.Project.Slug), catalog.ListHolder{Kind: catalog.KindKey, Name: "k-" + p.Project.Slug}), nil
 	},
 	"Overlay": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
 		o, err := r.Overlay(time.Now())
@@ -174,7 +174,7 @@ var otherMethods = strings.Fields(`
 	EachNamed Edges Events Fill ForgetSecrets Generation Idempotency KeyUses MailAcross MailGaps MailLog MailLogs Metrics MoveCommits
 	Named NewMailID NextKeyEnd Note NoteDomain NoteRemovals Pace PendingWrites Position ProjectsWithKey ProposalRecords PruneAudit PruneMail PruneTrail
 	Published QueuedMail ReclaimMail Refused Removals ResolveTraced SMTPConfig Sealing SecretProblems SetDecoderRevision
-	SetKeyUses SetNamed Settle Text TokenSecret UnknownSlugs UpdateMail VerifyAudit WaitPosition Writable`)
+	SetKeyUses SetNamed Settle Text TokenSecret UnknownSlugs UpdateMail VerifyAudit WaitPosition Webhooks Writable`)
 
 // inMemory are the reads that something in memory answers. They are asked most.
 var inMemory = []string{"Projects", "FindProjects", "FindDomains", "Counts", "KeyNames"}

@@ -38,7 +38,7 @@ func reseal(t cli.Terminal, dir, keyFile string) error {
 				return err
 			}
 			edits[f.Path] = append(edits[f.Path], func(src []byte) ([]byte, error) {
-				return hcledit.SetAttribute(src, v.Block, v.Attr, "sealed("+hcledit.Quote(sealed)+")")
+				return hcledit.ReplaceSealed(src, v.Text, sealed)
 			})
 			n++
 		}

@@ -162,7 +162,7 @@ func (t *touching) models() {
 			ends[c.Was.Slug] = true
 		}
 	}
-	for i := range t.w.files { // a key that loses a project which goes is part of its end
+	for i := range t.w.files { // a list that loses a project which goes is part of its end
 		f := &t.w.files[i]
 		if !sameRest(without(f.was.Declared, ends), without(f.is.Declared, ends)) {
 			t.w.Rest = true
@@ -179,14 +179,20 @@ func projectsOf(files []*catalog.Declared) *catalog.Declared {
 	return all
 }
 
-// without returns d with keys that do not list some slugs.
+// without returns d with keys and webhooks that do not list some slugs.
 func without(d *catalog.Declared, slugs map[string]bool) *catalog.Declared {
 	c := *d
-	c.Keys = slices.Clone(d.Keys)
-	for i := range c.Keys {
-		if k := &c.Keys[i]; k.Projects != nil {
-			k.Projects = slices.DeleteFunc(slices.Clone(k.Projects), func(slug string) bool { return slugs[slug] })
+	c.Keys, c.Webhooks = slices.Clone(d.Keys), slices.Clone(d.Webhooks)
+	drop := func(list *[]string) {
+		if *list != nil {
+			*list = slices.DeleteFunc(slices.Clone(*list), func(slug string) bool { return slugs[slug] })
 		}
+	}
+	for i := range c.Keys {
+		drop(&c.Keys[i].Projects)
+	}
+	for i := range c.Webhooks {
+		drop(&c.Webhooks[i].Projects)
 	}
 	return &c
 }
@@ -223,7 +229,7 @@ func (t *touching) all(d *catalog.Declared) {
 	for i := range d.Projects {
 		t.projects[d.Projects[i].Project.ID] = true
 	}
-	if len(d.Templates)+len(d.Keys)+len(d.Edges) > 0 || d.Defaults != nil || d.Sealing != nil {
+	if len(d.Templates)+len(d.Keys)+len(d.Edges)+len(d.Webhooks) > 0 || d.Defaults != nil || d.Sealing != nil {
 		t.w.Rest = true
 	}
 }

@@ -1,7 +1,7 @@
 // Package hcledit makes small edits in config files, as a careful person would, and writes new files.
 //
 // An edit splices bytes by source range: SetAttribute, RenameLabel, AppendBlock and RemoveBlock make one edit each; a
-// Draft collects many for one parse (RewriteProject, RemoveProject, ReplaceInKeys). Everything else stays byte for
+// Draft collects many for one parse (RewriteProject, RemoveProject, ReplaceInLists). Everything else stays byte for
 // byte: comments, order, blank lines, line endings, byte order mark. The lines around an edit are then laid out as
 // Format does it: lines that were formatted stay formatted, all others keep their bytes.
 //

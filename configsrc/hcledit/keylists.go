@@ -9,12 +9,12 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// ReplaceInKeys replaces the slug old by now in the projects list of every key of the file; if now is "", it removes
+// ReplaceInLists replaces the slug old by now in the projects list of every key and webhook of the file; if now is "", it removes
 // old. Other elements, comments and line breaks stay. An element on a line of its own is removed with that line. found
 // reports whether a list names old.
-func (d *Draft) ReplaceInKeys(old, now string) (found bool, err error) {
+func (d *Draft) ReplaceInLists(old, now string) (found bool, err error) {
 	for _, block := range d.Body.Blocks {
-		if block.Type != "key" {
+		if block.Type != "key" && block.Type != "webhook" {
 			continue
 		}
 		attr := block.Body.Attributes["projects"]

@@ -30,7 +30,7 @@ func replaceInKeys(t *testing.T, src []byte, old, now string) []byte {
 		t.Fatalf("%v in %s", ds, src)
 	}
 	d := hcledit.NewDraft(r)
-	found, err := d.ReplaceInKeys(old, now)
+	found, err := d.ReplaceInLists(old, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func replaceInKeys(t *testing.T, src []byte, old, now string) []byte {
 	return out
 }
 
-func TestReplaceInKeys(t *testing.T) {
+func TestReplaceInLists(t *testing.T) {
 	f := func(list, renamed, removed string) {
 		t.Helper()
 		for now, want := range map[string]string{"shop": renamed, "": removed} {
@@ -85,9 +85,9 @@ func TestReplaceInKeys(t *testing.T) {
 	f(`[]`, `[]`, `[]`)
 }
 
-// TestReplaceInKeysAtRandom: whatever a list looks like, only the slug's elements change, and no comment is lost but on
+// TestReplaceInListsAtRandom: whatever a list looks like, only the slug's elements change, and no comment is lost but on
 // lines that go.
-func TestReplaceInKeysAtRandom(t *testing.T) {
+func TestReplaceInListsAtRandom(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	for range testrig.Size(t, 2000, 50) {

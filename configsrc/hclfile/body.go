@@ -99,7 +99,9 @@ func (d *decoder) attribute(attr *hclsyntax.Attribute, f catalog.Field) bool {
 	case *int:
 		return d.intValue(attr, to)
 	case *catalog.Secret:
-		return d.secret(attr, to)
+		return d.secret(attr.Name, attr.Expr, to)
+	case *[]catalog.Secret:
+		return d.secretsValue(attr, to)
 	case *body:
 		return d.bodyValue(attr, to)
 	case *list:

@@ -16,9 +16,15 @@ type Options struct {
 	// ReadFile reads a template body that file("path") names. The path is slash-separated, below the config folder and
 	// already checked to be local. Nil: such bodies are left empty and the call is only checked for its form.
 	ReadFile func(path string) ([]byte, error)
-	// Today is the day in UTC, as "2006-01-02": a proof of a later day is a warning. "": no day is too late, for files that
-	// were accepted before, perhaps by a node whose clock is ahead.
-	Today string
+	Rules
+}
+
+// Rules are what only the service that accepts a file knows. The zero Rules are for files that were accepted before,
+// perhaps by a node whose clock is ahead, or with other flags.
+type Rules struct {
+	Today string // in UTC, as "2006-01-02": a proof of a later day is a warning. "": no day is too late
+	// WebhookAllow says to which addresses a webhook may have http; nil: to any.
+	WebhookAllow *catalog.WebhookAllow
 }
 
 // A Result is one decoded file.
@@ -172,6 +178,8 @@ func (d *decoder) file() {
 			d.key(block)
 		case "edge":
 			d.edge(block)
+		case "webhook":
+			d.webhook(block)
 		case "sealing":
 			d.sealing(block)
 		default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -63,6 +64,10 @@ func expectations(src string) (want []expectation) {
 	return want
 }
 
+// rules are those of a service that allows http to one network.
+var rules = hclfile.Rules{Today: "2026-11-27",
+	WebhookAllow: &catalog.WebhookAllow{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}
+
 // TestFixtures decodes every file in testdata/bad and testdata/good and compares its problems with those that the file announces. A file
 // in good announces no errors. Adding a case is adding a file.
 func TestFixtures(t *testing.T) {
@@ -76,7 +81,7 @@ func TestFixtures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, got := hclfile.Decode(file, src, hclfile.Options{ReadFile: mail, Today: "2026-11-27"})
+			res, got := hclfile.Decode(file, src, hclfile.Options{ReadFile: mail, Rules: rules})
 			checkRanges(t, src, got)
 			want := expectations(string(src))
 			if good := strings.Contains(file, "/good/"); good == got.HasErrors() {
@@ -95,7 +100,7 @@ func TestFixtures(t *testing.T) {
 			for _, w := range want {
 				t.Errorf("%s:%d: missing %s: %s", file, w.line, w.severity, w.text)
 			}
-			again, ds := hclfile.Decode(file, src, hclfile.Options{ReadFile: mail, Today: "2026-11-27"})
+			again, ds := hclfile.Decode(file, src, hclfile.Options{ReadFile: mail, Rules: rules})
 			if !reflect.DeepEqual(res.Declared, again.Declared) || !reflect.DeepEqual(got, ds) {
 				t.Error("decoding twice gives two results")
 			}

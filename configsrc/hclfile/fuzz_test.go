@@ -39,14 +39,15 @@ func FuzzDecode(f *testing.F) {
 		f.Add(src, uint(len(src)/3), uint8(3))
 	}
 	secrets := []string{"password = \"" + sentinel + "\"", "password = \"" + sentinel, "jwt_secret = <<EOT\n" + sentinel + "\nEOT", "  hash=" + sentinel,
-		"password \"" + sentinel + "\" {}", "password = [\n\"" + sentinel + "\"]", "jwt_secret = \"" + sentinel + "\" junk ${", "password = \"a\n" + sentinel + "\""}
+		"password \"" + sentinel + "\" {}", "password = [\n\"" + sentinel + "\"]", "jwt_secret = \"" + sentinel + "\" junk ${", "password = \"a\n" + sentinel + "\"",
+		"secret = [\"" + sentinel + "\", env(\"A\")]", "secret = [\n\"" + sentinel + "\",\n  sealed(\"eA==\")]", "secret=\"" + sentinel + "\"}"}
 	f.Fuzz(func(t *testing.T, src []byte, at uint, which uint8) {
 		if len(src) > 64<<10 {
 			t.Skip()
 		}
 		decode := func(src []byte) {
 			start := time.Now()
-			r, ds := hclfile.Decode("fuzz.hcl", src, hclfile.Options{ReadFile: mail, Today: "2026-11-27"})
+			r, ds := hclfile.Decode("fuzz.hcl", src, hclfile.Options{ReadFile: mail, Rules: rules})
 			testrig.AtMost(t, time.Since(start), slow)
 			checkRanges(t, src, ds)
 			for _, ref := range r.Declared.Refs() {

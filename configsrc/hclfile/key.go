@@ -83,11 +83,7 @@ func (d *decoder) keyProjects(c *content, k *catalog.Key, slugs list) {
 	case c.says("owner"):
 		k.Projects = []string{}
 	}
-	for i, slug := range slugs.values {
-		if msg := catalog.CheckSlug(slug); msg != "" {
-			d.errorf(slugs.ranges[i], "projects: this is no slug: it "+msg, "")
-		}
-	}
+	d.checkSlugs(slugs)
 }
 
 // keyExpiry reads a UTC time: ISO 8601 to the second or finer, with or without Z.
@@ -104,11 +100,12 @@ func (d *decoder) keyExpiry(c *content, k *catalog.Key, text string) {
 	k.ExpiresAt = t
 }
 
-// DiagnoseKeySlug makes a warning about a slug in a key's list. It points at the list's element, if there is one.
-func (r *Result) DiagnoseKeySlug(key, slug, summary, detail string) Diagnostic {
+// DiagnoseSlug makes a warning about a slug in the list of a key or webhook. It points at the list's element, if there is
+// one.
+func (r *Result) DiagnoseSlug(u catalog.UnknownSlug, summary, detail string) Diagnostic {
 	if r.Source.Body != nil {
 		for _, block := range r.Source.Body.Blocks {
-			if block.Type != keySchema.typ || len(block.Labels) != 1 || block.Labels[0] != key ||
+			if block.Type != string(u.Kind) || len(block.Labels) != 1 || block.Labels[0] != u.Name ||
 				block.Body.Attributes["projects"] == nil {
 				continue
 			}
@@ -117,11 +114,11 @@ func (r *Result) DiagnoseKeySlug(key, slug, summary, detail string) Diagnostic {
 				continue
 			}
 			for _, e := range list.Exprs {
-				if r.Source.Canonical(e) == "string "+slug {
+				if r.Source.Canonical(e) == "string "+u.Slug {
 					return r.Source.diagnostic(Warning, e.Range(), summary, detail)
 				}
 			}
 		}
 	}
-	return r.Diagnose(catalog.Ref{Kind: catalog.KindKey, Name: key}, Warning, summary, detail)
+	return r.Diagnose(catalog.Ref{Kind: u.Kind, Name: u.Name}, Warning, summary, detail)
 }

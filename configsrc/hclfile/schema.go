@@ -27,7 +27,7 @@ func newSchema(typ, label, sample string, fields []catalog.Field, more ...string
 
 // The blocks of the language. They are immutable.
 var (
-	fileSchema = &schema{blocks: []string{"project", "template", "defaults", "key", "edge", "sealing"}}
+	fileSchema = &schema{blocks: []string{"project", "template", "defaults", "key", "edge", "webhook", "sealing"}}
 
 	projectSchema = newSchema("project", "its slug", `project "acme" {`, new(catalog.Project).Fields(), "uuid", "id").
 			holds("domain", "service_settings", "auth_settings", "smtp_config", "template")
@@ -43,6 +43,8 @@ var (
 	keySchema = newSchema("key", "its name", `key "checkout" {`, nil, "id", "hash", "allow", "owner", "projects",
 		"expires_at")
 	edgeSchema    = newSchema("edge", "its name", `edge "fra1" {`, nil, "public_key")
+	webhookSchema = newSchema("webhook", "its name", `webhook "crm" {`, nil, "url", "secret", "events", "projects",
+		"active")
 	sealingSchema = newSchema("sealing", "", "sealing {", nil, "recipients", "require")
 
 	verificationSchema = newSchema("verification", "", "verification {", new(catalog.Verification).AllFields())
@@ -53,7 +55,7 @@ var (
 	defaultSMTPSchema    = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields())
 
 	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, defaultsSchema,
-		keySchema, edgeSchema, sealingSchema, verificationSchema}
+		keySchema, edgeSchema, webhookSchema, sealingSchema, verificationSchema}
 
 	allAttributes = func() (all []string) {
 		for _, s := range schemas {

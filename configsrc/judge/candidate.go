@@ -47,7 +47,7 @@ type Content struct {
 	Declared *catalog.Declared   // nil when it does not decode
 	Refs     []catalog.Ref       // of the objects decoded here
 	Claims   []Claim             // the uuids of its projects first, then the names of its domains, then the rest
-	Counts   Counts              // projects and domains among them
+	Counts   Counts              // projects, domains and webhooks among them
 	Deps     []catalog.Dep       // the files that it names
 	Texts    map[string][]byte   // their contents
 	Diags    hclfile.Diagnostics // of the file itself
@@ -57,8 +57,8 @@ type Content struct {
 }
 
 // Decode decodes the bytes and fills in the results. files has the files that they name. The Result is for callers that
-// edit the bytes or point into them; it is too large to keep for every file. today is as in hclfile.Options.
-func (c *Content) Decode(display string, files Reader, today string) *hclfile.Result {
+// edit the bytes or point into them; it is too large to keep for every file. rules are as in hclfile.Options.
+func (c *Content) Decode(display string, files Reader, rules hclfile.Rules) *hclfile.Result {
 	stamps := map[string]catalog.Stamp{}
 	read := func(p string) ([]byte, error) {
 		b, stamp, err := files.ReadNamed(p, folder.MaxTextBytes)
@@ -73,7 +73,7 @@ func (c *Content) Decode(display string, files Reader, today string) *hclfile.Re
 		c.Texts[p] = b
 		return b, nil
 	}
-	r, diags := hclfile.Decode(display, c.Bytes, hclfile.Options{ReadFile: read, Today: today})
+	r, diags := hclfile.Decode(display, c.Bytes, hclfile.Options{ReadFile: read, Rules: rules})
 	c.Diags = diags
 	c.Plain, c.Fresh = r.PlainSecret, r.NewUUIDs
 	for _, p := range r.Deps {

@@ -25,7 +25,7 @@ func (w *world) change(files map[string]string) []*judge.Candidate {
 	for path, text := range files {
 		c := &judge.Candidate{Path: path, Prev: w.table.File(path), Gone: text == ""}
 		if c.Bytes = []byte(text); !c.Gone {
-			c.Decode(path, nil, "")
+			c.Decode(path, nil, hclfile.Rules{})
 		}
 		if !c.Gone || c.Prev != nil {
 			all = append(all, c)
@@ -117,6 +117,31 @@ func TestConflict(t *testing.T) {
 	if d := all[1].Cross[0]; d.File != "b.hcl" || d.Start.Line != 3 || d.Summary != want {
 		t.Errorf("%s:%d: %s, want b.hcl:3: %s", d.File, d.Start.Line, d.Summary, want)
 	}
+}
+
+// TestTooManyWebhooks: the file that brings one too many is rejected, by whichever path it comes.
+func TestTooManyWebhooks(t *testing.T) {
+	t.Parallel()
+	hooks := func(prefix string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "webhook \"%s%d\" {\n  url = \"https://crm.example/\"\n  secret = env(\"A\")\n}\n", prefix, i)
+		}
+		return b.String()
+	}
+	w := newWorld()
+	f := func(files map[string]string, rejected string) {
+		t.Helper()
+		for _, c := range w.change(files) {
+			if c.Rejected != (c.Path == rejected) || c.Rejected && !strings.Contains(fmt.Sprint(c.Cross), "webhooks in all files") {
+				t.Errorf("%s is rejected: %v, %v", c.Path, c.Rejected, c.Cross)
+			}
+		}
+	}
+	f(map[string]string{"a.hcl": hooks("a", 60), "b.hcl": hooks("b", 60), "c.hcl": hooks("c", 40)}, "b.hcl")
+	f(map[string]string{"b.hcl": hooks("b", 1)}, "b.hcl")
+	f(map[string]string{"a.hcl": hooks("a", 61)}, "a.hcl")
+	f(map[string]string{"a.hcl": hooks("a", 30), "c.hcl": hooks("c", 30)}, "")
 }
 
 // TestCopies: of two new files with the same project, the same one wins on every node: never one that looks like a copy,

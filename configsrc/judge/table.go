@@ -23,14 +23,20 @@ func ClaimOf(what, of string) Claim {
 // ProjectClaim is a project's identity for the brake and for renames. A domain's is its name: ClaimOf("domain", name).
 func ProjectClaim(u catalog.UUID) Claim { return ClaimOf("project uuid", string(u[:])) }
 
-// Counts are numbers of objects by kind, for the brake and the status.
-type Counts struct{ Projects, Domains int }
+// HolderClaim is the claim to the name of a key or webhook.
+func HolderClaim(h catalog.ListHolder) Claim { return ClaimOf(string(h.Kind), h.Name) }
+
+// Counts are numbers of objects by kind, for the brake, the status, and the most webhooks that there may be.
+type Counts struct{ Projects, Domains, Webhooks int }
 
 // claimsOf lists what the objects of a file claim: the uuids of its projects first, then the names of its domains, each
-// in the order of refs, then the rest. n counts the projects and domains.
+// in the order of refs, then the rest. n counts the projects, domains and webhooks.
 func claimsOf(refs []catalog.Ref) (claims []Claim, n Counts) {
 	var projects, domains, rest []Claim
 	for _, r := range refs {
+		if r.Kind == catalog.KindWebhook {
+			n.Webhooks++
+		}
 		eachClaim(r, func(what string, c Claim) {
 			switch {
 			case r.Kind == catalog.KindProject && what == "uuid":
@@ -42,7 +48,8 @@ func claimsOf(refs []catalog.Ref) (claims []Claim, n Counts) {
 			}
 		})
 	}
-	return slices.Concat(projects, domains, rest), Counts{len(projects), len(domains)}
+	n.Projects, n.Domains = len(projects), len(domains)
+	return slices.Concat(projects, domains, rest), n
 }
 
 // eachClaim yields the claims of one object, with their names in messages.
@@ -63,6 +70,9 @@ func eachClaim(r catalog.Ref, yield func(what string, c Claim)) {
 	case catalog.KindEdge:
 		yield("edge", ClaimOf("edge", r.Name))
 		yield("edge key", ClaimOf("edge key", r.KeyID))
+		return
+	case catalog.KindWebhook:
+		yield("webhook", ClaimOf("webhook", r.Name))
 		return
 	default: // defaults, sealing: one in all files
 		yield(string(r.Kind)+" block", ClaimOf(string(r.Kind), ""))
@@ -139,6 +149,21 @@ func (t *Table) Owner(c Claim) *File {
 	return f
 }
 
+// webhooks returns the number of webhooks.
+func (t *Table) webhooks() int {
+	n := t.Total.Webhooks
+	if t.under == nil {
+		return n
+	}
+	n += t.under.webhooks()
+	for path := range t.hidden {
+		if f := t.under.File(path); f != nil {
+			n -= f.Counts.Webhooks
+		}
+	}
+	return n
+}
+
 // File returns the entry of a path, or nil.
 func (t *Table) File(path string) *File {
 	if f := t.Files[path]; f != nil || t.under == nil || t.hidden[path] {
@@ -192,6 +217,7 @@ func (t *Table) Put(f *File) {
 	}
 	t.Total.Projects += f.Counts.Projects
 	t.Total.Domains += f.Counts.Domains
+	t.Total.Webhooks += f.Counts.Webhooks
 }
 
 // Drop removes a file. Claims that another file has taken over stay with that file.
@@ -215,4 +241,5 @@ func (t *Table) Drop(path string) {
 	}
 	t.Total.Projects -= f.Counts.Projects
 	t.Total.Domains -= f.Counts.Domains
+	t.Total.Webhooks -= f.Counts.Webhooks
 }

@@ -33,14 +33,13 @@ func Overlap(in *hclfile.Result, wildcard string, project int64, lower []Lower) 
 		fmt.Sprintf("wildcard %q lies above %s", wildcard, strings.Join(list, "; ")), hint)
 }
 
-// UnknownSlug makes the warning about a slug in a key of the file r. there reports whether a project has a slug.
+// UnknownSlug makes the warning about a slug in a list of the file r. there reports whether a project has a slug.
 func UnknownSlug(r *hclfile.Result, u catalog.UnknownSlug, there func(slug string) bool) hclfile.Diagnostic {
 	hint := "put the project's present slug in its place, or take it out"
 	if near := NearSlug(u.Slug, there); near != "" {
 		hint = "did you mean `" + near + "`?"
 	}
-	return r.DiagnoseKeySlug(u.Key, u.Slug, fmt.Sprintf("key %q names the project %q, which no file declares", u.Key,
-		u.Slug), hint)
+	return r.DiagnoseSlug(u, fmt.Sprintf("%s %q names the project %q, which no file declares", u.Kind, u.Name, u.Slug), hint)
 }
 
 // Foresee returns the warnings about wildcards and names of different projects that new domains of a project would

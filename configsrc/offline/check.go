@@ -137,15 +137,14 @@ func check(dir string, written map[string][]byte, known configsrc.Known,
 	return out, nil
 }
 
-// unknownProjects warns of keys that list projects that do not exist.
+// unknownProjects warns of keys and webhooks that list projects that do not exist.
 func (f *File) unknownProjects(slugs map[string]bool) (ds hclfile.Diagnostics) {
-	for _, k := range f.Declared.Keys {
-		for _, slug := range slices.Compact(slices.Sorted(slices.Values(k.Projects))) {
-			if slugs[slug] {
-				continue
+	there := func(slug string) bool { return slugs[slug] }
+	for holder, list := range f.Declared.Lists() {
+		for _, slug := range slices.Compact(slices.Sorted(slices.Values(list))) {
+			if !there(slug) {
+				ds = append(ds, names.UnknownSlug(f.positions(), catalog.UnknownSlug{ListHolder: holder, Slug: slug}, there))
 			}
-			ds = append(ds, names.UnknownSlug(f.positions(), catalog.UnknownSlug{Key: k.Name, Slug: slug},
-				func(slug string) bool { return slugs[slug] }))
 		}
 	}
 	return ds

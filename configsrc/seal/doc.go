@@ -1,7 +1,7 @@
 // Package seal encrypts secrets for config files and git: age with X25519 keys, one value at a time, base64 on one
 // line. A recipient ("age1…", public) is enough to seal; opening needs the identity file.
 //
-// A sealed value works only where it was made for. age has no associated data, so the context (the owning project's
+// A sealed value works only where it was made for. age has no associated data, so the context (the owner's
 // uuid and the field) is sealed together with the value and compared on Open: a person who can edit files cannot move
 // one project's password to another host (configsrc/README.md, Write-back).
 //

@@ -29,8 +29,7 @@ func RelayContext() string { return new(catalog.SMTPConfig).SecretContext(catalo
 
 // A Value is a sealed value in a file.
 type Value struct {
-	Owner         string   // in messages
-	Block         []string // the block that has it, and the blocks around that, as types and labels
+	Owner         string // in messages
 	Attr, Context string
 	Text          string
 }
@@ -39,17 +38,25 @@ type Value struct {
 func Values(d *catalog.Declared) iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		if d.Defaults != nil && d.Defaults.SMTP != nil && d.Defaults.SMTP.Password.Source == catalog.SecretSealed {
-			if !yield(Value{"the defaults block", []string{"defaults", "smtp_config"}, "password", RelayContext(),
-				d.Defaults.SMTP.Password.Ref}) {
+			if !yield(Value{"the defaults block", "password", RelayContext(), d.Defaults.SMTP.Password.Ref}) {
 				return
+			}
+		}
+		for i := range d.Webhooks {
+			w := &d.Webhooks[i]
+			for _, s := range w.Secrets {
+				if s.Source == catalog.SecretSealed &&
+					!yield(Value{fmt.Sprintf("webhook %q", w.Name), "secret", w.SecretContext(), s.Ref}) {
+					return
+				}
 			}
 		}
 		for i := range d.Projects {
 			p := &d.Projects[i]
 			for _, field := range Fields {
 				secret, slug := field.of(p), p.Project.Slug
-				if secret.Source == catalog.SecretSealed && !yield(Value{fmt.Sprintf("project %q", slug),
-					[]string{"project", slug, field.Block}, field.Attr, Context(p.Project.UUID, field.Attr), secret.Ref}) {
+				if secret.Source == catalog.SecretSealed && !yield(Value{fmt.Sprintf("project %q", slug), field.Attr,
+					Context(p.Project.UUID, field.Attr), secret.Ref}) {
 					return
 				}
 			}

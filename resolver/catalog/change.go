@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"iter"
 	"slices"
 	"time"
 )
@@ -84,6 +85,22 @@ type Ref struct {
 	ID        int64
 	ProjectID int64  // of a domain or template; 0 for a default template
 	KeyID     string // a key's public id, an edge's public key
+}
+
+// Lists yields the lists of projects of the keys and webhooks.
+func (d *Declared) Lists() iter.Seq2[ListHolder, []string] {
+	return func(yield func(ListHolder, []string) bool) {
+		for i := range d.Keys {
+			if !yield(ListHolder{KindKey, d.Keys[i].Name}, d.Keys[i].Projects) {
+				return
+			}
+		}
+		for i := range d.Webhooks {
+			if !yield(ListHolder{KindWebhook, d.Webhooks[i].Name}, d.Webhooks[i].Projects) {
+				return
+			}
+		}
+	}
 }
 
 // Refs lists the objects of d that are stored separately.

@@ -1,7 +1,8 @@
 package catalog
 
-// An Edit is one change that a client asks for: of a project, of several, or of a key. configsrc makes it, in the files and then in
-// what is served, or describes it. Exactly one of NewProject, Project, Projects and Key is set.
+// An Edit is one change that a client asks for: of a project, of several, of a key or of a webhook. configsrc makes it, in
+// the files and then in what is served, or describes it. Exactly one of NewProject, Project, Projects, Key and Webhook is
+// set.
 type Edit struct {
 	By      Author
 	Message string   // what the client says about the change (X-Change-Message); "": nothing
@@ -12,6 +13,7 @@ type Edit struct {
 	Project    *ProjectEdit
 	Projects   []ProjectEdit // of different projects, whose slugs, domains, templates and secrets stay: all or nothing
 	Key        *KeyEdit
+	Webhook    *WebhookEdit
 	Takes      *Takeover // with Project; nil: nothing is taken over
 }
 
@@ -50,4 +52,17 @@ type KeyEdit struct {
 	Create *Key                           // nil: the key exists
 	Rotate func(k Key) (*Rotation, error) // nil, if Create is, too: the key is revoked. It may run again, on newer content
 	Permit func() error                   // decides directly before the files change, while no other key changes
+}
+
+// A WebhookEdit creates, changes or removes a webhook.
+type WebhookEdit struct {
+	Name   string
+	Create *Webhook // nil: the webhook exists
+	// Change gets the webhook as its file declares it now, and makes the change, or refuses it with an error that the
+	// client gets as it is; new secrets are in clear text. Name and UUID stay. Nil, if Create is, too: the webhook is removed.
+	// It may run again, on newer content.
+	Change func(w *Webhook) error
+	Permit func() error // decides directly before the files change, see KeyEdit; nil: nothing is asked
+	// Seals has new secrets take the place of env() and file() calls in the file, as sealed values.
+	Seals bool
 }

@@ -105,8 +105,17 @@ type Key struct {
 	Owner     string    // the key also reaches the projects with this owner; "": none
 }
 
-// An UnknownSlug is a slug in a key's list that no project has.
-type UnknownSlug struct{ Key, Slug string }
+// A ListHolder is a key or webhook: both have lists of projects.
+type ListHolder struct {
+	Kind Kind
+	Name string
+}
+
+// An UnknownSlug is a slug in the list of a key or webhook that no project has.
+type UnknownSlug struct {
+	ListHolder
+	Slug string
+}
 
 // Key text: fpk_<id>_<secret><check>. The id is 6 to 16 of a-z0-9; the secret is 32 base62 characters (190 random
 // bits); the check is the CRC-32 of everything before it in 6 base62 characters.

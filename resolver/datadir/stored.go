@@ -87,6 +87,15 @@ func (s *Stored) Edges() (rows []catalog.Edge, err error) {
 	return rows, err
 }
 
+// Webhooks lists the webhooks by name.
+func (s *Stored) Webhooks() (rows []catalog.Webhook, err error) {
+	err = s.store.Webhooks(func(w *catalog.Webhook) bool {
+		rows = append(rows, *w)
+		return true
+	})
+	return rows, err
+}
+
 // Defaults returns the defaults block, nil when there is none.
 func (s *Stored) Defaults() (*catalog.Defaults, error) { return s.store.Defaults() }
 

@@ -22,6 +22,7 @@ type Effect struct {
 	Defaults   bool
 	Keys       bool
 	Edges      bool
+	Webhooks   bool
 	Sealing    bool
 
 	// Objects is what happened to each object, for the audit trail. It is empty for the parts of a first load.

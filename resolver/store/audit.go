@@ -111,6 +111,10 @@ func (w *writer) auditEdge(old []byte, e *catalog.Edge) error {
 	return auditRecord(w, old, e, plainRecord, (*catalog.Edge).Object)
 }
 
+func (w *writer) auditWebhook(old []byte, h *catalog.Webhook) error {
+	return auditRecord(w, old, h, plainRecord, (*catalog.Webhook).Object)
+}
+
 func (w *writer) auditDefaults(old []byte, d *catalog.Defaults) error {
 	return auditRecord(w, old, d, plainRecord, (*catalog.Defaults).Object)
 }
@@ -260,6 +264,8 @@ func (s *State) object(kind catalog.Kind, project int64, name string) (*catalog.
 		return objectAt(s, textKey(prefixKey, name), decodeKey, (*catalog.Key).Object)
 	case catalog.KindEdge:
 		return objectAt(s, textKey(prefixEdge, name), plainRecord, (*catalog.Edge).Object)
+	case catalog.KindWebhook:
+		return objectAt(s, textKey(prefixWebhook, name), plainRecord, (*catalog.Webhook).Object)
 	case catalog.KindDefaults:
 		return objectAt(s, keyDefaults, plainRecord, (*catalog.Defaults).Object)
 	case catalog.KindSealing:

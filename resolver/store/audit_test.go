@@ -143,6 +143,7 @@ func TestEveryObjectIsFound(t *testing.T) {
 	shared.ProjectID = 0
 	all := &catalog.Declared{Projects: []catalog.ProjectConfig{acme}, Templates: []catalog.Template{shared},
 		Keys: []catalog.Key{{Name: "ci", ID: "abcdef"}}, Edges: []catalog.Edge{{Name: "fra1", PublicKey: "U"}},
+		Webhooks: []catalog.Webhook{{Name: "crm", URL: "https://crm.example/", Events: []string{"*"}, Projects: []string{}, Active: true}},
 		Defaults: &catalog.Defaults{SMTP: &catalog.SMTPConfig{Host: "relay.example"}}, Sealing: &catalog.Sealing{Require: true}}
 	apply(t, s, noon, file("all.hcl", all))
 	for _, o := range all.Objects() {

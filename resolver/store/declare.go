@@ -31,6 +31,13 @@ func (w *writer) declare(d *catalog.Declared) error {
 			return err
 		}
 	}
+	for i := range d.Webhooks {
+		h := &d.Webhooks[i]
+		if err := w.plain(textKey(prefixWebhook, h.Name), encode(h), &w.effect.Webhooks,
+			func(old []byte) error { return w.auditWebhook(old, h) }); err != nil {
+			return err
+		}
+	}
 	if d.Defaults != nil {
 		err := w.plain(keyDefaults, encode(d.Defaults), &w.effect.Defaults,
 			func(old []byte) error { return w.auditDefaults(old, d.Defaults) })

@@ -29,6 +29,7 @@
 //	k      key name                  API key (its SHA-256, never its text)            Apply
 //	x                                defaults block                                   Apply
 //	e      name                      edge                                             Apply
+//	w      name                      webhook                                          Apply
 //	z                                sealing block                                    Apply
 //	f      file path                 file table row: stamps, and what it declares     Apply
 //	b      file path                 the file's last accepted bytes                   Apply

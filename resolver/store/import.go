@@ -18,7 +18,8 @@ const importChunkBytes = 4 << 20
 // catalogPrefixes are the parts of the layout that Apply writes.
 var catalogPrefixes = []byte{
 	prefixProject, prefixSlug, prefixDomain, prefixProjectHost, prefixTemplate, prefixTemplateCode,
-	prefixKey, prefixEdge, prefixDefaults, prefixSealing, prefixBytes, prefixFile, prefixText, prefixRefused,
+	prefixKey, prefixEdge, prefixWebhook, prefixDefaults, prefixSealing, prefixBytes, prefixFile, prefixText,
+	prefixRefused,
 }
 
 // Import makes s declare exactly what from does, and writes only differences. The store in memory uses it when it takes

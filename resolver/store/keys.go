@@ -22,6 +22,7 @@ const (
 	prefixFile         = 'f'
 	prefixBytes        = 'b'
 	prefixEdge         = 'e'
+	prefixWebhook      = 'w'
 	prefixText         = 'y'
 	prefixRefused      = 'q'
 )

@@ -162,6 +162,17 @@ func (s *State) Edges(yield func(*catalog.Edge) bool) error {
 	})
 }
 
+// Webhooks yields all webhooks by name.
+func (s *State) Webhooks(yield func(*catalog.Webhook) bool) error {
+	return s.scan([]byte{prefixWebhook}, func(_, value []byte) error {
+		w := new(catalog.Webhook)
+		if err := decode(value, w); err != nil {
+			return err
+		}
+		return stopUnless(yield(w))
+	})
+}
+
 // Files yields the file table by path. yield may keep the row.
 func (s *State) Files(yield func(path string, row *catalog.FileRow) bool) error {
 	return s.scan([]byte{prefixFile}, func(key, value []byte) error {

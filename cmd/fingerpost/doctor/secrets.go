@@ -79,6 +79,14 @@ func secretsOf(c *offline.Checked) iter.Seq[secret] {
 			if d := f.Declared.Defaults; d != nil && !smtpSecrets("the defaults block", catalog.UUID{}, d.SMTP, yield) {
 				return
 			}
+			for j := range f.Declared.Webhooks {
+				w := &f.Declared.Webhooks[j]
+				for _, s := range w.Secrets {
+					if !yield(secret{fmt.Sprintf("webhook %q", w.Name), "secret", w.SecretContext(), s}) {
+						return
+					}
+				}
+			}
 			for j := range f.Declared.Projects {
 				p := &f.Declared.Projects[j]
 				owner, jwt := fmt.Sprintf("project %q", p.Project.Slug), p.Auth.Token.JWTSecret
