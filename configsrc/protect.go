@@ -39,18 +39,24 @@ func (p *projectTarget) protectPassword(w *attempt, have, want *catalog.ProjectC
 	if !seals && written(old) {
 		return p.isExpression(w, have, old, "another password cannot be saved over it without sealPassword")
 	}
-	sealing := w.facts.Sealing()
-	if sealing == nil || len(sealing.Recipients) == 0 {
-		return &catalog.Error{Code: catalog.CodeSecretsMissing,
-			Message: "secrets are written sealed only, and no sealing block names recipients; run \"fingerpost secrets " +
-				"keygen\" in the config folder, which adds one"}
-	}
-	sealed, err := seal.Seal(sealing.Recipients, context, given.Ref)
+	sealed, err := w.sealed(context, given.Ref)
 	if err != nil {
 		return err
 	}
-	*given = catalog.Secret{Source: catalog.SecretSealed, Ref: sealed}
+	*given = sealed
 	return nil
+}
+
+// sealed returns a secret in clear text as the API writes it.
+func (w *attempt) sealed(context, plain string) (catalog.Secret, error) {
+	sealing := w.facts.Sealing()
+	if sealing == nil || len(sealing.Recipients) == 0 {
+		return catalog.Secret{}, &catalog.Error{Code: catalog.CodeSecretsMissing,
+			Message: "secrets are written sealed only, and no sealing block names recipients; run \"fingerpost secrets " +
+				"keygen\" in the config folder, which adds one"}
+	}
+	text, err := seal.Seal(sealing.Recipients, context, plain)
+	return catalog.Secret{Source: catalog.SecretSealed, Ref: text}, err
 }
 
 // written reports whether a secret is a person's expression, which the API does not overwrite.

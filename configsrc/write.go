@@ -13,7 +13,7 @@ import (
 //
 //	lock     the files; writes to one file come one after the other
 //	read     the file as it is on disk now
-//	change   the project or key in it, as bytes
+//	change   the project, key or webhook in it, as bytes
 //	prove    that the bytes decode to the intended change and nothing else
 //	judge    the result against all other files; a dry run ends here
 //	place    the files, durably, or put all of them back
@@ -39,7 +39,7 @@ func (w *writer) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
 		case errors.Is(err, errMoreFiles):
 			also = a.also
 			if grown++; grown == 3 {
-				return Outcome{}, busy("the files with keys keep changing")
+				return Outcome{}, busy("the files with keys and webhooks keep changing")
 			}
 		case errors.Is(err, atomicfile.ErrChanged), errors.Is(err, fs.ErrExist): // a new file's name was taken meanwhile
 			if lost++; lost == 2 {
@@ -61,6 +61,8 @@ func targetOf(e *catalog.Edit) target {
 		return &projectTarget{edit: e.Project}
 	case e.Projects != nil:
 		return &bulkTarget{edits: e.Projects}
+	case e.Webhook != nil:
+		return &webhookTarget{edit: e.Webhook}
 	default:
 		return &keyTarget{edit: e.Key}
 	}

@@ -2,7 +2,6 @@ package hcledit
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"fingerpost/configsrc/hclfile"
@@ -33,11 +32,7 @@ func quoteTime(t time.Time) string { return Quote(catalog.FileMoment(t)) }
 
 // QuoteList returns a list of quoted strings.
 func QuoteList(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = Quote(w)
-	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return listText(quoteAll(words))
 }
 
 // AddKey appends a key to the file.

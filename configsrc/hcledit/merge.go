@@ -62,7 +62,7 @@ func Merge(path string, before, after, theirs []byte, force bool) ([]byte, error
 		*f.to = r
 	}
 	if !sameRest(b.Declared, o.Declared) {
-		return nil, fmt.Errorf("%s: more than projects and keys differs, which is not merged field by field", path)
+		return nil, fmt.Errorf("%s: more than projects, keys and webhooks differs, which is not merged field by field", path)
 	}
 	out, err := m.file(b.Declared, o, t)
 	switch {
@@ -81,7 +81,7 @@ func Merge(path string, before, after, theirs []byte, force bool) ([]byte, error
 	return out, nil
 }
 
-// sameRest reports whether two states of a file declare the same but for projects and keys.
+// sameRest reports whether two states of a file declare the same but for projects, keys and webhooks.
 func sameRest(a, b *catalog.Declared) bool {
 	return reflect.DeepEqual(a.Templates, b.Templates) && reflect.DeepEqual(a.Edges, b.Edges) &&
 		reflect.DeepEqual(a.Defaults, b.Defaults) && reflect.DeepEqual(a.Sealing, b.Sealing)
@@ -192,7 +192,8 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 			}
 		}
 	}
-	keys := m.keys(before.Keys, after.Keys, theirs.Declared.Keys)
+	keys := mergeNamed(m, &mergedKeys, before.Keys, after.Keys, theirs.Declared.Keys)
+	webhooks := mergeNamed(m, &mergedWebhooks, before.Webhooks, after.Webhooks, theirs.Declared.Webhooks)
 	if m.stuck() {
 		return nil, nil
 	}
@@ -205,7 +206,10 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 			return nil, err
 		}
 	}
-	return keys(out)
+	if out, err = keys(out); err != nil {
+		return nil, err
+	}
+	return webhooks(out)
 }
 
 // ofProject returns a Clash without a field, of a project or of what belongs to it once.

@@ -148,14 +148,14 @@ func TestMergeClearText(t *testing.T) {
 	}
 }
 
-// What belongs to no project and is no key is not merged field by field, and is never left out without a word.
+// What belongs to no project and is neither key nor webhook is not merged field by field, and is never left out without a word.
 func TestMergeRest(t *testing.T) {
 	t.Parallel()
 	file := func(require, name string) []byte {
 		return []byte("sealing {\n  require = " + require + "\n}\nproject \"acme\" {\n  name = \"" + name + "\"\n}\n")
 	}
 	out, err := hcledit.Merge("acme.hcl", file("false", "A"), file("true", "A"), file("false", "B"), false)
-	if err == nil || !strings.Contains(err.Error(), "more than projects and keys") {
+	if err == nil || !strings.Contains(err.Error(), "more than projects, keys and webhooks") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
