@@ -29,7 +29,7 @@ func seenBy(f *client.Project, ids bool) view { return view{ids: ids, flat: f.Fl
 // compares reports whether a field can be compared. isNew: the object is not there yet; a server takes OwnFields, also
 // where its lists do not tell them.
 func (v *view) compares(o *catalog.Object, f *catalog.Field, isNew bool) bool {
-	_, secret := f.Value.(*catalog.Secret)
+	secret := isSecret(f)
 	switch {
 	case f.Heading:
 		return !isNew
@@ -43,6 +43,14 @@ func (v *view) compares(o *catalog.Object, f *catalog.Field, isNew bool) bool {
 		return v.flat && o.Kind.Lasts()
 	}
 	return !slices.Contains(v.untold[o.Name], f.Name)
+}
+
+func isSecret(f *catalog.Field) bool {
+	switch f.Value.(type) {
+	case *catalog.Secret, []catalog.Secret:
+		return true
+	}
+	return false
 }
 
 // compareProject returns the changes that turn have into want; one of them may be nil. renumbered counts the objects
@@ -161,10 +169,11 @@ func (c *comparison) fields(o *catalog.Object, changes []catalog.FieldChange, is
 			x.Before = planned(o, f, x.Before)
 		}
 		x.After = planned(o, f, x.After)
-		switch f.Value.(type) {
-		case *[]catalog.Label:
+		_, labels := f.Value.(*[]catalog.Label)
+		switch {
+		case labels:
 			out = append(out, diffLabels(x.Before, x.After)...)
-		case *catalog.Secret:
+		case f.Private || isSecret(f):
 			out = append(out, FieldChange{Field: f.Attribute(), Secret: true})
 		default:
 			out = append(out, FieldChange{Field: f.Attribute(), Old: x.Before, New: x.After})

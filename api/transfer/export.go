@@ -199,6 +199,7 @@ func (e *Export) unsayable() (out []string) {
 	d := e.want
 	add(len(d.Keys), "key", "%s")
 	add(len(d.Edges), "edge", "%s")
+	add(len(d.Webhooks), "webhook", "%s")
 	add(len(d.Templates), "default template", "%s")
 	if d.Sealing != nil {
 		out = append(out, "the sealing block")

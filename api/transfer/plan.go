@@ -80,6 +80,7 @@ type Store interface {
 	Templates(project int64) ([]catalog.Template, error)
 	Keys() ([]catalog.Key, error)
 	Edges() ([]catalog.Edge, error)
+	Webhooks() ([]catalog.Webhook, error)
 	Defaults() (*catalog.Defaults, error)
 	Sealing() (*catalog.Sealing, error)
 }
@@ -119,11 +120,12 @@ func (p *Plan) compareRest(s Store, want *Tree) error {
 	edges, err3 := s.Edges()
 	defaults, err4 := s.Defaults()
 	sealing, err5 := s.Sealing()
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	webhooks, err6 := s.Webhooks()
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		return err
 	}
-	changes, _ := compareRest(&catalog.Declared{Templates: templates, Keys: keys, Edges: edges, Defaults: defaults,
-		Sealing: sealing}, want.rest(), everything)
+	changes, _ := compareRest(&catalog.Declared{Templates: templates, Keys: keys, Edges: edges, Webhooks: webhooks,
+		Defaults: defaults, Sealing: sealing}, want.rest(), everything)
 	p.Changes = append(p.Changes, changes...)
 	return nil
 }

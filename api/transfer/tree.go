@@ -13,6 +13,7 @@ type Tree struct {
 	Templates []catalog.Template       // default ones
 	Keys      []catalog.Key
 	Edges     []catalog.Edge
+	Webhooks  []catalog.Webhook
 	Defaults  *catalog.Defaults
 	Sealing   *catalog.Sealing
 }
@@ -24,6 +25,7 @@ func NewTree(files []*catalog.Declared) *Tree {
 		d.Templates = append(d.Templates, f.Templates...)
 		d.Keys = append(d.Keys, f.Keys...)
 		d.Edges = append(d.Edges, f.Edges...)
+		d.Webhooks = append(d.Webhooks, f.Webhooks...)
 		if f.Defaults != nil {
 			d.Defaults = f.Defaults
 		}
@@ -57,8 +59,8 @@ func NewTree(files []*catalog.Declared) *Tree {
 
 // rest returns what belongs to no project.
 func (t *Tree) rest() *catalog.Declared {
-	return &catalog.Declared{Templates: t.Templates, Keys: t.Keys, Edges: t.Edges, Defaults: t.Defaults,
-		Sealing: t.Sealing}
+	return &catalog.Declared{Templates: t.Templates, Keys: t.Keys, Edges: t.Edges, Webhooks: t.Webhooks,
+		Defaults: t.Defaults, Sealing: t.Sealing}
 }
 
 // plainMaxAge clears a MaxAge that equals the default.

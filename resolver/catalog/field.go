@@ -25,6 +25,8 @@ type Field struct {
 	File     string // the attribute in the files; "": Snake(Name)
 	// Own says that this service alone has the field: other services with the API ignore it, and their answers lack it.
 	Own bool
+	// Private says that what tells of a change tells that the value changed, and neither the old nor the new one.
+	Private bool
 	// Follows names a field of the noun: a request of the API that has that field and not this one sets this one, too.
 	Follows string
 }

@@ -36,7 +36,8 @@ func FieldChanges(before, after []Field) (changes []FieldChange) {
 			return
 		}
 		c.Field = name
-		if c.Secret = hides(a) || hides(b); !c.Secret {
+		private := was != nil && was.Private || is != nil && is.Private
+		if c.Secret = private || hides(a) || hides(b); !c.Secret {
 			c.Before, c.After = shown(a), shown(b)
 		}
 		changes = append(changes, c)

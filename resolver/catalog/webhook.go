@@ -42,16 +42,13 @@ func DeriveWebhookUUID(name string) UUID { return deriveUUID(KindWebhook, name) 
 // change that in the file.
 func (w *Webhook) SecretContext() string { return w.UUID.String() + "/secret" }
 
-// AllFields lists the fields of a webhook. The address counts as a secret: with some services, who has it may post.
+// AllFields lists the fields of a webhook. The address is private: with some services, who has it may post.
 func (w *Webhook) AllFields() []Field {
-	var address Secret
-	if w.URL != "" {
-		address = Secret{Source: SecretSealed, Ref: w.URL}
-	}
 	return []Field{
 		{Name: "name", Value: &w.Name, Heading: true, Label: "Name", Required: true,
 			Help: "Lower-case letters, digits and hyphens."},
-		{Name: "url", Value: &address, Label: "Address", Required: true, Help: "Where events are posted to, with https."},
+		{Name: "url", Value: &w.URL, Label: "Address", Required: true, Private: true,
+			Help: "Where events are posted to, with https."},
 		{Name: "secret", Value: w.Secrets, Label: "Secret",
 			Help: "Signs each event. Left empty, one is made and shown once."},
 		{Name: "events", Value: w.Events, Label: "Events", Unset: "everything but mail.*",
