@@ -167,8 +167,9 @@ func TestIgnoredFields(t *testing.T) {
 func TestOnlyUnknownFields(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n  domain \"shop.acme.example\" {}\n" +
-		"  smtp_config {\n    host = \"mail.acme.example\"\n    from_email = \"a@acme.example\"\n  }\n}\n"})
-	ids := map[string]string{"id": "@acme", "projectId": "@acme", "domainId": "@shop.acme.example"}
+		"  smtp_config {\n    host = \"mail.acme.example\"\n    from_email = \"a@acme.example\"\n  }\n}\n" +
+		"webhook \"crm\" {\n  url = \"https://crm.example/\"\n  secret = env(\"CRM\")\n}\n"})
+	ids := map[string]string{"id": "@acme", "projectId": "@acme", "domainId": "@shop.acme.example", "name": "crm"}
 	for _, c := range describedCalls(t, ids) {
 		if c.method != "PUT" || strings.HasSuffix(c.path, "/templates") { // a template's body has its code
 			continue

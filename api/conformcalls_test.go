@@ -57,6 +57,7 @@ var smallestBodies = map[string]string{
 	"setProjects":    `{"projects":["acme"],"set":{"labels":{"plan":"gold"}}}`,
 	"createDomain":   `{"domain":"new.acme.example"}`,
 	"createKey":      `{"name":"app","allow":["read"]}`,
+	"createWebhook":  `{"name":"app","url":"https://app.example/"}`,
 	"saveSmtpConfig": `{"host":"smtp.acme.example","fromEmail":"shop@acme.example"}`,
 	"putSmtpConfig":  `{"host":"smtp.acme.example","fromEmail":"shop@acme.example"}`,
 }

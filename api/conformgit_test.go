@@ -25,7 +25,8 @@ func newGitHouse(t *testing.T) *house {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "clone")
 	text, id := catalog.NewKeyText()
-	config := fmt.Sprintf("project \"acme\" {\n  name = \"Acme\"\n}\n\nkey \"all\" {\n  id    = %q\n  hash  = %q\n  allow = [\"resolve\", \"read\", \"write\", \"mail\", \"secrets\"]\n}\n",
+	config := fmt.Sprintf("project \"acme\" {\n  name = \"Acme\"\n}\n\nkey \"all\" {\n  id    = %q\n  hash  = %q\n  allow = [\"resolve\", \"read\", \"write\", \"mail\", \"secrets\"]\n}\n\n"+
+		"sealing {\n  recipients = [\"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p\"]\n}\n",
 		id, catalog.HashKeyText(text))
 	testrig.Git(t, filepath.Dir(dir), "init", "-q", "-b", "main", dir)
 	if err := os.WriteFile(filepath.Join(dir, "all.hcl"), []byte(config), 0o666); err != nil {

@@ -44,6 +44,11 @@ key "acme-team" {
   projects = ["acme", "globex"]
 }
 
+webhook "acme-team" {
+  url    = "https://hooks.acme.example/x"
+  secret = env("ACME_WEBHOOK_SECRET")
+}
+
 sealing {
   recipients = ["{{recipient}}"]
 }

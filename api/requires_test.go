@@ -70,6 +70,9 @@ func TestForbiddenNamesThePermission(t *testing.T) {
 				ask("", keys[lacks], "write")
 				ask("", keys[catalog.MayWrite], "write") // keys cannot be proposed
 				ask("", keys[catalog.MaySecrets], "secrets")
+			case strings.HasPrefix(path, "/api/platform/webhooks"):
+				ask("", keys[lacks], "write")
+				ask("", keys[catalog.MaySecrets], "secrets")
 			case method == "delete" && strings.HasSuffix(path, "/proposals/{name}"), // by whoever made it
 				strings.HasSuffix(path, "/proposals/{name}/update"):
 				ask("", keys[lacks], "propose")

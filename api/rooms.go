@@ -7,6 +7,7 @@ import (
 	"fingerpost/api/mailapi"
 	"fingerpost/api/platform"
 	"fingerpost/api/platform/keys"
+	"fingerpost/api/platform/webhooks"
 	"fingerpost/api/web"
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
@@ -16,6 +17,7 @@ import (
 type rooms struct {
 	platform *platform.API
 	keys     *keys.API
+	webhooks *webhooks.API
 	mail     *mailapi.API
 	gateway  *gateway.API
 }
@@ -31,7 +33,8 @@ func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
 			Verifier:  config.Verifier,
 			Logger:    o.Logger,
 		},
-		keys: &keys.API{Live: live, Writer: writer, Uses: &ring.uses, Blocked: o.BlockedKeyIDs},
+		keys:     &keys.API{Live: live, Writer: writer, Uses: &ring.uses, Blocked: o.BlockedKeyIDs},
+		webhooks: &webhooks.API{State: live, Keys: live.Keys, Writer: writer, Notes: live, Allow: config.WebhookAllow},
 		mail: &mailapi.API{Config: live, Writer: writer, Live: live, Log: live, Mail: o.Mail,
 			Waits: mailapi.NewWaits(o.Limits.Sends)},
 		gateway: &gateway.API{Options: o.Gateway, Live: traced{live}, Throttle: ring.throttle.fail,
@@ -41,7 +44,8 @@ func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
 
 // routes lists the calls of the rooms.
 func (rs *rooms) routes() []route {
-	return append(Platform.of(slices.Concat(rs.platform.Routes(), rs.keys.Routes(), rs.gateway.Routes())),
+	return append(Platform.of(slices.Concat(rs.platform.Routes(), rs.keys.Routes(), rs.webhooks.Routes(),
+		rs.gateway.Routes())),
 		Mail.of(rs.mail.Routes())...)
 }
 
@@ -50,7 +54,8 @@ func (rs *rooms) routes() []route {
 func (rs *rooms) proposed(rt *route, r *web.Request) func(*resolver.Overlay, *configsrc.Overlay) error {
 	return func(state *resolver.Overlay, files *configsrc.Overlay) error {
 		writer := &web.Writer{Files: files, Store: rs.platform.Writer.Store}
-		table := slices.Concat(rs.platform.On(state, files, writer).Routes(), rs.mail.On(state, writer).Routes())
+		table := slices.Concat(rs.platform.On(state, files, writer).Routes(), rs.mail.On(state, writer).Routes(),
+			rs.webhooks.On(state, writer).Routes())
 		same := func(own web.Route) bool { return own.Method == rt.Method && own.Path == rt.Path }
 		return table[slices.IndexFunc(table, same)].Run(r)
 	}

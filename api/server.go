@@ -23,6 +23,7 @@ import (
 	"fingerpost/api/web"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/trace"
 )
 
@@ -85,6 +86,8 @@ type Config struct {
 	Proposals *proposals.Set
 	// Verifier knows the verification of the domains that the files declare. Nil: it is answered 503.
 	Verifier platform.Verifier
+	// WebhookAllow says to which addresses a webhook may have http; nil: to any.
+	WebhookAllow *catalog.WebhookAllow
 	// Hook fetches from the git repository's remote when that has changed.
 	Hook platform.Hook
 }

@@ -276,11 +276,17 @@ func (d *desk) unsealed(t testing.TB, want, got string) string {
 	return sealedSign.ReplaceAllStringFunc(want, func(sign string) string {
 		plain := sealedSign.FindStringSubmatch(sign)[1]
 		for _, f := range found {
-			err := d.resolver.EachProject(func(p *catalog.Project) bool {
-				text, err := d.secrets(t).Open(catalog.Secret{Source: catalog.SecretSealed, Ref: f[1]}, seal.Context(p.UUID, "password"))
+			opens := func(context string) {
+				text, err := d.secrets(t).Open(catalog.Secret{Source: catalog.SecretSealed, Ref: f[1]}, context)
 				if err == nil && text == plain {
 					sign = f[1]
 				}
+			}
+			for _, w := range d.resolver.Webhooks() {
+				opens(w.SecretContext())
+			}
+			err := d.resolver.EachProject(func(p *catalog.Project) bool {
+				opens(seal.Context(p.UUID, "password"))
 				return true
 			})
 			if err != nil {

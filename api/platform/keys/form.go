@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,9 +17,6 @@ const (
 	maxOverlap     = 720 * time.Hour
 )
 
-// unknownHints bounds the search for slugs that may have been meant.
-const unknownHints = 3
-
 // readKey reads the fields of a new key. expiry is the name of the field that gives its end.
 func (a *API) readKey(f *web.Form, now time.Time) (k *catalog.Key, expiry string, err error) {
 	k = new(catalog.Key)
@@ -31,15 +27,15 @@ func (a *API) readKey(f *web.Form, now time.Time) (k *catalog.Key, expiry string
 		}
 	}
 	f.Require("allow", "is required: one or more of "+strings.Join(catalog.Permissions, ", "))
-	for i, word := range words(f, "allow", "permissions: "+strings.Join(catalog.Permissions, ", ")) {
+	for i, word := range f.Words("allow", "permissions: "+strings.Join(catalog.Permissions, ", ")) {
 		p, unknown := catalog.ParsePermissions([]string{word})
 		if k.Allow |= p; len(unknown) > 0 {
-			f.Fail(element("allow", i), "must be one of "+strings.Join(catalog.Permissions,
-				", ")+meant(names.Near(word, catalog.Permissions)))
+			f.Fail(web.Element("allow", i), "must be one of "+strings.Join(catalog.Permissions,
+				", ")+web.Meant(names.Near(word, catalog.Permissions)))
 		}
 	}
 	if f.Body.Values["projects"] != nil {
-		if k.Projects, err = a.readSlugs(f); err != nil {
+		if k.Projects, err = f.Slugs("projects", a.Live.ProjectBySlug); err != nil {
 			return nil, "", err
 		}
 	}
@@ -63,73 +59,6 @@ func readOwner(f *web.Form, k *catalog.Key) {
 	case k.Allow&catalog.MayCreate != 0 && !f.Bad["owner"]:
 		f.Fail("owner", `is required with "create": the owner of the projects that the key creates`)
 	}
-}
-
-func meant(word string) string {
-	if word == "" {
-		return ""
-	}
-	return ": did you mean " + word + "?"
-}
-
-func element(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
-
-// words reads a list of strings without repetitions. An element that is wrong is "".
-func words(f *web.Form, name, of string) []string {
-	value, given := f.Body.Values[name]
-	if !given {
-		return nil
-	}
-	list, ok := value.([]any)
-	if !ok || len(list) == 0 {
-		f.Fail(name, "must be a list of "+of)
-		return nil
-	}
-	words, seen := make([]string, len(list)), map[string]bool{}
-	for i, v := range list {
-		word, ok := v.(string)
-		switch {
-		case !ok:
-			f.Fail(element(name, i), "must be a string")
-		case seen[word]:
-			f.Fail(element(name, i), "is in the list twice")
-		default:
-			words[i], seen[word] = word, true
-		}
-	}
-	return words
-}
-
-// readSlugs reads the field projects, which is not null. Unlike a person, who may prepare a key for a project that
-// comes with another branch, a request must name projects that exist.
-func (a *API) readSlugs(f *web.Form) ([]string, error) {
-	slugs, unknown := words(f, "projects", "slugs, or null for every project"), 0
-	there := func(slug string) bool {
-		_, err := a.Live.ProjectBySlug(slug)
-		return err == nil
-	}
-	for i, slug := range slugs {
-		at := element("projects", i)
-		if f.Bad[at] {
-			continue
-		}
-		if msg := catalog.CheckSlug(slug); msg != "" {
-			f.Fail(at, "is no slug: it "+msg)
-			continue
-		}
-		switch _, err := a.Live.ProjectBySlug(slug); {
-		case err == nil:
-		case !catalog.IsNotFound(err):
-			return nil, err
-		default:
-			hint := ""
-			if unknown++; unknown <= unknownHints {
-				hint = meant(names.NearSlug(slug, there))
-			}
-			f.Fail(at, "no project has this slug"+hint)
-		}
-	}
-	return slugs, nil
 }
 
 // readExpiry reads expiresAt or expiresIn, and returns the name of the one that is given.
@@ -169,16 +98,6 @@ func (a *API) readOverlap(r *web.Request) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !f.Has("overlap") {
-		return defaultOverlap, f.Validated(nil)
-	}
-	var text string
-	if f.Read("overlap", &text); f.Bad["overlap"] {
-		return 0, f.Validated(nil)
-	}
-	overlap, err := catalog.ParseSpan(text)
-	if err != nil || overlap > maxOverlap {
-		f.Fail("overlap", `must be a length of time from "0s" to "720h", such as 24h or 7d`)
-	}
+	overlap := f.Overlap("overlap", defaultOverlap, maxOverlap)
 	return overlap, f.Validated(nil)
 }
