@@ -26,7 +26,7 @@ type decodedFiles struct {
 type decodedFile struct {
 	path    string
 	hash    [32]byte // of the bytes
-	day     string   // the rules have; the others do not change
+	day     string   // of the rules: the other ones never change
 	content *judge.Content
 	result  *hclfile.Result
 }

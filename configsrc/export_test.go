@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
 )
 
@@ -42,7 +43,7 @@ func (s *Source) Recent() (paths []string, bytes int, err error) {
 	for path, at := range d.byPath {
 		f := at.Value.(*decodedFile)
 		fresh := &judge.Content{Bytes: f.content.Bytes}
-		result := fresh.Decode(s.base.display(path), nil, f.day)
+		result := fresh.Decode(s.base.display(path), nil, hclfile.Rules{Today: f.day})
 		if sha256.Sum256(fresh.Bytes) != f.hash || !reflect.DeepEqual(f.content, fresh) {
 			err = errors.Join(err, fmt.Errorf("%s is decoded as %+v, and was kept as %+v", path, fresh, f.content))
 		}
