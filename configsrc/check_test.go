@@ -165,11 +165,11 @@ func TestCheckWith(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.hcl"), project("acme", "shop.example"))
 	write(t, filepath.Join(dir, "b.hcl"), "project {")
-	c, err := offline.CheckWith(dir, map[string][]byte{
+	c, err := offline.CheckWith(dir, offline.Options{Written: map[string][]byte{
 		"b.hcl": []byte(project("bold", "b.example")),
 		"c.hcl": []byte(project("copy", "shop.example")),
 		"d.hcl": []byte("# " + strings.Repeat("x", folder.MaxFileBytes)),
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

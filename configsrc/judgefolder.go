@@ -30,10 +30,11 @@ type Known interface {
 }
 
 // Judge loads a folder like a service with a given store, nil for an empty one, with the same decoder and the same
-// rules, and changes nothing. It needs no secrets. written, by path below the folder, takes the place of files. progress
+// rules, and changes nothing. It needs no secrets. written, by path below the folder, takes the place of files. allow is as in Options. progress
 // is called, from several goroutines, with the number of files read; it may be nil. An error means that the folder
 // cannot be read.
-func Judge(dir string, written map[string][]byte, known Known, progress func(done, total int)) ([]Judged, error) {
+func Judge(dir string, written map[string][]byte, known Known, allow *catalog.WebhookAllow,
+	progress func(done, total int)) ([]Judged, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	} else if !info.IsDir() {
@@ -44,7 +45,7 @@ func Judge(dir string, written map[string][]byte, known Known, progress func(don
 		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	}
 	defer t.Close()
-	s := newBase(Options{Dir: dir, WebhookAllow: &catalog.WebhookAllow{Unsure: true}})
+	s := newBase(Options{Dir: dir, WebhookAllow: allow})
 	s.redecode = true // so that gather finds every file
 	find := &finder{base: s, states: newPathStates(s), beforeList: func(string) {}, progress: progress}
 	row := func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist }

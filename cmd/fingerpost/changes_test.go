@@ -28,6 +28,8 @@ var literals = map[string][2]string{
 	"allow":     {`["read"]`, `["write"]`},
 	"projects":  {`["acme"]`, `[]`},
 	"expiresAt": {`"2027-01-01T00:00:00"`, `"2028-01-01T00:00:00"`},
+	"url":       {`"https://a.example/"`, `"https://b.example/"`}, "events": {`["domain.*"]`, `["mail.*"]`},
+	"secret":    {`env("ONE")`, `[env("TWO"), env("ONE")]`},
 	"publicKey": {`"UAYR3PTZADPQTTJLCODAOEHVHW7FVQWCRF7L6VCCSALXQUROFKHFTQKA"`, `"UBQ3J4ZN7UWSFG5PNH64AO3HUDLO74AAUCTB7J5U37N354NZPW3UNZOQ"`},
 	"recipients": {`["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]`,
 		`["age1lggyhqrw2nlhcxprm67z43rta597azn8gknawjehu9d9dl0jq3yqqvfafg"]`},
@@ -94,7 +96,7 @@ func everyBlock(kind catalog.Kind, changed string) string {
 		block(`domain "acme.example"`, catalog.KindDomain, "", "")+block("service_settings", catalog.KindServiceSettings, "", "")+
 			block("auth_settings", catalog.KindAuthSettings, "", "")+block("smtp_config", catalog.KindSMTPConfig, "", "")+
 			block(`template "HELLO"`, catalog.KindTemplate, "", "")) +
-		block(`key "ci"`, catalog.KindKey, "", "") + block(`edge "fra1"`, catalog.KindEdge, "", "") +
+		block(`key "ci"`, catalog.KindKey, "", "") + block(`edge "fra1"`, catalog.KindEdge, "", "") + block(`webhook "crm"`, catalog.KindWebhook, "", "") +
 		block("sealing", catalog.KindSealing, "", "") + "defaults {\n" + defaults + "}\n"
 }
 
@@ -134,7 +136,7 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 	audit(before)
 	n := 0
 	for _, kind := range []catalog.Kind{catalog.KindProject, catalog.KindDomain, catalog.KindServiceSettings, catalog.KindAuthSettings,
-		catalog.KindSMTPConfig, catalog.KindTemplate, catalog.KindKey, catalog.KindEdge, catalog.KindDefaults, catalog.KindSealing} {
+		catalog.KindSMTPConfig, catalog.KindTemplate, catalog.KindKey, catalog.KindEdge, catalog.KindWebhook, catalog.KindDefaults, catalog.KindSealing} {
 		for _, f := range catalog.NewFields(kind) {
 			if f.Heading {
 				continue

@@ -51,7 +51,7 @@ func TestEnvFile(t *testing.T) {
 		}
 		fmt.Fprintf(&want, "\n# %s.\n#%s=%s\n", strings.ToUpper(f.Usage[:1])+f.Usage[1:], cli.EnvName(f.Name), value)
 	}
-	for _, g := range []string{groupFiles, groupListen, groupConsole, groupMail, groupDomains, groupGit, groupCluster, groupLimits, groupLogs} {
+	for _, g := range []string{groupFiles, groupListen, groupConsole, groupMail, groupDomains, groupWebhooks, groupGit, groupCluster, groupLimits, groupLogs} {
 		group = g
 		fmt.Fprintf(&want, "\n\n## %s\n", group)
 		serve.InheritedFlags().VisitAll(add)

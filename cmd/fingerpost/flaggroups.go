@@ -10,15 +10,16 @@ import (
 
 // The groups of serve's flags, in the order of its help.
 const (
-	groupFiles   = "Files"
-	groupListen  = "Listen"
-	groupConsole = "Console"
-	groupMail    = "Mail"
-	groupDomains = "Domains"
-	groupGit     = "Git"
-	groupCluster = "Cluster"
-	groupLimits  = "Limits"
-	groupLogs    = "Logs"
+	groupFiles    = "Files"
+	groupListen   = "Listen"
+	groupConsole  = "Console"
+	groupMail     = "Mail"
+	groupWebhooks = "Webhooks"
+	groupDomains  = "Domains"
+	groupGit      = "Git"
+	groupCluster  = "Cluster"
+	groupLimits   = "Limits"
+	groupLogs     = "Logs"
 )
 
 // flagGroup is the annotation of a flag that names its group.

@@ -149,7 +149,7 @@ func (f *importFlags) read(ctx context.Context, t cli.Terminal, dir string) (*tr
 
 // checkTarget checks the folder that receives an import. One that does not exist is empty.
 func checkTarget(t cli.Terminal, dir string) (*offline.Checked, error) {
-	checked, err := checkFiles(t, dir, nil)
+	checked, err := checkFiles(t, dir, nil, nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &offline.Checked{}, nil
 	}
@@ -183,7 +183,7 @@ func writeImport(ctx context.Context, t cli.Terminal, dir string, f importFlags,
 type configFolder string
 
 func (f configFolder) Check(files map[string][]byte) (hclfile.Diagnostics, error) {
-	checked, err := offline.CheckWith(string(f), files)
+	checked, err := offline.CheckWith(string(f), offline.Options{Written: files})
 	if err != nil {
 		return nil, err
 	}

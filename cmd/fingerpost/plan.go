@@ -18,6 +18,7 @@ type planFlags struct {
 	cli.RemoteFlags
 	data, base  string
 	ids, asJSON bool
+	webhooks    cli.WebhookFlags
 }
 
 func newPlan(t cli.Terminal) *cobra.Command {
@@ -72,6 +73,7 @@ whose uuid or id differ but were not compared; "diagnostics" are those of "valid
 		"folder of the store of a server that does not run; used without --url")
 	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit whose files are compared, such as origin/main")
 	cmd.Flags().BoolVar(&f.ids, "ids", false, "count differing uuids and ids as changes, with --url")
+	f.webhooks.Add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document on stdout")
 	return cmd
 }
@@ -84,7 +86,11 @@ func runPlan(ctx context.Context, t cli.Terminal, dir string, f planFlags) error
 	if f.URL != "" {
 		p.Against = f.URL
 	}
-	want, err := loadTree(t, dir, f.asJSON, &p, &p.Diagnostics)
+	allow, err := f.webhooks.Parse()
+	if err != nil {
+		return err
+	}
+	want, err := loadTree(t, dir, allow, f.asJSON, &p, &p.Diagnostics)
 	if err != nil {
 		return err
 	}

@@ -30,13 +30,17 @@ func planBase(ctx context.Context, t cli.Terminal, dir string, f planFlags) erro
 	} else if err != nil {
 		return err
 	}
+	allow, err := f.webhooks.Parse()
+	if err != nil {
+		return err
+	}
 	was, err := offline.Check(tmp)
 	if err != nil {
 		return err
 	}
 	against := fmt.Sprintf("%s (%.12s)", f.base, commit)
 	p := planned{transfer.NewDocument(against)}
-	checked, err := checkTree(t, dir, was.AsKnown(), f.asJSON, &p, &p.Diagnostics)
+	checked, err := checkTree(t, dir, was.AsKnown(), allow, f.asJSON, &p, &p.Diagnostics)
 	if err != nil {
 		return err
 	}

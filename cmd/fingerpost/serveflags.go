@@ -19,6 +19,7 @@ import (
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc/seal"
+	"fingerpost/resolver/catalog"
 )
 
 // serveFlags are the flags of serve: options of the node, and the texts of those that are not plain.
@@ -29,6 +30,7 @@ type serveFlags struct {
 	mailRetention, mailSink          string
 	sealKey, logFormat, otlp         string
 	dns                              cli.DNSFlags
+	webhooks                         cli.WebhookFlags
 }
 
 // add adds all flags, in groups after the given ones.
@@ -39,11 +41,12 @@ func (f *serveFlags) add(cmd *cobra.Command, before ...string) {
 	inGroup(fl, groupConsole, f.addConsole)
 	inGroup(fl, groupMail, f.addMail)
 	inGroup(fl, groupDomains, f.dns.Add)
+	inGroup(fl, groupWebhooks, f.webhooks.Add)
 	inGroup(fl, groupGit, f.addGit)
 	inGroup(fl, groupCluster, f.addCluster)
 	inGroup(fl, groupLimits, f.addLimits)
 	inGroup(fl, groupLogs, f.addLogs)
-	helpInGroups(cmd, append(before, groupFiles, groupListen, groupConsole, groupMail, groupDomains, groupGit,
+	helpInGroups(cmd, append(before, groupFiles, groupListen, groupConsole, groupMail, groupDomains, groupWebhooks, groupGit,
 		groupCluster, groupLimits, groupLogs)...)
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"},
 		cobra.ShellCompDirectiveNoFileComp))
@@ -138,6 +141,12 @@ func (f *serveFlags) parse(t cli.Terminal) (err error) {
 	}
 	if f.DNS.Resolver, f.DNS.Allow, err = f.dns.Parse(); err != nil {
 		return err
+	}
+	if f.Webhooks.Allow, err = f.webhooks.Parse(); err != nil {
+		return err
+	}
+	if f.Webhooks.Allow == nil {
+		f.Webhooks.Allow = new(catalog.WebhookAllow)
 	}
 	if err := cli.UsageAll(f.CheckGit()); err != nil {
 		return err

@@ -8,13 +8,14 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/offline"
+	"fingerpost/resolver/catalog"
 )
 
 // loadTree reads the config folder. If the files have errors it prints them, and the exit code is 1. With asJSON it
 // prints document, after it has put them into diagnostics, which is a part of document.
-func loadTree(t cli.Terminal, dir string, asJSON bool, document any, diagnostics *hclfile.Diagnostics) (*transfer.Tree,
-	error) {
-	checked, err := checkTree(t, dir, nil, asJSON, document, diagnostics)
+func loadTree(t cli.Terminal, dir string, allow *catalog.WebhookAllow, asJSON bool, document any,
+	diagnostics *hclfile.Diagnostics) (*transfer.Tree, error) {
+	checked, err := checkTree(t, dir, nil, allow, asJSON, document, diagnostics)
 	if err != nil {
 		return nil, err
 	}
@@ -22,9 +23,9 @@ func loadTree(t cli.Terminal, dir string, asJSON bool, document any, diagnostics
 }
 
 // checkTree is loadTree for the files one by one, checked as by a server that knows others; nil: none.
-func checkTree(t cli.Terminal, dir string, known configsrc.Known, asJSON bool, document any,
+func checkTree(t cli.Terminal, dir string, known configsrc.Known, allow *catalog.WebhookAllow, asJSON bool, document any,
 	diagnostics *hclfile.Diagnostics) (*offline.Checked, error) {
-	checked, err := checkFiles(t, dir, known)
+	checked, err := checkFiles(t, dir, known, allow)
 	switch {
 	case err != nil:
 		return nil, err

@@ -23,6 +23,7 @@ import (
 
 func newValidate(t cli.Terminal) *cobra.Command {
 	asJSON, data, format, stdinName := false, "", "", ""
+	var webhooks cli.WebhookFlags
 	cmd := &cobra.Command{
 		Use:   "validate [PATH… | -]",
 		Short: "Check the files as serve would, and print every problem",
@@ -48,11 +49,15 @@ func newValidate(t cli.Terminal) *cobra.Command {
 				}
 				format = "json"
 			}
+			allow, err := webhooks.Parse()
+			if err != nil {
+				return err
+			}
 			if slices.Contains(args, "-") {
 				if len(args) > 1 || cli.Given(cmd, "data") {
 					return cli.Usage("- stands alone: it is one file, from standard input, and is compared with no store")
 				}
-				return validateInput(t, cli.ConfigDir(cmd), stdinName, format)
+				return validateInput(t, cli.ConfigDir(cmd), stdinName, allow, format)
 			}
 			if cli.Given(cmd, "stdin-name") {
 				return cli.Usage("--stdin-name is for a file from standard input: give - as the path")
@@ -67,7 +72,7 @@ func newValidate(t cli.Terminal) *cobra.Command {
 			if note != "" {
 				defer fmt.Fprintln(t.Err, note) // the last line: it is about what was left out
 			}
-			return validate(t, cli.ConfigDir(cmd), known, args, format)
+			return validate(t, cli.ConfigDir(cmd), known, allow, args, format)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document on stdout, as --format json does")
@@ -77,6 +82,7 @@ func newValidate(t cli.Terminal) *cobra.Command {
 		"name of the file that standard input (-) stands for, below the config folder")
 	cmd.Flags().StringVar(&data, "data", ".fingerpost",
 		"folder of the store of a server that does not run, to compare with")
+	webhooks.Add(cmd.Flags())
 	return cmd
 }
 
@@ -108,7 +114,8 @@ type validation struct {
 	Diagnostics hclfile.Diagnostics `json:"diagnostics"`
 }
 
-func validate(t cli.Terminal, dir string, known *datadir.Stored, paths []string, format string) error {
+func validate(t cli.Terminal, dir string, known *datadir.Stored, allow *catalog.WebhookAllow, paths []string,
+	format string) error {
 	v := validation{Diagnostics: hclfile.Diagnostics{}}
 	roots, err := configRoots(dir, paths)
 	if err != nil {
@@ -119,7 +126,7 @@ func validate(t cli.Terminal, dir string, known *datadir.Stored, paths []string,
 		if known != nil && r.dir == dir {
 			against = known
 		}
-		checked, err := checkFiles(t, r.dir, against)
+		checked, err := checkFiles(t, r.dir, against, allow)
 		if err != nil {
 			return err
 		}
@@ -135,7 +142,7 @@ func validate(t cli.Terminal, dir string, known *datadir.Stored, paths []string,
 }
 
 // validateInput checks one file from standard input, in the place of the named one.
-func validateInput(t cli.Terminal, dir, name, format string) error {
+func validateInput(t cli.Terminal, dir, name string, allow *catalog.WebhookAllow, format string) error {
 	display := name
 	if !below(dir, name) { // relative to the config folder
 		display = filepath.Join(dir, name)
@@ -149,12 +156,13 @@ func validateInput(t cli.Terminal, dir, name, format string) error {
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	checked, err := offline.CheckWith(dir, map[string][]byte{filepath.ToSlash(path): content})
+	checked, err := offline.CheckWith(dir, offline.Options{WebhookAllow: allow,
+		Written: map[string][]byte{filepath.ToSlash(path): content}})
 	if err != nil {
 		return err
 	}
 	v := validation{Diagnostics: hclfile.Diagnostics{}, Files: len(checked.Files)}
-	present, err := offline.Check(dir)
+	present, err := offline.CheckWith(dir, offline.Options{WebhookAllow: allow})
 	if err != nil {
 		return err
 	}
@@ -222,11 +230,12 @@ func inRepository(ds hclfile.Diagnostics) hclfile.Diagnostics {
 	return ds
 }
 
-// checkFiles is offline.CheckAgainst with a progress display.
-func checkFiles(t cli.Terminal, dir string, known configsrc.Known) (*offline.Checked, error) {
+// checkFiles is offline.CheckWith with a progress display.
+func checkFiles(t cli.Terminal, dir string, known configsrc.Known,
+	allow *catalog.WebhookAllow) (*offline.Checked, error) {
 	p := t.Progress("files read")
 	defer p.End()
-	return offline.CheckAgainst(dir, known, p.Set)
+	return offline.CheckWith(dir, offline.Options{Known: known, WebhookAllow: allow, Progress: p.Set})
 }
 
 // A configRoot is a folder to load, and the part of it that was asked about; nil: all.

@@ -82,23 +82,27 @@ func defaultsOf(files []File) (*File, *catalog.Defaults) {
 
 // Check loads a folder like a service with an empty store, with the same decoder and the same rules, and changes
 // nothing. It needs no secrets. An error means that the folder cannot be read.
-func Check(dir string) (*Checked, error) { return check(dir, nil, nil, nil) }
+func Check(dir string) (*Checked, error) { return CheckWith(dir, Options{}) }
 
-// CheckWith is Check for the folder as it would be after writing these contents, by path below it.
-func CheckWith(dir string, written map[string][]byte) (*Checked, error) {
-	return check(dir, written, nil, nil)
+// Options of CheckWith. The zero Options are those of Check.
+type Options struct {
+	Written map[string][]byte // contents, by path below the folder, that it would have
+	// Known is the store of a service: which of two files keeps a name depends on which had it before, and a renamed
+	// project is distinguished from a new one. Nil is an empty store.
+	Known configsrc.Known
+	// WebhookAllow says to which addresses a webhook may have http; nil: that is not known, and each is a warning.
+	WebhookAllow *catalog.WebhookAllow
+	// Progress is called, from several goroutines, with the number of files read. It may be nil.
+	Progress func(done, total int)
 }
 
-// CheckAgainst is Check against the store of a service: which of two files keeps a name depends on which had it before,
-// and a renamed project is distinguished from a new one. A nil Known is an empty store. If progress is not nil, it is
-// called, from several goroutines, with the number of files read.
-func CheckAgainst(dir string, known configsrc.Known, progress func(done, total int)) (*Checked, error) {
-	return check(dir, nil, known, progress)
-}
-
-func check(dir string, written map[string][]byte, known configsrc.Known,
-	progress func(done, total int)) (*Checked, error) {
-	judged, err := configsrc.Judge(dir, written, known, progress)
+// CheckWith is Check with what else is known of the service or of the folder.
+func CheckWith(dir string, o Options) (*Checked, error) {
+	known := o.Known
+	if o.WebhookAllow == nil {
+		o.WebhookAllow = &catalog.WebhookAllow{Unsure: true}
+	}
+	judged, err := configsrc.Judge(dir, o.Written, known, o.WebhookAllow, o.Progress)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (c *Checked) Slugs() (slugs []string) {
 	return slugs
 }
 
-// AsKnown returns what a service knows that has loaded this folder, for CheckAgainst.
+// AsKnown returns what a service knows that has loaded this folder, for Options.
 func (c *Checked) AsKnown() configsrc.Known { return table{c} }
 
 // A table is the file table of a service that has loaded a folder.

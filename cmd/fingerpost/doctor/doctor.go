@@ -130,7 +130,8 @@ func examine(ctx context.Context, p *patient) (all []Result) {
 	p.findServer(ctx)
 	if !p.Cluster.IsEdge() {
 		end := p.Loading()
-		p.checked, p.filesErr = offline.CheckAgainst(p.Files.Config, nil, p.OnProgress)
+		p.checked, p.filesErr = offline.CheckWith(p.Files.Config,
+			offline.Options{WebhookAllow: p.Webhooks.Allow, Progress: p.OnProgress})
 		end()
 	}
 	p.findRepository(ctx)

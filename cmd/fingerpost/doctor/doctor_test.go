@@ -121,7 +121,7 @@ func TestSavedSinceTheReload(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	checked, err := offline.CheckAgainst(dir, nil, nil)
+	checked, err := offline.Check(dir)
 	if err != nil || len(checked.Problems) == 0 {
 		t.Fatal(err, checked)
 	}

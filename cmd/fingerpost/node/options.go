@@ -13,20 +13,22 @@ import (
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/seal"
+	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/trace"
 )
 
 // Options say what a node serves, and where. The flags of the command fill them; CheckGit and CheckCluster find what
 // contradicts, in the words of the flags.
 type Options struct {
-	Files   Files
-	Listen  Listen
-	Console Console
-	Mail    Mail
-	Git     Git
-	Cluster Cluster
-	Limits  Limits
-	DNS     DNS
+	Files    Files
+	Listen   Listen
+	Console  Console
+	Mail     Mail
+	Git      Git
+	Cluster  Cluster
+	Limits   Limits
+	DNS      DNS
+	Webhooks Webhooks
 	Log
 	Progress
 
@@ -115,6 +117,11 @@ type Mail struct {
 	QueuePerProject int
 	Keep            bool   // keep every mail instead of sending it
 	EHLOName        string // host name to greet servers with; "": this machine's
+}
+
+// Webhooks says where webhooks may lead.
+type Webhooks struct {
+	Allow *catalog.WebhookAllow // to which addresses they may have http; nil: to any
 }
 
 // DNS says how the domains of customers are looked up.
