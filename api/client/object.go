@@ -13,10 +13,10 @@ import (
 
 // An Object names what the API has calls for.
 type Object struct {
-	Kind    catalog.Kind // project, domain, template, key, settings or SMTP config
-	Project int64        // 0 for a key, and for a project that is to be made
+	Kind    catalog.Kind // project, domain, template, key, webhook, settings or SMTP config
+	Project int64        // 0 for a key or webhook, and for a project that is to be made
 	ID      int64        // of a domain or a template; 0 for one that is to be made
-	Key     string       // the name of a key; "" for one that is to be made
+	Key     string       // the name of a key or webhook; "" for one that is to be made
 }
 
 // path returns where an object is, or where it is made.
@@ -38,6 +38,8 @@ func (o Object) path() string {
 		return mailPath(o.Project, "/templates"+id)
 	case catalog.KindKey:
 		return strings.TrimSuffix(keysPath+"/"+url.PathEscape(o.Key), "/")
+	case catalog.KindWebhook:
+		return strings.TrimSuffix(webhooksPath+"/"+url.PathEscape(o.Key), "/")
 	}
 	if o.Project == 0 {
 		return projectsPath
@@ -84,7 +86,7 @@ const (
 	Create Verb = http.MethodPost
 	Save   Verb = http.MethodPut
 	Delete Verb = http.MethodDelete
-	Rotate Verb = "rotate" // a key
+	Rotate Verb = "rotate" // a key or webhook
 	Bulk   Verb = "bulk"   // of several projects, see ProjectsSet
 )
 
@@ -136,6 +138,7 @@ type Made struct {
 	Request string `json:"-"` // its id, by which the audit trail knows the change
 	Branch  string // of the proposal
 	Key     string // the text of a new key
+	Secret  string // of a webhook, where the service has made it
 }
 
 // Try reports what an Edit would change, and changes nothing.

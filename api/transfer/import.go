@@ -10,8 +10,11 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// templatesFile holds the default templates. No slug has an underscore.
-const templatesFile = "_templates.hcl"
+// The files of what belongs to no project: default templates, and webhooks. No slug has an underscore.
+const (
+	templatesFile = "_templates.hcl"
+	webhooksFile  = "_webhooks.hcl"
+)
 
 // An Import is the configuration of a server, or of a table, as files. ReadServer makes one, or NewImport and Add do;
 // Place compares it with the folder, Write writes it.
@@ -41,7 +44,7 @@ func NewImport(defaults *catalog.Defaults, maxFileBytes int) *Import {
 }
 
 // ReadServer reads all projects and makes the contents of their files, and of one for the default templates, see
-// NewImport. The caller checks Problems.
+// NewImport, and of one for the webhooks, whose secrets no call tells. The caller checks Problems.
 func ReadServer(ctx context.Context, c *client.Client, defaults *catalog.Defaults, maxFileBytes, parallel int,
 	progress Progress) (*Import, error) {
 	im := NewImport(defaults, maxFileBytes)
@@ -63,6 +66,15 @@ func ReadServer(ctx context.Context, c *client.Client, defaults *catalog.Default
 		im.shared(im.cover.shared)
 	}
 	im.notKept = im.lost()
+	webhooks, told, err := c.DeclaredWebhooks(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case !told:
+		im.notKept = append(im.notKept, webhooksUntold)
+	default:
+		im.webhooks(webhooks)
+	}
 	return im, nil
 }
 

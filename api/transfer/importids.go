@@ -136,7 +136,30 @@ func (im *Import) fillSecrets(f *client.Project) {
 	}
 }
 
-// variable returns the name of an environment variable for a project. It is unique for each slug.
+// webhooks makes the file of the webhooks, with a variable for the secret of each.
+func (im *Import) webhooks(list []catalog.Webhook) {
+	before := len(im.Problems)
+	text := ""
+	for i := range list {
+		w := &list[i]
+		name := variable(w.Name, "WEBHOOK_SECRET")
+		w.Secrets = []catalog.Secret{{Source: catalog.SecretEnv, Ref: name}}
+		im.report("webhook "+hcledit.Quote(w.Name), w.Validate(nil))
+		im.secrets = append(im.secrets, fmt.Sprintf(`%s: webhook "%s" secret = env("%s"): set the variable where the server runs, `+
+			`to the secret that the receiver knows`, webhooksFile, w.Name, name))
+		if text != "" {
+			text += "\n"
+		}
+		if len(im.Problems) == before {
+			text += hcledit.WebhookBlock(w)
+		}
+	}
+	if len(im.Problems) == before && text != "" {
+		im.files[webhooksFile] = []byte(text)
+	}
+}
+
+// variable returns the name of an environment variable for a project or webhook. It is unique for each slug.
 func variable(slug, what string) string {
 	name := strings.ToUpper(strings.ReplaceAll(slug, "-", "_")) + "_" + what
 	if name[0] >= '0' && name[0] <= '9' {

@@ -60,8 +60,22 @@ func PlanServer(ctx context.Context, c *client.Client, want *Tree, ids bool, par
 		p.Renumbered += renumbered
 	}
 	p.NotCompared = cover.blind()
+	webhooks, told, err := c.DeclaredWebhooks(ctx)
+	switch {
+	case err != nil:
+		return p, err
+	case told:
+		changes, _ := compareRest(&catalog.Declared{Webhooks: webhooks}, &catalog.Declared{Webhooks: want.Webhooks},
+			view{ids: true})
+		p.Changes = append(p.Changes, changes...)
+	case len(want.Webhooks) > 0:
+		p.NotCompared = append(p.NotCompared, webhooksUntold)
+	}
 	return p, nil
 }
+
+// webhooksUntold says why webhooks are neither compared nor imported.
+const webhooksUntold = "webhooks: the server tells them only to a key with write and secrets on every project"
 
 // readPairs reads the project of each pair that the server has.
 func readPairs(c *client.Client, pairs []pair) func(ctx context.Context, i int) (*client.Project, error) {

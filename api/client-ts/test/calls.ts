@@ -17,6 +17,9 @@ await call<"updateServiceSettings">(server, "PUT /api/platform/projects/{id}/ser
 await call<"updateAuthSettings">(server, "PUT /api/platform/projects/{id}/auth-settings", { path: { id: 1 }, body: { inviteOnly: true } });
 await call<"createKey">(server, "POST /api/platform/keys", { body: { name: "app", allow: ["read"] } });
 await call<"rotateKey">(server, "POST /api/platform/keys/{name}/rotate", { path: { name: "app" }, body: {} });
+await call<"createWebhook">(server, "POST /api/platform/webhooks", { body: { name: "crm", url: "https://crm.example/" } });
+await call<"updateWebhook">(server, "PUT /api/platform/webhooks/{name}", { path: { name: "crm" }, body: {} });
+await call<"rotateWebhook">(server, "POST /api/platform/webhooks/{name}/rotate", { path: { name: "crm" }, body: {} });
 await call<"putSmtpConfig">(server, "PUT /api/mail/projects/{projectId}/smtp-config", { ...project, body: { host: "smtp.acme.example" } });
 await call<"saveSmtpConfig">(server, "POST /api/mail/projects/{projectId}/smtp-config", { ...project, body: { port: 465 } });
 await call<"putTemplate">(server, "PUT /api/mail/projects/{projectId}/templates", { ...project, body: { code: "WELCOME" } });
