@@ -29,8 +29,8 @@ func (p *Preview) addDeclared(was, is *catalog.Declared) {
 
 // declaresMore reports whether a file declares anything next to one project.
 func declaresMore(d *catalog.Declared) bool {
-	return d != nil && len(d.Projects)+len(d.Templates)+len(d.Keys)+len(d.Edges)+len(d.Webhooks) > 1 || d != nil && (d.Defaults != nil ||
-		d.Sealing != nil)
+	return d != nil && (len(d.Projects)+len(d.Templates)+len(d.Keys)+len(d.Edges)+len(d.Webhooks) > 1 ||
+		d.Defaults != nil || d.Sealing != nil)
 }
 
 // Diff returns the change as a unified diff, with paths relative to the config folder, "" if nothing changes. A sealed

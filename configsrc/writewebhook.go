@@ -76,7 +76,8 @@ func (h *webhookTarget) change(w *attempt) ([]byte, error) {
 	list[at], h.want = want, list
 	content, err := hcledit.ChangeWebhook(src, &was, &want)
 	if errors.Is(err, hcledit.ErrVerify) {
-		return nil, h.isExpression(w, "events", "a list of the webhook has comments that this change would lose: make it there")
+		return nil, h.isExpression(w, "events",
+			"a list of the webhook has comments that this change would lose: make it there")
 	}
 	return content, err
 }

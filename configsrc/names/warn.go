@@ -39,7 +39,8 @@ func UnknownSlug(r *hclfile.Result, u catalog.UnknownSlug, there func(slug strin
 	if near := NearSlug(u.Slug, there); near != "" {
 		hint = "did you mean `" + near + "`?"
 	}
-	return r.DiagnoseSlug(u, fmt.Sprintf("%s %q names the project %q, which no file declares", u.Kind, u.Name, u.Slug), hint)
+	return r.DiagnoseSlug(u, fmt.Sprintf("%s %q names the project %q, which no file declares", u.Kind, u.Name, u.Slug),
+		hint)
 }
 
 // Foresee returns the warnings about wildcards and names of different projects that new domains of a project would

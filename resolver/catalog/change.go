@@ -80,7 +80,7 @@ type Sealing struct {
 type Ref struct {
 	_         struct{} `cbor:",toarray"`
 	Kind      Kind
-	Name      string // slug, canonical domain, template code, name of a key, edge or webhook; empty for defaults and sealing
+	Name      string // slug, canonical domain, template code, name of a key, edge or webhook; "" for defaults and sealing
 	UUID      UUID   // zero for keys, edges, defaults, sealing
 	ID        int64
 	ProjectID int64  // of a domain or template; 0 for a default template

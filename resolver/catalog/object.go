@@ -7,7 +7,7 @@ type Object struct {
 	Kind      Kind
 	ProjectID int64  // 0: it belongs to no project
 	Slug      string // of its project; "": it belongs to none, or the record does not have it
-	Name      string // slug, domain, template code, name of a key, edge or webhook; "" where a project, or all files, have one
+	Name      string // slug, domain, template code, name of a key, edge or webhook; "" where there is one at most
 	UUID      UUID   // zero: the kind has none, or it is not known
 	ID        int64  // 0 likewise
 	Said      FieldSet

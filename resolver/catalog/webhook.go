@@ -17,7 +17,7 @@ type Webhook struct {
 	Name     string   // the block's label, a slug
 	UUID     UUID     // see DeriveWebhookUUID
 	URL      string
-	Secrets  []Secret // newest first; each opens to a text that CheckWebhookSecret accepts. Every delivery is signed by all
+	Secrets  []Secret // newest first; each opens to a text that ParseWebhookSecret accepts, and signs every delivery
 	Events   []string // names, "kind.*" or "*"; nil: everything but mail.*
 	Projects []string // slugs; nil: every project, and what belongs to none
 	Active   bool
