@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/publicnet"
 )
 
 // The codes of failures.
@@ -112,7 +113,7 @@ func (a *attempt) classifyDial(err error) (out Outcome) {
 	switch {
 	case a.begun.IsZero(): // it waited for a connection
 		out = a.end(Temporary, CodeConnectTimeout, "No connection to %s was free in time.", a.where())
-	case errors.Is(err, errAddress):
+	case errors.Is(err, publicnet.ErrNotAllowed):
 		out = a.end(Permanent, CodeAddressNotAllowed, "The address of %s is not one that mail may be sent to.", a.server.Host)
 		out.Problems.Addf("host",
 			"has a private, local or reserved address; whoever runs the service can allow its network with --smtp-allow")

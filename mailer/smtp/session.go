@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"net/textproto"
@@ -24,9 +23,6 @@ import (
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/trace"
 )
-
-// errAddress is the refusal of an address.
-var errAddress = errors.New("the address is not allowed")
 
 // A session is a connection to a server that has said hello, with TLS and AUTH done if the Server asks for them.
 type session struct {
@@ -135,11 +131,11 @@ func (a *attempt) dial() (net.Conn, error) {
 	}
 	var looked atomic.Int64 // several addresses are tried concurrently
 	d := net.Dialer{Timeout: a.limits.Connect, Resolver: a.resolver,
-		Control: func(_, address string, _ syscall.RawConn) error {
+		Control: func(network, address string, c syscall.RawConn) error {
 			if took := time.Since(a.begun); looked.CompareAndSwap(0, int64(took)) {
 				a.tell(Step{"dns", took})
 			}
-			return a.mayConnect(address)
+			return a.guard.Control(network, address, c)
 		}}
 	conn, err := d.DialContext(a.ctx, "tcp", net.JoinHostPort(a.host, strconv.Itoa(a.server.port())))
 	if took := time.Duration(looked.Load()); took != 0 { // otherwise the host has no address
@@ -147,16 +143,6 @@ func (a *attempt) dial() (net.Conn, error) {
 		a.trace(a.step, a.begun)
 	}
 	return conn, err
-}
-
-// mayConnect returns errAddress if address, an IP address with a port, must not be connected to. It is called for each
-// connection, so that a second look-up (DNS rebinding) cannot bring in another address.
-func (a *attempt) mayConnect(address string) error {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil || !a.guard.Allows(ap.Addr()) {
-		return fmt.Errorf("connect to %s: %w", address, errAddress)
-	}
-	return nil
 }
 
 // secure does the TLS handshake.

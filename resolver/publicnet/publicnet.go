@@ -5,9 +5,15 @@
 package publicnet
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
+	"syscall"
 )
+
+// ErrNotAllowed is the refusal of an address; test with errors.Is.
+var ErrNotAllowed = errors.New("the address is not allowed")
 
 // CannotBeAsked is what everybody is told of an address that is private, missing or refused inside, and nothing else: a
 // name that a stranger chooses must not tell what only the inside knows. The log has the address.
@@ -81,4 +87,14 @@ func (g Guard) Allows(a netip.Addr) bool {
 		return g.Allows(netip.AddrFrom4([4]byte(b[2:6])))
 	}
 	return true
+}
+
+// Control is for a net.Dialer: it returns an ErrNotAllowed for an address that must not be connected to. The dialer calls
+// it for each connection, so that a second look-up of a name (DNS rebinding) cannot bring in another address.
+func (g Guard) Control(_, address string, _ syscall.RawConn) error {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil || !g.Allows(ap.Addr()) {
+		return fmt.Errorf("connect to %s: %w", address, ErrNotAllowed)
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package publicnet_test
 
 import (
+	"errors"
+	"net"
 	"net/netip"
 	"testing"
 
@@ -49,4 +51,40 @@ func TestGuardTable(t *testing.T) {
 	check("64:ff9b::10.0.0.1", yes, "64:ff9b::/96", "10.0.0.0/8")
 	check("2002:7f00:1::", no, "2002::/16")
 	check("2002:808:808::", yes, "2002::/16")
+}
+
+// TestControl: a dialer asks the guard for each address of a name, at the moment of the connection.
+func TestControl(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	dial := func(host string, allow ...string) error {
+		var networks []netip.Prefix
+		for _, a := range allow {
+			networks = append(networks, netip.MustParsePrefix(a))
+		}
+		d := net.Dialer{Control: publicnet.New(networks).Control}
+		conn, err := d.DialContext(t.Context(), "tcp", net.JoinHostPort(host, port))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err
+	}
+	for _, host := range []string{"127.0.0.1", "localhost", "::ffff:127.0.0.1", "169.254.169.254", "10.0.0.1"} {
+		if err := dial(host, "127.0.0.2/32"); !errors.Is(err, publicnet.ErrNotAllowed) {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	for _, host := range []string{"127.0.0.1", "localhost", "::ffff:127.0.0.1"} {
+		if err := dial(host, "127.0.0.0/8"); err != nil {
+			t.Errorf("%s is allowed: %v", host, err)
+		}
+	}
+	if err := publicnet.New(nil).Control("unix", "/run/some.sock", nil); !errors.Is(err, publicnet.ErrNotAllowed) {
+		t.Errorf("a socket of another kind: %v", err)
+	}
 }

@@ -50,12 +50,16 @@ func (s *session) exchange(at netip.AddrPort, q question, zone string, edns bool
 		return reply{err: dcv.TimedOut}
 	}
 	defer done()
-	m, word := s.trip(s.ctx, "udp", at, q, packet, id)
+	d := &net.Dialer{}
+	if zone != "" { // the operator names the resolver, others the servers of zones
+		d.Control = s.guard.Control
+	}
+	m, word := s.trip(s.ctx, d, "udp", at, q, packet, id)
 	if m != nil && m.Truncated {
 		if s.turns.Wait(s.ctx, s.tenant) != nil {
 			return reply{err: dcv.TimedOut}
 		}
-		if m, word = s.trip(s.ctx, "tcp", at, q, packet, id); m != nil && m.Truncated {
+		if m, word = s.trip(s.ctx, d, "tcp", at, q, packet, id); m != nil && m.Truncated {
 			word = "malformed"
 		}
 	}
@@ -68,11 +72,11 @@ func (s *session) exchange(at netip.AddrPort, q question, zone string, edns bool
 // trip sends a question and returns the answer to it, or why none came, within half of the limit: there may be a second
 // attempt.
 func (c *Checker) trip(
-	ctx context.Context, network string, at netip.AddrPort, q question, packet []byte, id uint16,
+	ctx context.Context, d *net.Dialer, network string, at netip.AddrPort, q question, packet []byte, id uint16,
 ) (*dns.Msg, string) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Limit/2)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, at.String())
+	conn, err := d.DialContext(ctx, network, at.String())
 	if err != nil {
 		return nil, wordOf(err)
 	}
