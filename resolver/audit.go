@@ -34,6 +34,9 @@ func (r *Resolver) noteEntry(e catalog.AuditEntry) {
 	defer r.applying.Unlock()
 	st := r.stores.Writes()
 	e.Generation = st.Generation()
+	if e.ProjectID != 0 {
+		e.Slug, _ = st.Slug(e.ProjectID) // a store that cannot be read is replaced; the entry matters more
+	}
 	r.applying.trail.Note(r.applying.trail.CatchUp(st, r.TrailLedger()), e)
 }
 

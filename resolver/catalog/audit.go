@@ -87,6 +87,7 @@ type AuditEntry struct {
 	Generation uint64
 	Action     string // project.create, domain.update, key.rotate, …
 	ProjectID  int64  // 0: the entry belongs to no project
+	Slug       string // of the project before the change; "" without a project, and in entries of earlier builds
 	Object     string // slug, domain, template code or key name; "" where the action says it all
 	Changes    []FieldChange
 	Door       Door

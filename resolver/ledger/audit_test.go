@@ -24,7 +24,7 @@ import (
 func auditEntry(n int) catalog.AuditEntry {
 	return catalog.AuditEntry{
 		Time: mailEpoch.Add(time.Duration(n) * time.Hour), Generation: uint64(n), Action: []string{"project.update", "domain.create"}[n%2],
-		ProjectID: int64(n % 3), Object: fmt.Sprint("object-", n), Door: catalog.DoorAPI, Actor: fmt.Sprintf("Ann <a%d@b.example>", n%5),
+		ProjectID: int64(n % 3), Slug: []string{"", "acme", "globex"}[n%3], Object: fmt.Sprint("object-", n), Door: catalog.DoorAPI, Actor: fmt.Sprintf("Ann <a%d@b.example>", n%5),
 		Key: "ci", RequestID: fmt.Sprint("r", n/2),
 		Changes: []catalog.FieldChange{{Field: "name", Before: "a", After: "b"}, {Field: "password", Secret: true}},
 	}
@@ -57,7 +57,7 @@ func TestAuditRecordsRoundTrip(t *testing.T) {
 		text := func() string { return string(randomBytes(r)) }
 		want := catalog.AuditEntry{
 			ID: r.Int64(), Time: time.UnixMicro(r.Int64N(1 << 52)).UTC(), Generation: r.Uint64(), Action: text(), ProjectID: r.Int64(),
-			Object: text(), Door: catalog.Door(text()), Actor: text(), Key: text(), RequestID: text(), Commit: text(), Prev: [32]byte{byte(seed)},
+			Slug: text(), Object: text(), Door: catalog.Door(text()), Actor: text(), Key: text(), RequestID: text(), Commit: text(), Prev: [32]byte{byte(seed)},
 		}
 		for range r.IntN(4) {
 			want.Changes = append(want.Changes, catalog.FieldChange{Field: text(), Secret: r.IntN(2) == 0, Before: values(r), After: values(r)})

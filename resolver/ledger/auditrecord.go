@@ -9,8 +9,11 @@ import (
 )
 
 // The record of an entry is a version byte, the hash of the previous entry in its chain, id, time and project of the
-// entry, and the rest of it as CBOR (RFC 8949) in its deterministic form. The hash of the entry is the SHA-256 of all of
-// it but the version.
+// entry, and the rest of it as CBOR (RFC 8949) in its deterministic form. In version 2 the slug of the project follows, as
+// a second item of CBOR. The hash of the entry is the SHA-256 of all of it but the version.
+
+// sluggedVersion is the version of an entry with a slug. Others have mailVersion.
+const sluggedVersion = 2
 
 // Offsets of the parts that a walk reads without decoding the rest.
 const (
@@ -63,7 +66,11 @@ type auditChange struct {
 
 func appendAudit(dst []byte, a *catalog.AuditEntry) []byte {
 	e := encoder{dst}
-	e.byte(mailVersion)
+	if a.Slug != "" {
+		e.byte(sluggedVersion)
+	} else {
+		e.byte(mailVersion)
+	}
 	e.raw(a.Prev[:])
 	e.fixed(a.ID)
 	e.micros(a.Time)
@@ -77,18 +84,30 @@ func appendAudit(dst []byte, a *catalog.AuditEntry) []byte {
 	if err != nil {
 		panic("ledger: an entry that cannot be encoded: " + err.Error()) // impossible, see catalog.FieldChange
 	}
-	return append(e.b, b...)
+	e.raw(b)
+	if a.Slug != "" {
+		slug, err := auditEncoding.Marshal(a.Slug)
+		if err != nil {
+			panic("ledger: a text that cannot be encoded: " + err.Error()) // impossible
+		}
+		e.raw(slug)
+	}
+	return e.b
 }
 
 // decodeAudit decodes the entry with a key. It checks that the record is that of the key.
 func decodeAudit(dst *catalog.AuditEntry, key, rec []byte) error {
-	d, err := mailDecoder(rec)
-	if err != nil {
+	if err := checkVersion(rec, sluggedVersion); err != nil {
 		return err
 	}
+	d := decoder{s: string(rec[1:])}
 	*dst = catalog.AuditEntry{Prev: d.hash(), ID: d.fixed(), Time: d.micros(), ProjectID: d.fixed()}
 	var body auditBody
-	if d.failed || auditDecoding.Unmarshal([]byte(d.s), &body) != nil {
+	rest, err := auditDecoding.UnmarshalFirst([]byte(d.s), &body)
+	if rec[0] == sluggedVersion && err == nil {
+		rest, err = auditDecoding.UnmarshalFirst(rest, &dst.Slug)
+	}
+	if d.failed || err != nil || len(rest) > 0 {
 		return errRecord
 	}
 	dst.Generation, dst.Action, dst.Object, dst.Door = body.Generation, body.Action, body.Object, body.Door

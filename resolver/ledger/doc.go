@@ -41,7 +41,7 @@
 //	       entry id
 //
 // Every value except plain ids begins with a version byte: 2 for an entry of the mail log with its attempts, 3 for one
-// that names an earlier entry, too, else 1. A record of a later release is an ErrNewer for its reader, not damage.
+// that names an earlier entry, too, 2 for an entry of the audit trail with a slug, else 1. A record of a later release is an ErrNewer for its reader, not damage.
 //
 // A changed layout gets a new format version (Format). A ledger of another version is refused, never touched: no release
 // has an older one. The release that changes the layout takes a ledger of the release before: it copies the folder to

@@ -109,8 +109,15 @@ func (v *Salvage) putAudit(key, rec []byte) error {
 		return err
 	}
 	if e.ID <= v.to.LastAudit() { // copied by an earlier attempt
-		has, _, err := v.to.opaque(key)
-		if err == nil && !bytes.Equal(has, rec[1:]) {
+		same := false
+		err := v.to.read(func() error {
+			_, err := now{v.to.db}.get(key, func(has []byte) error {
+				same = bytes.Equal(has, rec)
+				return nil
+			})
+			return err
+		})
+		if err == nil && !same {
 			v.lacks(errors.New("entries of the audit trail cannot be put back between others"))
 		}
 		return err

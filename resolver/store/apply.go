@@ -204,6 +204,10 @@ type writer struct {
 	fresh     bool                               // see load
 	times     map[timedObject]catalog.ObjectTime // of the file at hand, from the authority
 	inForce   *catalog.Defaults                  // see defaults
+	slug      struct {                           // see slugOf
+		project int64
+		was     string
+	}
 
 	// released holds index keys that an object has given up; a key that another object of the Change takes is not deleted.
 	released map[string]struct{}

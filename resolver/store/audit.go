@@ -36,8 +36,8 @@ func (w *writer) audit(was, is *catalog.Object) {
 	if by != nil && by.Door == catalog.DoorDNS && o.Kind == catalog.KindDomain {
 		verb, changes = proofVerb(verb, changes, by.Reason)
 	}
-	e := catalog.AuditEntry{Action: o.Noun() + "." + verb, ProjectID: o.ProjectID, Object: cmp.Or(o.Name, o.Slug),
-		Changes: changes, Door: catalog.DoorFile}
+	e := catalog.AuditEntry{Action: o.Noun() + "." + verb, ProjectID: o.ProjectID, Slug: w.slugOf(o),
+		Object: cmp.Or(o.Name, o.Slug), Changes: changes, Door: catalog.DoorFile}
 	if by != nil {
 		e.Door, e.Actor, e.Key, e.RequestID, e.Commit = by.Door, by.Actor, by.Key, by.RequestID, by.Commit
 	}
@@ -46,6 +46,40 @@ func (w *writer) audit(was, is *catalog.Object) {
 		entry.After = is.Fields
 	}
 	w.effect.Objects = append(w.effect.Objects, entry)
+}
+
+// slugOf returns the slug of an object's project before the change. A new project is audited before what it contains.
+func (w *writer) slugOf(o *catalog.Object) string {
+	if o.ProjectID == 0 {
+		return ""
+	}
+	if w.slug.project != o.ProjectID {
+		slug, err := w.s.slug(o.ProjectID)
+		if err != nil && w.err == nil {
+			w.err = err
+		}
+		w.slug.project, w.slug.was = o.ProjectID, cmp.Or(slug, o.Slug)
+	}
+	return w.slug.was
+}
+
+// Slug returns the slug of a project; "" if there is none.
+func (s *State) Slug(project int64) (slug string, err error) {
+	err = s.read(func() error {
+		slug, err = s.slug(project)
+		return err
+	})
+	return slug, err
+}
+
+func (s *State) slug(project int64) (string, error) {
+	rec, err := s.load(idKey(prefixProject, project))
+	if err != nil || rec == nil {
+		return "", err
+	}
+	var p catalog.Project
+	_, err = decodeProjectOnly(&p, rec)
+	return p.Slug, err
 }
 
 // proofVerb returns the verb for what the proof of a domain has changed, and the changes with the reason.
@@ -134,6 +168,9 @@ func (w *writer) auditProject(was *catalog.Project, old []byte, p *catalog.Proje
 	}
 	var before *catalog.ProjectConfig
 	var wasObject, isObject *catalog.Object
+	if w.slug.project, w.slug.was = was.ID, was.Slug; old == nil {
+		w.slug.project, w.slug.was = p.Project.ID, p.Project.Slug
+	}
 	if old != nil {
 		before = &catalog.ProjectConfig{Project: *was}
 		o := before.Project.Object()

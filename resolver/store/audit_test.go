@@ -155,3 +155,29 @@ func TestEveryObjectIsFound(t *testing.T) {
 		}
 	}
 }
+
+// TestSlugOfEntries: each entry has the slug of its project before the change, that of a new project as it is.
+func TestSlugOfEntries(t *testing.T) {
+	t.Parallel()
+	s := open(t, "", store.Options{})
+	apply(t, s, noon, file("first.hcl", declare(block("first", "first.example"))))
+	step := func(want string, files ...catalog.FileChange) {
+		t.Helper()
+		var got []string
+		for _, o := range apply(t, s, noon, files...).Objects {
+			got = append(got, o.Entry.Action+" "+o.Entry.Slug)
+		}
+		if got := strings.Join(got, ", "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	acme := block("acme", "acme.example")
+	step("project.create acme, domain.create acme", file("acme.hcl", declare(acme)))
+	acme.Domains = append(acme.Domains, block("acme", "www.acme.example").Domains...)
+	step("domain.create acme", file("acme.hcl", declare(acme)))
+	acme.Project.Slug, acme.Domains = "apex", acme.Domains[:1]
+	step("project.update acme, domain.delete acme", file("acme.hcl", declare(acme)))
+	key := catalog.Key{Name: "ci", ID: "abcdef", Hash: [32]byte{1}, Allow: catalog.MayRead}
+	step("key.create ", file("keys.hcl", &catalog.Declared{Keys: []catalog.Key{key}}))
+	step("project.delete apex, domain.delete apex", gone("acme.hcl"))
+}

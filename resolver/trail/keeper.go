@@ -246,8 +246,12 @@ func (k *Keeper) Settle(st *store.Store, l *ledger.Ledger) error {
 		if err != nil {
 			return err
 		}
+		slug, err := st.Slug(of.project)
+		if err != nil {
+			return err
+		}
 		known := k.ahead[of]
-		e := catalog.AuditEntry{Action: of.noun + ".update", ProjectID: of.project, Object: known.object,
+		e := catalog.AuditEntry{Action: of.noun + ".update", ProjectID: of.project, Slug: slug, Object: known.object,
 			Door: catalog.DoorFile,
 			Time: k.time(), Generation: st.Generation()}
 		var after func() []catalog.Field
