@@ -91,6 +91,7 @@ func (l *Ledger) AppendAudit(entries []catalog.AuditEntry, above int64, days map
 			}
 		}
 		said <- id
+		t.entry = id
 		return t.putChains(chains, id)
 	})
 	if err != nil {

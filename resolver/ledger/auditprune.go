@@ -104,7 +104,7 @@ func (t *mailTurn) cutBefore(c *AuditChain, now time.Time, days int) (more bool,
 		return err
 	})
 	if err == nil && last > 0 {
-		err = t.dropGaps(c.Project, last)
+		err = errors.Join(t.dropGaps(c.Project, last), t.noteCut(last))
 	}
 	return more, err
 }

@@ -37,6 +37,12 @@
 //	                                 entry, hash of the last one that was cut off,
 //	                                 number of entries, days that they are kept
 //	C                                highest id of an entry                           with A
+//	B      place                     mail that has ended, see EndedMail               UpdateMail
+//	R                                epoch of the events, and which were removed      Open, NewEpoch, PruneAudit,
+//	                                                                                  PruneMail
+//	H      name of a webhook         how far it has come                              ChangeHooks
+//	H      name, 0, project id       project that waits at it                         ChangeHooks
+//	T      name, 0, number           delivery                                         ChangeHooks
 //	D      project id or 0,          a place at which damage has cut the trail        Salvage.Copy
 //	       entry id
 //
@@ -64,8 +70,8 @@
 // (highwater.go). The user of a damaged ledger moves it aside, never deletes it, and copies its readable records into
 // the new one: its files are read one by one (rows.go), and each record is put like a new one of its kind (restore.go).
 // Queued mails are uncertain. Losses are recorded as a MailGap until the retention period has passed. Entries of the audit
-// trail keep their hashes and commits; where entries are lost, an AuditGap says so, for VerifyAudit too. Notes of domains
-// and named values are copied. The uses of API keys and the writes that wait for git are not: such a write is in its
-// file, and is then committed like an edit by a person. Nor are the records of proposals: such a proposal then counts as
-// a person's.
+// trail keep their hashes and commits; where entries are lost, an AuditGap says so, for VerifyAudit too. Notes of domains,
+// named values, cursors of webhooks and their deliveries are copied; where events may be lost, their readers see a cut.
+// The uses of API keys and the writes that wait for git are not: such a write is in its file, and is then committed like
+// an edit by a person. Nor are the records of proposals: such a proposal then counts as a person's.
 package ledger

@@ -10,9 +10,11 @@ import (
 const (
 	prefixAudit       = 'A'
 	prefixAuditChain  = 'C'
+	prefixEnded       = 'B'
 	prefixAuditGap    = 'D'
 	prefixMessage     = 'E'
 	prefixGap         = 'G'
+	prefixHook        = 'H'
 	prefixIdempotency = 'I'
 	prefixMailLog     = 'L'
 	prefixMailState   = 'M'
@@ -20,6 +22,8 @@ const (
 	prefixAuditOf     = 'P'
 	prefixProposal    = 'O'
 	prefixQueue       = 'Q'
+	prefixEvents      = 'R'
+	prefixDelivery    = 'T'
 	prefixKeyUse      = 'U'
 	prefixCommit      = 'V'
 	prefixPending     = 'W'
@@ -33,6 +37,7 @@ var (
 	keyFormat     = []byte("mformat")
 	keyMailState  = []byte{prefixMailState}
 	keyAuditState = []byte{prefixAuditChain}
+	keyEvents     = []byte{prefixEvents}
 )
 
 func appendID(dst []byte, id int64) []byte { return binary.BigEndian.AppendUint64(dst, uint64(id)) }

@@ -18,7 +18,7 @@ const Format = 2
 
 // startEmpty says how to start without the ledger, and what that loses.
 const startEmpty = "move the folder away: the mail log, mail queue, idempotency keys, audit trail, uses of API keys, " +
-	"proposals and checks of domains are then in the moved folder only"
+	"proposals, checks of domains and the places of webhooks are then in the moved folder only"
 
 // Folder is the ledger's folder in a data directory.
 const Folder = "ledger"
@@ -58,6 +58,7 @@ type Ledger struct {
 	cache *pebble.Cache
 	log   *slog.Logger
 	mail  mailState
+	marks marks
 
 	lastAudit atomic.Int64 // id of the last entry of the audit trail; changed with the turn
 }
@@ -117,12 +118,15 @@ func (l *Ledger) begin() error {
 	if err != nil {
 		return err
 	}
-	if !found && !l.fs.ReadOnly {
-		if err := l.db.Set(keyFormat, binary.AppendUvarint(nil, Format), l.durable()); err != nil {
-			return err
-		}
+	b := l.db.NewBatch() // of what a new ledger has
+	if !found {
+		err = b.Set(keyFormat, binary.AppendUvarint(nil, Format), nil)
 	}
-	if err := errors.Join(l.loadMailState(), l.loadAudit()); err != nil {
+	err = errors.Join(err, l.loadMailState(), l.loadAudit(), l.loadEvents(b))
+	if err == nil && !b.Empty() && !l.fs.ReadOnly {
+		err = b.Commit(l.durable())
+	}
+	if err = errors.Join(err, b.Close()); err != nil {
 		return err
 	}
 	if !l.fs.ReadOnly {

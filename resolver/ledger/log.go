@@ -31,6 +31,7 @@ type mailState struct {
 	bound  atomic.Int64  // no higher id has been given out; raised before the batch that stores it is applied
 	number uint64        // of the last write; guarded by turn
 
+	ended  atomic.Int64 // number of the last mail that has ended; changed with the turn
 	spread atomic.Int64 // the largest distance of an entry, see noteSpread; at least nearID. Changed with the turn
 
 	newest  newestMail
@@ -96,6 +97,8 @@ type mailTurn struct {
 	refused  error // why nothing is written
 	idle     bool  // nothing needs to be written
 	unsynced bool  // a synced one follows
+	entry    int64 // the highest entry of the trail that it appends; 0: none
+	ended    int64 // the place of the mail that it ends, in the index; 0: none
 }
 
 func (l *Ledger) newBatch() (b *pebble.Batch) {
@@ -137,14 +140,20 @@ func (t *mailTurn) write(finish func(t *mailTurn) error) error {
 	}
 	number, err := t.apply(finish)
 	<-l.mail.turn
-	if err != nil || !t.synced() {
+	if err != nil {
 		return err
 	}
-	if err := t.b.SyncWait(); err != nil {
-		return err
+	if t.synced() {
+		if err := t.b.SyncWait(); err != nil {
+			return err
+		}
+		l.mail.mark.ack(number)
+		if err := l.Check(); err != nil { // writes into a deleted directory are lost
+			return err
+		}
 	}
-	l.mail.mark.ack(number)
-	return l.Check() // writes into a deleted directory are lost
+	l.marks.raise(t.entry, t.ended) // earlier batches are durable by now, too
+	return nil
 }
 
 // synced reports whether the write waits for the disk: a ledger in memory has no log.
@@ -306,6 +315,11 @@ func (l *Ledger) UpdateMail(log *catalog.MailLog) error {
 			return nil
 		}
 		t.bound = id
+		if ended {
+			if err := t.noteEnded(project, id, status, time.Now()); err != nil {
+				return err
+			}
+		}
 		return t.count(project, was, status)
 	})
 	if err != nil {

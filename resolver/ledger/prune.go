@@ -2,12 +2,13 @@ package ledger
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"time"
 )
 
-// PruneMail deletes the final entries of all projects created before a moment, the records of gaps from before it, and
-// the idempotency keys that have expired by now. Older entries that are not final stay, with their messages. It uses
+// PruneMail deletes the final entries of all projects created before a moment, the records of gaps from before it,
+// their rows in the index of ended mails, and the idempotency keys that have expired by now. Older entries that are not final stay, with their messages. It uses
 // range deletions, in steps that other writes can interleave with.
 func (l *Ledger) PruneMail(before, now time.Time) error {
 	err := l.pruneProjects(before)
@@ -15,7 +16,7 @@ func (l *Ledger) PruneMail(before, now time.Time) error {
 		more, err = l.steps(func(t *mailTurn) (bool, error) { return t.pruneKeys(now) })
 	}
 	if err == nil {
-		err = l.pruneGaps(before)
+		err = errors.Join(l.pruneGaps(before), l.pruneEnded(before))
 	}
 	if err != nil {
 		return fmt.Errorf("prune the mail log: %w", err)

@@ -24,11 +24,12 @@ type kind struct {
 // must not get entries of the audit trail. The errors of Copy and CopyLog are those of the new ledger.
 func (v *Salvage) Copy(ctx context.Context) error {
 	err := v.copy(ctx, kind{prefixAuditChain, chainRecord(v.beginChain)}, kind{prefixAudit, v.putAudit},
-		kind{prefixAuditChain, chainRecord(v.endChain)}, kind{prefixAuditGap, v.putAuditGap})
+		kind{prefixAuditChain, chainRecord(v.endChain)}, kind{prefixAuditGap, v.putAuditGap},
+		kind{prefixEvents, v.putEvents}, kind{prefixEnded, v.putEndedMail})
 	if err == nil && (!v.gap.Complete || len(v.from.problems) > 0) {
 		any := v.auditGap(0, 0) // entries may be lost which no chain tells of
 		any.Any = true
-		err = v.noteAuditGap(any)
+		err = errors.Join(v.noteAuditGap(any), v.noteLostEvents())
 	}
 	if err == nil && v.bound > v.to.MailIDBound() {
 		err = v.to.ReserveMailIDs(v.bound, false)
@@ -37,7 +38,8 @@ func (v *Salvage) Copy(ctx context.Context) error {
 		return err
 	}
 	return v.copy(ctx, kind{prefixCommit, checked(v, decodeCommit)}, kind{prefixDomainNote, checked(v, readOpaque)},
-		kind{prefixNamed, checked(v, readOpaque)}, kind{prefixIdempotency, v.putKey}, kind{prefixQueue, v.putQueued})
+		kind{prefixNamed, checked(v, readOpaque)}, kind{prefixHook, v.putHook},
+		kind{prefixDelivery, checked(v, decodeDelivery)}, kind{prefixIdempotency, v.putKey}, kind{prefixQueue, v.putQueued})
 }
 
 // CopyLog copies the log, after Copy.
