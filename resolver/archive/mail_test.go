@@ -106,6 +106,31 @@ func TestBackupCarriesMail(t *testing.T) {
 	}
 }
 
+// TestRestoreBeginsAnEpoch: the events of a restored ledger get ids that no event had before, and webhooks go on where
+// they were.
+func TestRestoreBeginsAnEpoch(t *testing.T) {
+	t.Parallel()
+	s := open(t, newDir(t), store.Options{})
+	fillMail(t, s.ledger)
+	cursor := ledger.HookCursor{Hook: "crm", Mail: 3}
+	if err := s.ledger.ChangeHooks([]ledger.HookChange{{Hook: "crm", Cursor: &cursor}}); err != nil {
+		t.Fatal(err)
+	}
+	dir := newDir(t)
+	if _, err := restore(dir, backup(t, s), archive.RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, dir, store.Options{}).ledger
+	was, _ := s.ledger.Events()
+	is, _ := r.Events()
+	if is.Epoch == was.Epoch || is.Epoch == "" || is.Mail != mails/everyThirdIsSent || is.Entry != 1 {
+		t.Errorf("%+v, before %+v", is, was)
+	}
+	if all, err := r.Hooks(); err != nil || len(all) != 1 || all[0].Mail != 3 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
 type silent struct{}
 
 func (silent) Infof(string, ...any)  {}

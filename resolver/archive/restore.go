@@ -248,8 +248,8 @@ func (r *restore) verifyLedger() error {
 	return errors.Join(l.Verify(), l.Close(), os.Remove(filepath.Join(r.ledger(), "LOCK")))
 }
 
-// markQueue marks the queued mails of the backup as uncertain, because they may have been sent since it was made, and
-// adds the restore to the audit trail.
+// markQueue marks the queued mails of the backup as uncertain, because they may have been sent since it was made, adds the
+// restore to the audit trail, and begins an epoch of events.
 func (r *restore) markQueue(m *Manifest) error {
 	l, err := ledger.Open(r.ledger(), ledger.Options{})
 	if err != nil {
@@ -261,6 +261,9 @@ func (r *restore) markQueue(m *Manifest) error {
 	}
 	if err == nil {
 		err = l.NoteRestore(r.o.Now, m.Generation, m.CreatedAt, r.audited)
+	}
+	if err == nil {
+		err = l.NewEpoch()
 	}
 	return errors.Join(err, l.Close(), os.Remove(filepath.Join(r.ledger(), "LOCK")))
 }

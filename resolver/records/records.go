@@ -47,15 +47,16 @@ type Records struct {
 	// accepting is read-locked by AcceptMail: a writer of it knows all doubtful mails.
 	accepting sync.RWMutex
 
-	mu        sync.Mutex    // guards the fields below
-	last      int64         // highest id of a mail given out
-	stored    int64         // highest id accepted
-	doubtful  []int64       // mails whose AcceptMail failed; their batches may still be on disk
-	refused   []int64       // the doubtful mails that may be in one of asides
-	gaps      []MailGap     // of the ledger in use
-	asides    []string      // damaged ledgers whose mail is not yet salvaged
-	recovered bool          // the parts of those that decide whether a mail is accepted and sent
-	salvaged  chan struct{} // closed when the last salvage has ended; nil before the first
+	mu        sync.Mutex     // guards the fields below
+	former    *ledger.Ledger // the last one that was taken up
+	last      int64          // highest id of a mail given out
+	stored    int64          // highest id accepted
+	doubtful  []int64        // mails whose AcceptMail failed; their batches may still be on disk
+	refused   []int64        // the doubtful mails that may be in one of asides
+	gaps      []MailGap      // of the ledger in use
+	asides    []string       // damaged ledgers whose mail is not yet salvaged
+	recovered bool           // the parts of those that decide whether a mail is accepted and sent
+	salvaged  chan struct{}  // closed when the last salvage has ended; nil before the first
 }
 
 // New returns the records of a ledger that is still to be opened. Call Use before the ledger is.

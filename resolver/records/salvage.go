@@ -39,6 +39,11 @@ func (r *Records) TakeUp(l *ledger.Ledger) error {
 	if r.refused = append(r.refused, doubtful...); len(asides) == 0 {
 		r.refused = nil
 	}
+	if r.former != nil {
+		at, _ := r.former.Events()
+		l.HoldEvents(at.Entry)
+	}
+	r.former = l
 	r.stored = 0 // its content is known now
 	r.last = max(r.last, l.MailIDBound())
 	r.asides, r.recovered = asides, false
@@ -102,6 +107,7 @@ func (r *Records) salvage(l *ledger.Ledger, asides []string) error {
 	if r.o.Recovered != nil {
 		r.o.Recovered()
 	}
+	l.SettleEvents()
 	for len(open) > 0 {
 		v := open[0]
 		if err := v.CopyLog(ctx); err != nil {

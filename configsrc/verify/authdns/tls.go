@@ -82,7 +82,8 @@ func (s *session) handshake(addr netip.Addr, name string) (t dcv.TLS) {
 	defer done()
 	ctx, cancel := context.WithTimeout(s.ctx, s.o.Limit)
 	defer cancel()
-	conn, err := (&net.Dialer{Control: s.guard.Control}).DialContext(ctx, "tcp", netip.AddrPortFrom(addr, s.o.TLSPort).String())
+	d := net.Dialer{Control: s.guard.Control}
+	conn, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(addr, s.o.TLSPort).String())
 	if err != nil {
 		t.Refused = errors.Is(err, syscall.ECONNREFUSED)
 		t.Error = connectError(err)
