@@ -186,19 +186,19 @@ func (t *mailTurn) noteEnded(project, log int64, status byte, at time.Time) erro
 	return t.b.Set(appendEndedKey(nil, t.ended), appendEnded(&row), nil)
 }
 
-// EndedSince calls f with the mails that have ended after a place in the sequence, in its order. f must not call the
-// Ledger.
-func (l *Ledger) EndedSince(seq int64, f func(m *EndedMail) error) error {
+// EndedSince calls f with the mails that have ended after a place in the sequence, in its order, until it returns false. f
+// must not call the Ledger.
+func (l *Ledger) EndedSince(seq int64, f func(m *EndedMail) (more bool)) error {
 	s := span{lower: appendEndedKey(nil, seq+1), upper: []byte{prefixEnded + 1}}
 	return l.scan(s, func(key, rec []byte) error {
 		m, err := decodeEnded(rec)
 		if err == nil {
 			m.Seq, err = lastID(key)
 		}
-		if err != nil {
-			return err
+		if err == nil && !f(&m) {
+			err = errStop
 		}
-		return f(&m)
+		return err
 	})
 }
 
@@ -247,18 +247,28 @@ func (l *Ledger) AuditEntry(id int64) (e catalog.AuditEntry, found bool, err err
 	return e, found, err
 }
 
-// ProjectAuditSince calls f with the entries of a project whose id is higher than id, the oldest first; with project 0
-// with those of none. f must not call the Ledger.
-func (l *Ledger) ProjectAuditSince(project, id int64, f func(e *catalog.AuditEntry) error) error {
+// EntriesSince calls f with the entries of the trail whose id is higher than id, the oldest first, until it returns false.
+// f must not call the Ledger.
+func (l *Ledger) EntriesSince(id int64, f func(e *catalog.AuditEntry) (more bool)) error {
+	return l.AuditSince(id, func(e *catalog.AuditEntry) error {
+		if !f(e) {
+			return errStop
+		}
+		return nil
+	})
+}
+
+// ProjectEntriesSince is EntriesSince for the entries of one project; with project 0 for those of none.
+func (l *Ledger) ProjectEntriesSince(project, id int64, f func(e *catalog.AuditEntry) (more bool)) error {
 	s := span{lower: appendAuditOfKey(nil, project, id+1), upper: appendAuditOfKey(nil, project, -1)}
 	return l.scan(s, func(key, _ []byte) error {
 		key = appendAuditKey(nil, auditID(key))
 		var e catalog.AuditEntry
 		found, err := now{l.db}.get(key, func(rec []byte) error { return decodeAudit(&e, key, rec) })
-		if err != nil || !found { // retention has just removed it
-			return err
+		if err == nil && found && !f(&e) { // otherwise retention has just removed it
+			err = errStop
 		}
-		return f(&e)
+		return err
 	})
 }
 

@@ -29,9 +29,9 @@ func endMail(t *testing.T, l *Ledger, project, id int64, status catalog.MailStat
 
 func endedMails(t *testing.T, l *Ledger, after int64) (all []string) {
 	t.Helper()
-	err := l.EndedSince(after, func(m *EndedMail) error {
+	err := l.EndedSince(after, func(m *EndedMail) bool {
 		all = append(all, fmt.Sprintf("%d: %s of %d/%d", m.Seq, m.Status, m.Project, m.Log))
-		return nil
+		return true
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -121,20 +121,24 @@ func TestHeldEvents(t *testing.T) {
 	}
 }
 
-// TestProjectAuditSince: the entries of one project in order, with commits by AuditEntry.
-func TestProjectAuditSince(t *testing.T) {
+// TestEntriesSince: the entries of one project in order, with commits by AuditEntry.
+func TestEntriesSince(t *testing.T) {
 	t.Parallel()
 	l := mailStore(t, "", Options{Logger: quiet})
 	for i := range 9 {
 		appendAll(t, l, auditEntry(i))
 	}
 	var ids []int64
-	err := l.ProjectAuditSince(1, 2, func(e *catalog.AuditEntry) error {
+	err := l.ProjectEntriesSince(1, 2, func(e *catalog.AuditEntry) bool {
 		ids = append(ids, e.ID)
-		return nil
+		return true
 	})
 	if err != nil || !reflect.DeepEqual(ids, []int64{5, 8}) {
 		t.Errorf("%v, %v", ids, err)
+	}
+	first := 0
+	if err := l.EntriesSince(3, func(*catalog.AuditEntry) bool { first++; return false }); err != nil || first != 1 || l.Err() != nil {
+		t.Errorf("a walk that is ended: %d, %v, %v", first, err, l.Err())
 	}
 	e, found, err := l.AuditEntry(5)
 	if err != nil || !found || e.ProjectID != 1 || e.Slug != "acme" || e.Commit != "" {
@@ -154,7 +158,7 @@ func TestProjectAuditSince(t *testing.T) {
 func someHook() (HookCursor, HookDelivery) {
 	at := mailEpoch.Add(time.Minute)
 	c := HookCursor{Hook: "crm", Entry: 5, Mail: 2, EntryCut: 1, MailCut: 1, Number: 3, Version: "v1", FailingSince: at,
-		OffSince: at, OffReason: "410"}
+		OffSince: at, OffReason: "410", DeadAt: at, GapAt: at}
 	h := HookDelivery{Number: 3, ID: "e.5.crm", Event: "domain.update", Object: "acme.example", Entry: 5, Project: 1,
 		State: HookFailing, Created: at, NextAttemptAt: at.Add(time.Hour), Commit: "c",
 		Attempts: []HookAttempt{{Time: at, Status: 500, Took: time.Second, Answer: "no", Error: "500"}, {Time: at, Error: "gone"}}}

@@ -22,6 +22,7 @@ type HookCursor struct {
 	FailingSince      time.Time // of the first failure since the last success; zero: none
 	OffSince          time.Time // when it was switched off, zero: it is not
 	OffReason         string
+	DeadAt, GapAt     time.Time  // when it last gave up a delivery, and when it last told a gap
 	Lanes             []HookLane // of Hooks; ChangeHooks does not look at it
 }
 
@@ -95,6 +96,8 @@ func appendHookCursor(c *HookCursor) []byte {
 	e.maybe(c.FailingSince)
 	e.maybe(c.OffSince)
 	e.string(c.OffReason)
+	e.maybe(c.DeadAt)
+	e.maybe(c.GapAt)
 	return e.b
 }
 
@@ -104,7 +107,8 @@ func decodeHookCursor(rec []byte) (c HookCursor, err error) {
 		return c, err
 	}
 	c = HookCursor{Entry: d.int(), Mail: d.int(), EntryCut: d.int(), MailCut: d.int(), Number: d.int(),
-		Version: d.string(), FailingSince: d.maybe(), OffSince: d.maybe(), OffReason: d.string()}
+		Version: d.string(), FailingSince: d.maybe(), OffSince: d.maybe(), OffReason: d.string(), DeadAt: d.maybe(),
+		GapAt: d.maybe()}
 	return c, d.err()
 }
 
@@ -279,7 +283,8 @@ type HookQuery struct {
 
 func (q *HookQuery) matches(h *HookDelivery) bool {
 	return (q.ID == "" || h.ID == q.ID) && (q.State == "" || h.State == q.State) &&
-		(q.Event == "" || h.Event == q.Event) && (q.From.IsZero() || !h.Created.Before(q.From)) && (q.To.IsZero() || h.Created.Before(q.To))
+		(q.Event == "" || h.Event == q.Event) && (q.From.IsZero() || !h.Created.Before(q.From)) &&
+		(q.To.IsZero() || h.Created.Before(q.To))
 }
 
 // HookDeliveries returns a page of a webhook's deliveries, and the number of those on all pages. It reads all that are

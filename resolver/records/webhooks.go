@@ -55,14 +55,14 @@ func (r *Records) Events() (at EventMarks, changed <-chan struct{}, source any, 
 	return at, changed, source, err
 }
 
-// AuditSince calls f with the entries of the trail after one, see ledger.Ledger.
-func (r *Records) AuditSince(id int64, f func(e *catalog.AuditEntry) error) error {
-	return r.withLedger(func(l *ledger.Ledger) error { return l.AuditSince(id, f) })
+// EntriesSince calls f with the entries of the trail after one, see ledger.Ledger.
+func (r *Records) EntriesSince(id int64, f func(e *catalog.AuditEntry) (more bool)) error {
+	return r.withLedger(func(l *ledger.Ledger) error { return l.EntriesSince(id, f) })
 }
 
-// ProjectAuditSince calls f with the entries of a project after one, see ledger.Ledger.
-func (r *Records) ProjectAuditSince(project, id int64, f func(e *catalog.AuditEntry) error) error {
-	return r.withLedger(func(l *ledger.Ledger) error { return l.ProjectAuditSince(project, id, f) })
+// ProjectEntriesSince calls f with the entries of a project after one, see ledger.Ledger.
+func (r *Records) ProjectEntriesSince(project, id int64, f func(e *catalog.AuditEntry) (more bool)) error {
+	return r.withLedger(func(l *ledger.Ledger) error { return l.ProjectEntriesSince(project, id, f) })
 }
 
 // AuditEntry returns an entry of the trail with its commit; false if there is none.
@@ -75,7 +75,7 @@ func (r *Records) AuditEntry(id int64) (e catalog.AuditEntry, found bool, err er
 }
 
 // EndedSince calls f with the mails that have ended after a place in their sequence, see ledger.Ledger.
-func (r *Records) EndedSince(seq int64, f func(m *EndedMail) error) error {
+func (r *Records) EndedSince(seq int64, f func(m *EndedMail) (more bool)) error {
 	return r.withLedger(func(l *ledger.Ledger) error { return l.EndedSince(seq, f) })
 }
 
