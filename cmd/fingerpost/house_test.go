@@ -114,6 +114,9 @@ var plan = map[string][]string{
 	// trace: the attempts of a traced send
 	"fingerpost/mailer": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
 		"fingerpost/mailer/template"},
+	// records: the events, and how far webhooks have come; share: the requests of all webhooks
+	"fingerpost/mailer/webhook": {"fingerpost/resolver/catalog", "fingerpost/resolver/records", "fingerpost/resolver/publicnet",
+		"fingerpost/resolver/share"},
 	"fingerpost/api/gate": {},
 	"fingerpost/api/events": {"fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"github.com/valyala/fasthttp"},
