@@ -122,6 +122,10 @@ var shared = map[string]bounded{
 		"any key that sends, with --mail-sink",
 		"the oldest kept texts go; the log keeps its entries",
 	},
+	"mailer/webhook: places": {
+		"webhooks whose receivers hang, three places each next to their own",
+		"each webhook has one request on the wire outside of these; a place when one is free",
+	},
 	"resolver/ledger: turn": {
 		"any writer, for one synced write",
 		"they join the next batch: a wait is two syncs long at most",

@@ -1,0 +1,229 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/records"
+)
+
+// do has f called by Run, and waits for it. UNAVAILABLE if Run has ended.
+func (e *Engine) do(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	if !e.inbox.post(func() { f(); close(done) }) {
+		return errEnded
+	}
+	select {
+	case <-done:
+		return nil
+	case <-e.ended:
+		return errEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+var errEnded = catalog.Unavailable("no webhooks are delivered at the moment")
+
+// find returns a declared webhook; NOT_FOUND if there is none.
+func (e *Engine) find(name string) (Hook, error) {
+	hooks, _, _ := e.o.Hooks.Webhooks()
+	i := slices.IndexFunc(hooks, func(h Hook) bool { return h.Name == name })
+	if i < 0 {
+		return Hook{}, catalog.NotFound("webhook")
+	}
+	return hooks[i], nil
+}
+
+// Test sends a test event to a webhook, also to an inactive one, and returns what has become of it. It is not repeated and
+// not kept.
+func (e *Engine) Test(ctx context.Context, name string) (Outcome, error) {
+	h, err := e.find(name)
+	if err != nil {
+		return Outcome{}, err
+	}
+	at, _, _, err := e.o.Ledger.Events()
+	if err != nil {
+		return Outcome{}, err
+	}
+	release, err := e.places.Take(ctx, h.Name)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer release()
+	now := e.o.Clock.Now()
+	id := fmt.Sprintf("%s.t%d.%s", at.Epoch, now.UnixMicro(), h.Name)
+	return e.sender.send(ctx, &h, id, encode("test", now, struct{}{}), now), nil
+}
+
+// Resume switches a webhook on that was switched off by itself. It does nothing to one that is on.
+func (e *Engine) Resume(ctx context.Context, name string) error {
+	if _, err := e.find(name); err != nil {
+		return err
+	}
+	return e.do(ctx, func() {
+		if r := e.receivers[name]; r != nil {
+			r.resume(e.o.Clock.Now())
+		}
+	})
+}
+
+// Deliveries returns a page of the deliveries of a webhook that are kept, the latest first, and the number of those on all
+// pages. It has no tests.
+func (e *Engine) Deliveries(name string, q records.HookQuery) (list []records.HookDelivery, total int, err error) {
+	if _, err := e.find(name); err != nil {
+		return nil, 0, err
+	}
+	return e.o.Ledger.HookDeliveries(name, q)
+}
+
+// A Replay selects what is sent again: a kept delivery by its id, else the events of a time that the webhook wants now.
+type Replay struct {
+	ID       string
+	From, To time.Time // From <= time < To; zero: open
+}
+
+// Replay sends events again, with ids of their own, next to what waits, and returns how many. NOT_FOUND if the delivery is
+// not kept or tells of no event; CONFLICT while a replay of the webhook is at work, and if the webhook is off.
+func (e *Engine) Replay(ctx context.Context, name string, q Replay) (count int, err error) {
+	h, err := e.find(name)
+	if err != nil {
+		return 0, err
+	}
+	of := records.HookLane{Project: records.HookReplay}
+	if q.ID != "" {
+		count, err = e.replayOne(&h, q.ID, &of)
+	} else {
+		count, err = e.replayTime(&h, q, &of)
+	}
+	if err != nil || count == 0 {
+		return 0, err
+	}
+	var refused error
+	err = e.do(ctx, func() {
+		r := e.receivers[name]
+		switch {
+		case r == nil || r.off():
+			refused = conflict("the webhook is off")
+		case r.lanes[records.HookReplay] != nil:
+			refused = conflict("a replay of the webhook is at work")
+		default:
+			refused = r.replay(e, of, e.o.Clock.Now())
+		}
+	})
+	if err == nil {
+		err = refused
+	}
+	return count, err
+}
+
+func conflict(message string) error {
+	return &catalog.Error{Code: catalog.CodeConflict, Message: message}
+}
+
+// replayOne sets the bounds of a replay to the event of one delivery.
+func (e *Engine) replayOne(h *Hook, id string, of *records.HookLane) (int, error) {
+	found, _, err := e.o.Ledger.HookDeliveries(h.Name, records.HookQuery{ID: id, Page: 1, Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	if len(found) == 0 || found[0].Entry == 0 && found[0].Mail == 0 {
+		return 0, catalog.NotFound("delivery")
+	}
+	if n := found[0].Entry; n != 0 {
+		of.Entry, of.LastEntry = n-1, n
+	} else {
+		of.Mail, of.LastMail = found[0].Mail-1, found[0].Mail
+	}
+	return 1, nil
+}
+
+// replayTime sets the bounds of a replay to the events of a time, and counts those that the webhook wants.
+func (e *Engine) replayTime(h *Hook, q Replay, of *records.HookLane) (count int, err error) {
+	at, _, _, err := e.o.Ledger.Events()
+	if err != nil {
+		return 0, err
+	}
+	inside := func(t time.Time) bool {
+		return (q.From.IsZero() || !t.Before(q.From)) && (q.To.IsZero() || t.Before(q.To))
+	}
+	take := func(id, last int64, after, upTo *int64, wanted bool) (more bool) {
+		if id <= last && wanted {
+			if count++; *upTo == 0 {
+				*after = id - 1
+			}
+			*upTo = id
+		}
+		return id < last
+	}
+	err = e.o.Ledger.EntriesSince(0, func(entry *catalog.AuditEntry) bool {
+		return take(entry.ID, at.Entry, &of.Entry, &of.LastEntry, inside(entry.Time) && h.wants(entry))
+	})
+	if err == nil && h.wantsMails() {
+		err = e.o.Ledger.EndedSince(0, func(m *records.EndedMail) bool {
+			return take(m.Seq, at.Mail, &of.Mail, &of.LastMail, inside(m.Time) && h.wantsMail(m))
+		})
+	}
+	return count, err
+}
+
+// replay begins a replay.
+func (r *receiver) replay(e *Engine, of records.HookLane, now time.Time) error {
+	l := &lane{HookLane: of, at: -1}
+	l.Replay = r.cursor.Number + 1
+	v, found, err := r.next(e.o.Ledger, l)
+	if err != nil || !found {
+		return err
+	}
+	r.setHead(l, v, e.at.Epoch, now)
+	r.unsaved.urgent = true // a client is told that it is at work
+	r.add(l)
+	return nil
+}
+
+// A Status is how a webhook does, for metrics, conditions and lists.
+type Status struct {
+	Name      string
+	Waiting   int       // projects of which something is to be delivered; a replay and a gap count as one each
+	Failing   int       // of these, those whose delivery has failed at least once
+	Oldest    time.Time // when the oldest event happened of these; zero: none waits
+	Behind    int64     // entries of the trail that the webhook has not come to yet
+	OffSince  time.Time // zero: it is on
+	OffReason string
+	DeadAt    time.Time // when the latest delivery was given up; zero: none was
+	GapAt     time.Time // when the latest gap was told; zero: none was
+	OnWire    int
+}
+
+// Status returns how the active webhooks do, by name, and why nothing is delivered at all, "" if it is.
+func (e *Engine) Status(ctx context.Context) (all []Status, problem string, err error) {
+	at, _, _, err := e.o.Ledger.Events()
+	if err != nil {
+		return nil, "", err
+	}
+	err = e.do(ctx, func() {
+		problem = e.problem
+		for _, name := range e.order {
+			all = append(all, e.receivers[name].status(at.Entry))
+		}
+	})
+	return all, problem, err
+}
+
+func (r *receiver) status(last int64) Status {
+	c := &r.cursor
+	s := Status{Name: r.hook.Name, Waiting: len(r.lanes), Behind: max(0, last-c.Entry), OffSince: c.OffSince,
+		OffReason: c.OffReason, DeadAt: c.DeadAt, GapAt: c.GapAt, OnWire: r.flying}
+	for _, l := range r.lanes {
+		if l.attempts > 0 {
+			s.Failing++
+		}
+		if s.Oldest.IsZero() || l.since.Before(s.Oldest) {
+			s.Oldest = l.since
+		}
+	}
+	return s
+}
