@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A Webhook is a declared receiver of events: what has an entry in the audit trail, the end of a mail, and the
-// conditions of the service (configsrc/webhooks.md).
+// A Webhook is a declared receiver of events: what has an entry in the audit trail, and the end of a mail
+// (configsrc/webhooks.md).
 type Webhook struct {
 	_        struct{} `cbor:",toarray"`
 	Name     string   // the block's label, a slug

@@ -56,7 +56,7 @@ func TestWebhookRules(t *testing.T) {
 	}, "secret")
 	f(func(w *catalog.Webhook) { w.Events = []string{} }, "events")
 	f(func(w *catalog.Webhook) {
-		w.Events = []string{"*", "domain.*", "mail.failed", "condition.begins", "key.rotate"}
+		w.Events = []string{"*", "domain.*", "mail.failed", "key.rotate"}
 	})
 	f(func(w *catalog.Webhook) {
 		w.Events = []string{"dom*", "domain", "domain.verifies", "*.create", "mail.failed", "mail.failed"}

@@ -7,18 +7,16 @@ import (
 
 // The events of webhooks that are no action of the audit trail.
 const (
-	EventMailSent        = "mail.sent"
-	EventMailFailed      = "mail.failed"
-	EventMailExpired     = "mail.expired"
-	EventConditionBegins = "condition.begins"
-	EventConditionEnds   = "condition.ends"
+	EventMailSent    = "mail.sent"
+	EventMailFailed  = "mail.failed"
+	EventMailExpired = "mail.expired"
 )
 
 // mailEvents is the pattern of the events that a webhook without a list does not get: a service sends more mails than all
 // else that happens in it.
 const mailEvents = "mail.*"
 
-// WebhookEvents lists the names of all events: the actions of the audit trail, and those of mails and conditions.
+// WebhookEvents lists the names of all events: the actions of the audit trail, and those of mails.
 func WebhookEvents() (names []string) {
 	for _, noun := range AuditObjects {
 		for _, verb := range auditVerbs {
@@ -26,7 +24,7 @@ func WebhookEvents() (names []string) {
 		}
 	}
 	names = append(names, AuditOthers...)
-	return append(names, EventMailSent, EventMailFailed, EventMailExpired, EventConditionBegins, EventConditionEnds)
+	return append(names, EventMailSent, EventMailFailed, EventMailExpired)
 }
 
 // WebhookPatterns lists all that a webhook's list of events may hold.
@@ -54,7 +52,7 @@ func CheckWebhookEvent(pattern string) string {
 	}
 	kind, _, star := strings.Cut(pattern, "*")
 	if !star {
-		return `is no event: events are the actions of the audit trail, mail.* and condition.*`
+		return `is no event: events are the actions of the audit trail, and mail.*`
 	}
 	example := "domain.*"
 	if i := slices.IndexFunc(patterns, func(p string) bool { return kind != "" && strings.HasPrefix(p, kind) }); i >= 0 {
