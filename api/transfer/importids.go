@@ -146,7 +146,7 @@ func (im *Import) webhooks(list []catalog.Webhook) {
 		w.Secrets = []catalog.Secret{{Source: catalog.SecretEnv, Ref: name}}
 		im.report("webhook "+hcledit.Quote(w.Name), w.Validate(nil))
 		im.secrets = append(im.secrets, fmt.Sprintf(`%s: webhook "%s" secret = env("%s"): set the variable where the server runs, `+
-			`to the secret that the receiver knows`, webhooksFile, w.Name, name))
+			`or put in what "fingerpost secrets seal --webhook %s" prints`, webhooksFile, w.Name, name, w.Name))
 		if text != "" {
 			text += "\n"
 		}

@@ -17,6 +17,7 @@ import (
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/offline"
 	"fingerpost/configsrc/seal"
+	"fingerpost/resolver/catalog"
 )
 
 // sealingFile is the file of a new sealing block.
@@ -24,23 +25,33 @@ const sealingFile = "sealing.hcl"
 
 func newSecrets(t cli.Terminal) *cobra.Command {
 	var keyFile string
-	ofDefaults := false
+	ofDefaults, webhook := false, ""
 	sealing := &cobra.Command{
 		Use:   "seal PROJECT FIELD",
 		Short: "Seal a value from stdin, or asked for, and print the expression for the file",
 		Long: "FIELD is jwt_secret or password. The sealed value works in that field of that project only; with " +
 			"--defaults,\n" +
-			"which takes no PROJECT, it is the password of the smtp_config in the defaults block.\n" +
+			"which takes no PROJECT, it is the password of the smtp_config in the defaults block. --webhook NAME stands alone,\n" +
+			"and seals a secret of that webhook.\n" +
 			"It is never taken from an argument: those show in process lists and shell histories.",
-		Example: "  fingerpost secrets seal acme jwt_secret\n  fingerpost secrets seal --defaults password",
+		Example: "  fingerpost secrets seal acme jwt_secret\n  fingerpost secrets seal --defaults password\n" +
+			"  fingerpost secrets seal --webhook crm",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if ofDefaults {
+			switch {
+			case webhook != "" && ofDefaults:
+				return cli.Usage("--webhook and --defaults: give one of them")
+			case webhook != "":
+				return cobra.NoArgs(cmd, args)
+			case ofDefaults:
 				return cli.WantsNamed("FIELD")(cmd, args)
 			}
 			return cli.WantsNamed("PROJECT", "FIELD")(cmd, args)
 		},
 		ValidArgsFunction: cli.CompleteArgs((*offline.Checked).Slugs, cli.Fixed("jwt_secret", "password"), cli.Fixed()),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if webhook != "" {
+				return sealWebhook(t, cli.ConfigDir(cmd), webhook)
+			}
 			if ofDefaults {
 				return sealRelay(t, cli.ConfigDir(cmd), args[0])
 			}
@@ -48,6 +59,7 @@ func newSecrets(t cli.Terminal) *cobra.Command {
 		},
 	}
 	sealing.Flags().BoolVar(&ofDefaults, "defaults", false, "seal the password of the smtp_config in the defaults block")
+	sealing.Flags().StringVar(&webhook, "webhook", "", "seal a secret of the webhook with this name")
 	cmd := cli.Group("secrets", "Seal secrets, so that they can stand in the files", "",
 		&cobra.Command{
 			Use:   "keygen",
@@ -153,6 +165,30 @@ func sealRelay(t cli.Terminal, dir, field string) error {
 		"the smtp_config block of the defaults block")
 }
 
+// sealWebhook seals a secret of a webhook. No file need have the webhook yet.
+func sealWebhook(t cli.Terminal, dir, name string) error {
+	if msg := catalog.CheckSlug(name); msg != "" {
+		return cli.Usage("--webhook %q %s", name, msg)
+	}
+	checked, err := offline.Check(dir)
+	if err != nil {
+		return err
+	}
+	recipients, err := recipientsOf(checked)
+	if err != nil {
+		return err
+	}
+	owner := fmt.Sprintf("webhook %q", name)
+	value, err := readSecret(t, "secret of "+owner+": ")
+	if err != nil {
+		return err
+	}
+	if msg := catalog.CheckWebhookSecret(value); msg != "" {
+		return cli.No("the secret %s", msg)
+	}
+	return sealAttribute(t, recipients, "secret", value, catalog.NewWebhook(name).SecretContext(), "the block of "+owner)
+}
+
 // printSealed reads a value, seals it for a context and prints the attribute.
 func printSealed(t cli.Terminal, recipients []string, attr, owner, context, place string) error {
 	value, err := readSecret(t, fmt.Sprintf("%s of %s: ", attr, owner))
@@ -162,6 +198,11 @@ func printSealed(t cli.Terminal, recipients []string, attr, owner, context, plac
 	if value == "" {
 		return cli.No("nothing was given on stdin to seal")
 	}
+	return sealAttribute(t, recipients, attr, value, context, place)
+}
+
+// sealAttribute seals a value for a context and prints the attribute.
+func sealAttribute(t cli.Terminal, recipients []string, attr, value, context, place string) error {
 	sealed, err := seal.Seal(recipients, context, value)
 	if err != nil {
 		return err
