@@ -46,8 +46,8 @@ func (f *serveFlags) add(cmd *cobra.Command, before ...string) {
 	inGroup(fl, groupCluster, f.addCluster)
 	inGroup(fl, groupLimits, f.addLimits)
 	inGroup(fl, groupLogs, f.addLogs)
-	helpInGroups(cmd, append(before, groupFiles, groupListen, groupConsole, groupMail, groupDomains, groupWebhooks, groupGit,
-		groupCluster, groupLimits, groupLogs)...)
+	helpInGroups(cmd, append(before, groupFiles, groupListen, groupConsole, groupMail, groupDomains, groupWebhooks,
+		groupGit, groupCluster, groupLimits, groupLogs)...)
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"},
 		cobra.ShellCompDirectiveNoFileComp))
 }
