@@ -41,7 +41,7 @@ func (f *serveFlags) add(cmd *cobra.Command, before ...string) {
 	inGroup(fl, groupConsole, f.addConsole)
 	inGroup(fl, groupMail, f.addMail)
 	inGroup(fl, groupDomains, f.dns.Add)
-	inGroup(fl, groupWebhooks, f.webhooks.Add)
+	inGroup(fl, groupWebhooks, f.addWebhooks)
 	inGroup(fl, groupGit, f.addGit)
 	inGroup(fl, groupCluster, f.addCluster)
 	inGroup(fl, groupLimits, f.addLimits)
@@ -94,6 +94,12 @@ func (f *serveFlags) addLogs(fl *pflag.FlagSet) {
 	fl.StringVar(&f.logFormat, "log-format", "", "format of the log, text or json (default text on a terminal, else json)")
 	f.addTraces(fl)
 	fl.BoolVar(&f.AccessLogResolve, "access-log-resolve", false, "put requests of resolve into the access log, too")
+}
+
+func (f *serveFlags) addWebhooks(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.Webhooks.On, "webhooks", true,
+		"deliver events to webhooks; what happens without it is delivered by a later start with it")
+	f.webhooks.Add(fl)
 }
 
 func (f *serveFlags) addConsole(fl *pflag.FlagSet) {

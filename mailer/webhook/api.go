@@ -49,6 +49,9 @@ func (e *Engine) Test(ctx context.Context, name string) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	if len(h.Secrets) == 0 {
+		return Outcome{Error: "no secret of the webhook can be used"}, nil
+	}
 	release, err := e.places.Take(ctx, h.Name)
 	if err != nil {
 		return Outcome{}, err

@@ -406,7 +406,7 @@ func (e *Engine) save(all bool, now time.Time) error {
 
 // begin begins the requests of a receiver that are due, as far as it has places. It returns when the next one is due.
 func (e *Engine) begin(r *receiver, now time.Time) (wait time.Duration, err error) {
-	for !r.off() && r.flying < r.most && len(r.queue) > 0 {
+	for !r.off() && len(r.hook.Secrets) > 0 && r.flying < r.most && len(r.queue) > 0 {
 		l := r.queue[0]
 		if due := later(l.due, r.heldUntil); due.After(now) {
 			return due.Sub(now), nil

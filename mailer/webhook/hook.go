@@ -15,7 +15,7 @@ import (
 type Hook struct {
 	Name    string // a slug
 	URL     string
-	Secrets [][]byte // newest first, at least one
+	Secrets [][]byte // newest first; without one its events wait
 	// Wants reports whether its list has an event. It may be called from any goroutine, as Covers.
 	Wants func(event string) bool
 	// Covers reports whether its list has a project. slug is that of the project before the change, "" with the end of a
@@ -122,7 +122,8 @@ func newSlug(e *catalog.AuditEntry) string {
 
 // The events of mails.
 var mailEvents = map[catalog.MailStatus]string{
-	catalog.MailSent: "mail.sent", catalog.MailFailed: "mail.failed", catalog.MailExpired: "mail.expired",
+	catalog.MailSent: catalog.EventMailSent, catalog.MailFailed: catalog.EventMailFailed,
+	catalog.MailExpired: catalog.EventMailExpired,
 }
 
 // wantsMail reports whether the end of a mail is for the webhook.

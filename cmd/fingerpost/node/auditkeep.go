@@ -19,8 +19,8 @@ const auditEvery = time.Hour
 // MaxHeads is how many heads are logged at once: those with the newest entries.
 const MaxHeads = 100
 
-// keepAudit deletes the entries whose retention has ended, and logs the heads of the chains that have grown, once an
-// hour until ctx ends.
+// keepAudit deletes the entries and deliveries of webhooks whose retention has ended, and logs the heads of the chains
+// that have grown, once an hour until ctx ends.
 func keepAudit(ctx context.Context, r *resolver.Resolver, log *slog.Logger) {
 	last := int64(0)
 	tick := time.NewTicker(auditEvery)
@@ -29,6 +29,7 @@ func keepAudit(ctx context.Context, r *resolver.Resolver, log *slog.Logger) {
 		if err := r.PruneAudit(ctx, time.Now()); err != nil {
 			log.Debug("entries of the audit trail stay for now", "error", err)
 		}
+		pruneWebhooks(r, time.Now(), log)
 		select {
 		case <-ctx.Done():
 			return

@@ -20,6 +20,7 @@ import (
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/configsrc/verify"
+	"fingerpost/mailer/webhook"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -27,13 +28,13 @@ import (
 // A service is a serving node with its parts.
 type service struct {
 	observing
+	background
 	o         Options
 	source    *configsrc.Source
 	repo      *gitrepo.Repo  // nil: none
 	proposals *proposals.Set // nil: none
 	resolver  *resolver.Resolver
 	mail      *mailService // nil until the store is open
-	verify    *verify.Service
 	cluster   *clusterNode // nil: none
 	api       *api.Server
 	listeners []boundListener
@@ -49,6 +50,13 @@ type observing struct {
 	ops          *ops.Server
 	opsListeners []net.Listener // one at least
 	history      *history.Recorder
+}
+
+// background are the parts that work by themselves.
+type background struct {
+	verify   *verify.Service
+	webhooks *webhook.Engine
+	declared *declaredWebhooks
 }
 
 type boundListener struct {
@@ -102,6 +110,7 @@ func Run(ctx context.Context, o Options) error {
 		n.becomeWhole()
 	}
 	verifying := n.runVerification(ctx)
+	delivering := n.runWebhooks(ctx)
 	keeping := n.run(func() error { n.api.KeepKeyUses(ctx); return nil })
 	clustered := n.run(func() error { return n.cluster.run(ctx) })
 	tracing := n.runTraces()
@@ -114,6 +123,7 @@ func Run(ctx context.Context, o Options) error {
 	<-auditing
 	<-keeping
 	<-verifying
+	<-delivering
 	<-clustered
 	return err
 }
@@ -228,6 +238,7 @@ func (n *service) wait(ctx context.Context, hup <-chan os.Signal) error {
 				}
 				n.mail.mailer.TryAgain() // the content of secret files may have changed, or a server was repaired
 				n.resolver.ForgetSecrets()
+				n.declared.forget()
 				if err := n.source.Reload(ctx); err != nil && ctx.Err() == nil {
 					n.o.Logger.Warn("reload on SIGHUP", "error", err)
 				}

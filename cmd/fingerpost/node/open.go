@@ -34,7 +34,7 @@ func (n *service) open(ctx context.Context) error {
 	o := &opening{service: n, made: make(chan struct{})}
 	for _, step := range []func(ctx context.Context) error{
 		o.readKeys, o.bind, o.openStore, o.openCluster, o.openGit, o.openSource, o.openMail, o.openVerification,
-		o.openServers,
+		o.openWebhooks, o.openServers,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -119,9 +119,18 @@ type Mail struct {
 	EHLOName        string // host name to greet servers with; "": this machine's
 }
 
-// Webhooks says where webhooks may lead.
+// Webhooks say whether events are delivered, and where webhooks may lead.
 type Webhooks struct {
+	On    bool
 	Allow *catalog.WebhookAllow // to which addresses they may have http; nil: to any
+}
+
+// networks lists the private networks in which receivers may be reached.
+func (w *Webhooks) networks() []netip.Prefix {
+	if w.Allow == nil {
+		return nil
+	}
+	return w.Allow.Networks
 }
 
 // DNS says how the domains of customers are looked up.
