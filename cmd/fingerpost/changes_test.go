@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -102,8 +103,8 @@ func everyBlock(kind catalog.Kind, changed string) string {
 
 // TestAttributeIsToldEverywhere changes one attribute after the other in a file, and finds it in the audit trail, the
 // plan and its JSON, the commit subject, what a key must cover, the console's sentence, and the file that an import
-// writes; configsrc/README.md explains it. The attributes come from the tables of package catalog: a new one is one line
-// there.
+// writes; configsrc/README.md or configsrc/webhooks.md explains it. The attributes come from the tables of package
+// catalog: a new one is one line there.
 func TestAttributeIsToldEverywhere(t *testing.T) {
 	t.Parallel()
 	decode := func(src string) *catalog.Declared {
@@ -114,10 +115,12 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 		return r.Declared
 	}
 	before := everyBlock("", "")
-	reference, err := os.ReadFile("../../configsrc/README.md")
-	if err != nil {
+	files, err1 := os.ReadFile("../../configsrc/README.md")
+	webhooks, err2 := os.ReadFile("../../configsrc/webhooks.md")
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
+	reference := append(files, webhooks...)
 	s, err := store.Open("", store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +151,7 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 			}
 			if attribute := f.Attribute(); kind != catalog.KindDefaults &&
 				!regexp.MustCompile(`\b`+regexp.QuoteMeta(attribute)+`\b`).Match(reference) {
-				t.Errorf("configsrc/README.md does not explain %s of a %s", attribute, kind)
+				t.Errorf("neither configsrc/README.md nor webhooks.md explains %s of a %s", attribute, kind)
 			}
 			after := everyBlock(kind, f.Name)
 			missing := func(place string, text any) {
