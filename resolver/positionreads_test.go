@@ -169,10 +169,10 @@ var declaredReads = map[string]func(r *resolver.Resolver, p *catalog.ProjectConf
 
 // otherMethods read nothing of what the files declare, or change something, or are a part of a read above.
 var otherMethods = strings.Fields(`
-	AcceptMail AddGuestKey Back TakeUp TrailLedger Use AnswerMail Apply AuditGaps AuditHeads Auditable Backup Cached ChangeDomainNotes ChangePending
-	ChangeProposals Close Committed DataDir DecoderRevision Defaults Degraded DomainNote DropIndexes EachDomainNote EachQueued
-	EachNamed Edges Events Fill ForgetSecrets Generation Idempotency KeyUses MailAcross MailGaps MailLog MailLogs Metrics MoveCommits
-	Named NewMailID NextKeyEnd Note NoteDomain NoteRemovals Pace PendingWrites Position ProjectsWithKey ProposalRecords PruneAudit PruneMail PruneTrail
+	AcceptMail AddGuestKey Back TakeUp TrailLedger Use AnswerMail Apply AuditEntry AuditGaps AuditHeads Auditable Backup Cached ChangeDomainNotes ChangePending
+	ChangeHooks ChangeProposals Close Committed DataDir DecoderRevision Defaults Degraded DomainNote DropIndexes EachDomainNote EachQueued
+	EachNamed Edges EndedSince EntriesSince EventMarks Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeyUses MailAcross MailGaps MailLog MailLogs Metrics MoveCommits
+	Named NewMailID NextKeyEnd Note NoteDomain NoteRemovals Pace PendingWrites Position ProjectEntriesSince ProjectsWithKey ProposalRecords PruneAudit PruneHooks PruneMail PruneTrail
 	Published QueuedMail ReclaimMail Refused Removals ResolveTraced SMTPConfig Sealing SecretProblems SetDecoderRevision
 	SetKeyUses SetNamed Settle Text TokenSecret UnknownSlugs UpdateMail VerifyAudit WaitPosition Webhooks Writable`)
 

@@ -45,7 +45,7 @@ func (e *Engine) Test(ctx context.Context, name string) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	at, _, _, err := e.o.Ledger.Events()
+	at, _, _, err := e.o.Ledger.EventMarks()
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -146,7 +146,7 @@ func (e *Engine) replayOne(h *Hook, id string, of *records.HookLane) (int, error
 
 // replayTime sets the bounds of a replay to the events of a time, and counts those that the webhook wants.
 func (e *Engine) replayTime(h *Hook, q Replay, of *records.HookLane) (count int, err error) {
-	at, _, _, err := e.o.Ledger.Events()
+	at, _, _, err := e.o.Ledger.EventMarks()
 	if err != nil {
 		return 0, err
 	}
@@ -203,7 +203,7 @@ type Status struct {
 
 // Status returns how the active webhooks do, by name, and why nothing is delivered at all, "" if it is.
 func (e *Engine) Status(ctx context.Context) (all []Status, problem string, err error) {
-	at, _, _, err := e.o.Ledger.Events()
+	at, _, _, err := e.o.Ledger.EventMarks()
 	if err != nil {
 		return nil, "", err
 	}

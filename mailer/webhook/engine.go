@@ -114,7 +114,7 @@ func (e *Engine) Run(ctx context.Context) {
 			f()
 		}
 		declared, changedHooks, known := e.o.Hooks.Webhooks()
-		at, changedEvents, source, err := e.o.Ledger.Events()
+		at, changedEvents, source, err := e.o.Ledger.EventMarks()
 		now := e.o.Clock.Now()
 		wait := saveEvery
 		if known {

@@ -60,7 +60,7 @@ type Ledger interface {
 	Trail
 	Mails
 	Book
-	Events() (at records.EventMarks, changed <-chan struct{}, source any, err error)
+	EventMarks() (at records.EventMarks, changed <-chan struct{}, source any, err error)
 }
 
 // A Clock is the time, for tests that move it.

@@ -41,7 +41,7 @@ type book struct {
 	cut atomic.Bool
 }
 
-func (b *book) Events() (records.EventMarks, <-chan struct{}, any, error) {
+func (b *book) EventMarks() (records.EventMarks, <-chan struct{}, any, error) {
 	at, changed := b.Ledger.Events()
 	return at, changed, b, nil
 }

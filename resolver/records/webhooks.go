@@ -44,9 +44,9 @@ const (
 // HookStates lists the states.
 var HookStates = ledger.HookStates
 
-// Events returns which events can be read, and a channel that is closed when that changes. Another source means that
+// EventMarks returns which events can be read, and a channel that is closed when that changes. Another source means that
 // the ledger was replaced: everything that was read of it may be different. UNAVAILABLE while the ledger cannot be used.
-func (r *Records) Events() (at EventMarks, changed <-chan struct{}, source any, err error) {
+func (r *Records) EventMarks() (at EventMarks, changed <-chan struct{}, source any, err error) {
 	err = r.withLedger(func(l *ledger.Ledger) error {
 		at, changed = l.Events()
 		source = l
