@@ -38,8 +38,8 @@ func (e *Engine) find(name string) (Hook, error) {
 	return hooks[i], nil
 }
 
-// Test sends a test event to a webhook, also to an inactive one, and returns what has become of it. It is not repeated and
-// not kept.
+// Test sends a test event to a webhook, also to an inactive one, and returns what has become of it. It is not repeated
+// and not kept.
 func (e *Engine) Test(ctx context.Context, name string) (Outcome, error) {
 	h, err := e.find(name)
 	if err != nil {
@@ -74,8 +74,8 @@ func (e *Engine) Resume(ctx context.Context, name string) error {
 	})
 }
 
-// Deliveries returns a page of the deliveries of a webhook that are kept, the latest first, and the number of those on all
-// pages. It has no tests.
+// Deliveries returns a page of the deliveries of a webhook that are kept, the latest first, and the number of those on
+// all pages. It has no tests.
 func (e *Engine) Deliveries(name string, q records.HookQuery) (list []records.HookDelivery, total int, err error) {
 	if _, err := e.find(name); err != nil {
 		return nil, 0, err
@@ -89,8 +89,8 @@ type Replay struct {
 	From, To time.Time // From <= time < To; zero: open
 }
 
-// Replay sends events again, with ids of their own, next to what waits, and returns how many. NOT_FOUND if the delivery is
-// not kept or tells of no event; CONFLICT while a replay of the webhook is at work, and if the webhook is off.
+// Replay sends events again, with ids of their own, next to what waits, and returns how many. NOT_FOUND if the delivery
+// is not kept or tells of no event; CONFLICT while a replay of the webhook is at work, and if the webhook is off.
 func (e *Engine) Replay(ctx context.Context, name string, q Replay) (count int, err error) {
 	h, err := e.find(name)
 	if err != nil {

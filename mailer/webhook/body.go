@@ -56,8 +56,8 @@ type change struct {
 	After  any    `json:"after"`
 }
 
-// entryBody returns the body for an entry, with a commit as it is sent. Changes are left out from the end where it would
-// be too long.
+// entryBody returns the body for an entry, with a commit as it is sent. Changes are left out from the end where it
+// would be too long.
 func entryBody(e *catalog.AuditEntry, commit string) []byte {
 	data := entryData{Entry: e.ID, ProjectID: orNull(e.ProjectID), Slug: orNull(e.Slug), Object: orNull(e.Object),
 		Actor: orNull(e.Actor), Door: string(e.Door), Commit: orNull(commit), Generation: e.Generation,

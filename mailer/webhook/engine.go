@@ -105,8 +105,8 @@ func New(o Options) *Engine {
 		inbox: inbox{wake: make(chan struct{}, 1)}, ended: make(chan struct{})}
 }
 
-// Run delivers until ctx ends. Then it cuts off what is on the wire, which is repeated by the next Run, and stores how far
-// the webhooks have come. It is called once.
+// Run delivers until ctx ends. Then it cuts off what is on the wire, which is repeated by the next Run, and stores how
+// far the webhooks have come. It is called once.
 func (e *Engine) Run(ctx context.Context) {
 	defer e.stop()
 	for ctx.Err() == nil {
@@ -181,8 +181,8 @@ func (e *Engine) setProblem(err error) {
 	}
 }
 
-// turn reads what is new, stores what has changed, and begins the requests that are due. It returns when the next turn is
-// due at the latest. After an error nothing that it knows can be relied on.
+// turn reads what is new, stores what has changed, and begins the requests that are due. It returns when the next turn
+// is due at the latest. After an error nothing that it knows can be relied on.
 func (e *Engine) turn(ctx context.Context, declared []Hook, at records.EventMarks, source any, now time.Time) (
 	wait time.Duration, err error) {
 	if e.failed != nil {
@@ -357,7 +357,8 @@ func (e *Engine) readRecent() error {
 	}
 	err := e.o.Ledger.EntriesSince(last, func(entry *catalog.AuditEntry) bool {
 		if entry.ID <= e.at.Entry {
-			e.recent = append(e.recent, *entry)
+			entry.Changes = slices.DeleteFunc(entry.Changes, func(c catalog.FieldChange) bool { return c.Field != slugField })
+			e.recent = append(e.recent, *entry) // without the changes, which may be long
 		}
 		return entry.ID < e.at.Entry
 	})

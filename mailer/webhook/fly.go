@@ -66,8 +66,8 @@ func (e *Engine) again(r *receiver, l *lane, now time.Time) error {
 	return nil
 }
 
-// body returns the body of a lane's head: the same bytes for each attempt. It is nil if what it tells of is no longer kept.
-// wait says that it is worth to wait for the commit before the first attempt.
+// body returns the body of a lane's head: the same bytes for each attempt. It is nil if what it tells of is no longer
+// kept. wait says that it is worth to wait for the commit before the first attempt.
 func (e *Engine) body(l *lane, now time.Time) (body []byte, wait time.Duration, err error) {
 	switch h := l.head; {
 	case h.Entry != 0:

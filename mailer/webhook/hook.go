@@ -19,8 +19,8 @@ type Hook struct {
 	// Wants reports whether its list has an event. It may be called from any goroutine, as Covers.
 	Wants func(event string) bool
 	// Covers reports whether its list has a project. slug is that of the project before the change, "" with the end of a
-	// mail: then the id decides. The id of a project that was deleted, or renamed since, is that of no listed slug any more
-	// or of another one, so either may match.
+	// mail: then the id decides. The id of a project that was deleted, or renamed since, is that of no listed slug any
+	// more or of another one, so either may match.
 	Covers       func(projectID int64, slug string) bool
 	EveryProject bool // it has no list: Covers is not asked, and events of no project are for it, too
 	Active       bool
@@ -93,8 +93,8 @@ func (realClock) AfterFunc(d time.Duration, f func()) (stop func()) {
 	return func() { t.Stop() }
 }
 
-// wants reports whether an entry is for the webhook. A rename belongs to both slugs. A webhook's own changes are not sent
-// to it: its receiver may be what they are about.
+// wants reports whether an entry is for the webhook. A rename belongs to both slugs. A webhook's own changes are not
+// sent to it: its receiver may be what they are about.
 func (h *Hook) wants(e *catalog.AuditEntry) bool {
 	switch {
 	case !h.Wants(e.Action), strings.HasPrefix(e.Action, "webhook.") && e.Object == h.Name,
@@ -108,11 +108,14 @@ func (h *Hook) wants(e *catalog.AuditEntry) bool {
 	return h.Covers(e.ProjectID, e.Slug) || h.Covers(e.ProjectID, newSlug(e))
 }
 
+// slugField is the field of a project's slug: the only change that decides who gets an event.
+const slugField = "slug"
+
 // newSlug returns the slug that an entry gives its project, else the slug before.
 func newSlug(e *catalog.AuditEntry) string {
 	if strings.HasPrefix(e.Action, "project.") {
 		for i := range e.Changes {
-			if slug, is := e.Changes[i].After.(string); is && e.Changes[i].Field == "slug" {
+			if slug, is := e.Changes[i].After.(string); is && e.Changes[i].Field == slugField {
 				return slug
 			}
 		}
@@ -141,8 +144,8 @@ func (h *Hook) wantsMails() bool {
 	return false
 }
 
-// gapEvent is the event that some were lost, and gapLane the project of the lane in which it is told. Entry and Mail of the
-// lane are those after which events were lost.
+// gapEvent is the event that some were lost, and gapLane the project of the lane in which it is told. Entry and Mail of
+// the lane are those after which events were lost.
 const (
 	gapEvent = "gap"
 	gapLane  = -2

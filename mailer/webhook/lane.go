@@ -62,8 +62,8 @@ func (v event) time() time.Time {
 	return v.mail.Time
 }
 
-// next finds the event that follows in a lane, the earlier one of both kinds; false if there is none. It moves the lane to
-// right before it.
+// next finds the event that follows in a lane, the earlier one of both kinds; false if there is none. It moves the lane
+// to right before it.
 func (r *receiver) next(ledger Ledger, l *lane) (v event, found bool, err error) {
 	lastEntry, lastMail := r.cursor.Entry, r.cursor.Mail
 	if l.Project == records.HookReplay {

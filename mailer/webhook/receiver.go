@@ -262,8 +262,8 @@ func (r *receiver) finish(e *Engine, l *lane, out Outcome, began, now time.Time)
 	return nil
 }
 
-// advance makes what waits after a failure due: the receiver answers again. Each delivery is brought forward once, so that
-// one which alone fails is not repeated after each success of another.
+// advance makes what waits after a failure due: the receiver answers again. Each delivery is brought forward once, so
+// that one which alone fails is not repeated after each success of another.
 func (r *receiver) advance(now time.Time) {
 	moved := false
 	for _, l := range r.queue {
@@ -323,8 +323,8 @@ func sameCursor(a, b *records.HookCursor) bool {
 		a.MailCut == b.MailCut
 }
 
-// saved notes that the result of change is durable. Heads that are not on the wire are read again when they are due: the
-// answers of their attempts need not stay in memory.
+// saved notes that the result of change is durable. Heads that are not on the wire are read again when they are due:
+// the answers of their attempts need not stay in memory.
 func (r *receiver) saved() {
 	for _, l := range r.unsaved.lanes {
 		if l.at >= 0 {

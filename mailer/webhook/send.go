@@ -19,7 +19,8 @@ import (
 	"fingerpost/resolver/publicnet"
 )
 
-// onWire is how many requests a webhook has on the wire at most, and sharedPlaces how many all have, next to one of each.
+// onWire is how many requests a webhook has on the wire at most, and sharedPlaces how many all have, next to one of
+// each.
 const (
 	onWire       = 4
 	sharedPlaces = 64

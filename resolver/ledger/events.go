@@ -13,8 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// The events of a ledger are the entries of its audit trail, by id, and the ends of its mails, by a sequence. Nothing is
-// stored for each reader: a reader keeps how far it has come.
+// The events of a ledger are the entries of its audit trail, by id, and the ends of its mails, by a sequence. Nothing
+// is stored for each reader: a reader keeps how far it has come.
 
 // EventMarks say which events can be read. An event up to them is durable.
 type EventMarks struct {
@@ -58,8 +58,8 @@ func (m *marks) raise(entry, mail int64) {
 	}
 }
 
-// HoldEvents hides entries after one until a later entry is appended, or SettleEvents is called. Those of an AppendAudit
-// that failed may be on disk, and ForgetAudit removes them.
+// HoldEvents hides entries after one until a later entry is appended, or SettleEvents is called. Those of an
+// AppendAudit that failed may be on disk, and ForgetAudit removes them.
 func (l *Ledger) HoldEvents(entry int64) {
 	l.marks.change(func(at *EventMarks) { at.Entry = min(at.Entry, entry) })
 }
@@ -116,8 +116,8 @@ func decodeEvents(rec []byte) (epoch string, entryCut, mailCut int64, err error)
 	return epoch, entryCut, mailCut, d.err()
 }
 
-// changeEvents stores what f changes in the record of the events. The change shows at once: what it removes from view is
-// removed by the same batch.
+// changeEvents stores what f changes in the record of the events. The change shows at once: what it removes from view
+// is removed by the same batch.
 func (t *mailTurn) changeEvents(f func(at *EventMarks)) error {
 	var err error
 	t.l.marks.change(func(at *EventMarks) {
@@ -186,8 +186,8 @@ func (t *mailTurn) noteEnded(project, log int64, status byte, at time.Time) erro
 	return t.b.Set(appendEndedKey(nil, t.ended), appendEnded(&row), nil)
 }
 
-// EndedSince calls f with the mails that have ended after a place in the sequence, in its order, until it returns false. f
-// must not call the Ledger.
+// EndedSince calls f with the mails that have ended after a place in the sequence, in its order, until it returns
+// false. f must not call the Ledger.
 func (l *Ledger) EndedSince(seq int64, f func(m *EndedMail) (more bool)) error {
 	s := span{lower: appendEndedKey(nil, seq+1), upper: []byte{prefixEnded + 1}}
 	return l.scan(s, func(key, rec []byte) error {
@@ -247,8 +247,8 @@ func (l *Ledger) AuditEntry(id int64) (e catalog.AuditEntry, found bool, err err
 	return e, found, err
 }
 
-// EntriesSince calls f with the entries of the trail whose id is higher than id, the oldest first, until it returns false.
-// f must not call the Ledger.
+// EntriesSince calls f with the entries of the trail whose id is higher than id, the oldest first, until it returns
+// false. f must not call the Ledger.
 func (l *Ledger) EntriesSince(id int64, f func(e *catalog.AuditEntry) (more bool)) error {
 	return l.AuditSince(id, func(e *catalog.AuditEntry) error {
 		if !f(e) {
@@ -272,8 +272,8 @@ func (l *Ledger) ProjectEntriesSince(project, id int64, f func(e *catalog.AuditE
 	})
 }
 
-// putEvents takes over the epoch of a damaged ledger and what was cut there. Where events may be lost, their ids must not
-// be given out again, and readers are told of a gap.
+// putEvents takes over the epoch of a damaged ledger and what was cut there. Where events may be lost, their ids must
+// not be given out again, and readers are told of a gap.
 func (v *Salvage) putEvents(_, rec []byte) error {
 	epoch, entryCut, mailCut, err := decodeEvents(rec)
 	if err != nil {

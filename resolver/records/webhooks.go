@@ -44,8 +44,9 @@ const (
 // HookStates lists the states.
 var HookStates = ledger.HookStates
 
-// EventMarks returns which events can be read, and a channel that is closed when that changes. Another source means that
-// the ledger was replaced: everything that was read of it may be different. UNAVAILABLE while the ledger cannot be used.
+// EventMarks returns which events can be read, and a channel that is closed when that changes. Another source means
+// that the ledger was replaced: everything that was read of it may be different. UNAVAILABLE while the ledger cannot be
+// used.
 func (r *Records) EventMarks() (at EventMarks, changed <-chan struct{}, source any, err error) {
 	err = r.withLedger(func(l *ledger.Ledger) error {
 		at, changed = l.Events()
