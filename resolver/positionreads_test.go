@@ -169,12 +169,15 @@ var declaredReads = map[string]func(r *resolver.Resolver, p *catalog.ProjectConf
 
 // otherMethods read nothing of what the files declare, or change something, or are a part of a read above.
 var otherMethods = strings.Fields(`
-	AcceptMail AddGuestKey Back TakeUp TrailLedger Use AnswerMail Apply AuditEntry AuditGaps AuditHeads Auditable Backup Cached ChangeDomainNotes ChangePending
-	ChangeHooks ChangeProposals Close Committed DataDir DecoderRevision Defaults Degraded DomainNote DropIndexes EachDomainNote EachQueued
-	EachNamed Edges EndedSince EntriesSince EventMarks Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeyUses MailAcross MailGaps MailLog MailLogs Metrics MoveCommits
-	Named NewMailID NextKeyEnd Note NoteDomain NoteRemovals Pace PendingWrites Position ProjectEntriesSince ProjectsWithKey ProposalRecords PruneAudit PruneHooks PruneMail PruneTrail
-	Published QueuedMail ReclaimMail Refused Removals ResolveTraced SMTPConfig Sealing SecretProblems SetDecoderRevision
-	SetKeyUses SetNamed Settle Text TokenSecret UnknownSlugs UpdateMail VerifyAudit WaitPosition Webhooks Writable`)
+	AcceptMail AddGuestKey AnswerMail Apply AuditEntry AuditGaps AuditHeads Auditable Back Backup Cached
+	ChangeDomainNotes ChangeHooks ChangePending ChangeProposals Close Committed DataDir DecoderRevision Defaults
+	Degraded DomainNote DropIndexes EachDomainNote EachNamed EachQueued Edges EndedSince EntriesSince EventMarks
+	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeyUses MailAcross MailGaps
+	MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteDomain NoteRemovals Pace
+	PendingWrites Position ProjectEntriesSince ProjectsWithKey ProposalRecords PruneAudit PruneHooks PruneMail
+	PruneTrail Published QueuedMail ReclaimMail Refused Removals RemoveNamed ResolveTraced SMTPConfig Sealing
+	SecretProblems SetDecoderRevision SetKeyUses SetNamed Settle TakeUp Text TokenSecret TrailLedger UnknownSlugs
+	UpdateMail Use VerifyAudit WaitPosition Webhooks Writable`)
 
 // inMemory are the reads that something in memory answers. They are asked most.
 var inMemory = []string{"Projects", "FindProjects", "FindDomains", "Counts", "KeyNames"}

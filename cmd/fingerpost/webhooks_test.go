@@ -2,15 +2,20 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/testrig"
+	"fingerpost/resolver/catalog"
 )
 
 // TestWebhooksAreDelivered: what happens reaches a receiver, with SIGKILL, with a start without webhooks, and after a
@@ -84,4 +89,49 @@ func jsonCount(t *testing.T, body string) int {
 		t.Fatalf("%s: %v", body, err)
 	}
 	return len(list.Data)
+}
+
+// TestRotationEnds: the service takes the older secret of a webhook out of the file when the overlap has ended, also when
+// it ends while nothing runs. The entry of the trail names nobody.
+func TestRotationEnds(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	text, id := catalog.NewKeyText()
+	r := idleRig(t, t.TempDir(), map[string]string{"hooks.hcl": `webhook "crm" {
+  url    = "https://crm.acme.example/" # theirs
+  secret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+}
+`, "key-admin.hcl": fmt.Sprintf("key \"admin\" {\n  id = %q\n  hash = %q\n  allow = [\"read\", \"write\", \"secrets\"]\n}\n", id,
+		catalog.HashKeyText(text))})
+	key := filepath.Join(t.TempDir(), "seal.key")
+	if out, code := r.run("secrets", "keygen", "--config", "projects.d", "--seal-key", key); code != cli.ExitOK {
+		t.Fatal(code, out)
+	}
+	r.flags = []string{"--webhooks=false", "--seal-key", key}
+	r.start()
+	secrets := func() int { return strings.Count(read(t, filepath.Join(r.dir, "projects.d", "hooks.hcl")), "sealed(") }
+	rotate := func(overlap string) {
+		t.Helper()
+		a := r.ask(http.MethodPost, "/api/platform/webhooks/crm/rotate", text, `{"overlap":"`+overlap+`"}`, "Content-Type: application/json")
+		if a.status != http.StatusOK || !strings.Contains(a.body, "whsec_") {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	rotate("720h")
+	if got := read(t, filepath.Join(r.dir, "projects.d", "hooks.hcl")); !strings.Contains(got, "whsec_") || secrets() != 1 {
+		t.Errorf("the older secret is gone:\n%s", got)
+	}
+	rotate("1s")
+	testrig.Eventually(t, "the older secrets are gone", func() bool {
+		got := read(t, filepath.Join(r.dir, "projects.d", "hooks.hcl"))
+		return secrets() == 1 && !strings.Contains(got, "whsec_") && strings.Contains(got, "# theirs")
+	})
+	testrig.Eventually(t, "an entry without an actor", func() bool {
+		a := r.ask(http.MethodGet, "/api/platform/audit?action=webhook.update", text, "")
+		return jsonCount(t, a.body) == 1 && strings.Contains(a.body, `"actor":null`)
+	})
+	rotate("1s")
+	r.halt()
+	r.start()
+	testrig.Eventually(t, "the older secret is gone after a restart", func() bool { return secrets() == 1 })
 }

@@ -7,12 +7,8 @@ import (
 
 const rotationPrefix = "webhook-rotation/"
 
-// RotationEnd returns the named value that keeps when a webhook's older secrets end, for SetNamed. The zero time ends
-// nothing.
+// RotationEnd returns the named value that keeps when a webhook's older secrets end, for SetNamed and RemoveNamed.
 func RotationEnd(webhook string, end time.Time) map[string][]byte {
-	if end.IsZero() {
-		return map[string][]byte{rotationPrefix + webhook: nil}
-	}
 	return map[string][]byte{rotationPrefix + webhook: []byte(end.UTC().Format(time.RFC3339))}
 }
 

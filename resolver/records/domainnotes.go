@@ -1,6 +1,8 @@
 package records
 
 import (
+	"bytes"
+
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
 )
@@ -31,7 +33,25 @@ func (r *Records) EachDomainNote(f func(n DomainNote) error) error {
 // SetNamed stores small values of another package by name, durably, all or none; nil deletes one. UNAVAILABLE while the
 // ledger cannot be used.
 func (r *Records) SetNamed(values map[string][]byte) error {
+	r.named.Lock()
+	defer r.named.Unlock()
 	return r.withLedger(func(l *ledger.Ledger) error { return l.SetNamed(values) })
+}
+
+// RemoveNamed deletes values of SetNamed if all are still these.
+func (r *Records) RemoveNamed(values map[string][]byte) error {
+	r.named.Lock()
+	defer r.named.Unlock()
+	return r.withLedger(func(l *ledger.Ledger) error {
+		gone := map[string][]byte{}
+		for name, value := range values {
+			if is, found, err := l.Named(name); err != nil || !found || !bytes.Equal(is, value) {
+				return err
+			}
+			gone[name] = nil
+		}
+		return l.SetNamed(gone)
+	})
 }
 
 // EachNamed calls f with the values of SetNamed whose names begin with a prefix. value is valid within the call. f may be

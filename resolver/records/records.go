@@ -46,6 +46,7 @@ type Records struct {
 
 	// accepting is read-locked by AcceptMail: a writer of it knows all doubtful mails.
 	accepting sync.RWMutex
+	named     sync.Mutex // held while named values are changed
 
 	mu        sync.Mutex     // guards the fields below
 	former    *ledger.Ledger // the last one that was taken up

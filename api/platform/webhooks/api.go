@@ -8,7 +8,7 @@
 // What it needs. The declared webhooks and the projects that they may name, live or of a proposal; the live keys, a
 // web.Writer for the files, and Notes, which keep the end of a rotation.
 //
-// What it does not do. It sends nothing, and does not end a rotation: see catalog.RotationEnds.
+// What it does not do. It sends nothing, and does not end a rotation: the node does both.
 package webhooks
 
 import (

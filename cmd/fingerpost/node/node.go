@@ -111,6 +111,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	verifying := n.runVerification(ctx)
 	delivering := n.runWebhooks(ctx)
+	rotating := n.runRotations(ctx)
 	keeping := n.run(func() error { n.api.KeepKeyUses(ctx); return nil })
 	clustered := n.run(func() error { return n.cluster.run(ctx) })
 	tracing := n.runTraces()
@@ -124,6 +125,7 @@ func Run(ctx context.Context, o Options) error {
 	<-keeping
 	<-verifying
 	<-delivering
+	<-rotating
 	<-clustered
 	return err
 }

@@ -23,11 +23,7 @@ func (o *opening) openVerification(context.Context) (err error) {
 	options := verify.Options{Domains: verify.Live{Resolver: o.resolver}, Changes: verify.NewFeed(o.resolver),
 		Ledger: o.resolver.Records, Trail: o.resolver, Logger: o.o.Logger}
 	if o.checksDomains() {
-		mayWrite := func() error { return nil }
-		if o.cluster.isAuthority() {
-			mayWrite = o.cluster.authority.MayWrite
-		}
-		options.Writer = domainWriter{o.source, o.resolver, mayWrite}
+		options.Writer = o.newOwnWriter()
 		dns := authdns.Options{Allow: o.o.DNS.Allow, Logger: o.o.Logger}
 		if o.o.DNS.Resolver.IsValid() {
 			dns.Resolver = o.o.DNS.Resolver.String()
@@ -48,22 +44,35 @@ func (n *service) runVerification(ctx context.Context) (ended chan struct{}) {
 	})
 }
 
-// A domainWriter writes what checks have found into the files.
-type domainWriter struct {
+// An ownWriter makes writes that no client asks for: what checks have found, and the ends of rotations.
+type ownWriter struct {
 	source   *configsrc.Source
 	store    web.Store
 	mayWrite func() error
 }
 
-// SetVerified implements verify.Writer.
-func (w domainWriter) SetVerified(ctx context.Context, d verify.Domain, value, reason string) error {
+func (n *service) newOwnWriter() ownWriter {
+	mayWrite := func() error { return nil }
+	if n.cluster.isAuthority() {
+		mayWrite = n.cluster.authority.MayWrite
+	}
+	return ownWriter{n.source, n.resolver, mayWrite}
+}
+
+// permitted returns why nothing may be written at the moment, nil if it may.
+func (w ownWriter) permitted() error {
 	switch {
 	case !w.store.Writable():
 		return &catalog.Error{Code: catalog.CodeUnavailable, Message: "the store has failed; writes wait until it is back"}
 	case !w.store.Auditable():
 		return catalog.ErrUnaudited
 	}
-	if err := w.mayWrite(); err != nil {
+	return w.mayWrite()
+}
+
+// SetVerified implements verify.Writer.
+func (w ownWriter) SetVerified(ctx context.Context, d verify.Domain, value, reason string) error {
+	if err := w.permitted(); err != nil {
 		return err
 	}
 	err := w.source.SetVerified(ctx, d.Project, d.Name, d.Verified, value, reason)
