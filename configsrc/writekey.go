@@ -98,14 +98,19 @@ func (k *keyTarget) change(w *attempt) ([]byte, error) {
 }
 
 func (k *keyTarget) prove(w *attempt, result *judge.Candidate) error {
-	if result.Declared == nil {
-		return w.wouldBreak(result.Diags, w.edit.Covers)
-	}
 	want := *w.was.Declared
 	if want.Keys = k.want; len(want.Keys) == 0 {
 		want.Keys = nil
 	}
-	if !reflect.DeepEqual(&want, result.Declared) {
+	return w.proveDeclares(result, &want)
+}
+
+// proveDeclares refuses an edit whose file does not declare exactly what is wanted.
+func (w *attempt) proveDeclares(result *judge.Candidate, want *catalog.Declared) error {
+	switch {
+	case result.Declared == nil:
+		return w.wouldBreak(result.Diags, w.edit.Covers)
+	case !reflect.DeepEqual(want, result.Declared):
 		return fmt.Errorf("edit %s: %w", w.path, hcledit.ErrVerify)
 	}
 	return nil

@@ -3,7 +3,6 @@ package configsrc
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"fingerpost/configsrc/hcledit"
@@ -120,17 +119,11 @@ func (h *webhookTarget) isExpression(w *attempt, field, why string) error {
 }
 
 func (h *webhookTarget) prove(w *attempt, result *judge.Candidate) error {
-	if result.Declared == nil {
-		return w.wouldBreak(result.Diags, w.edit.Covers)
-	}
 	want := *w.was.Declared
 	if want.Webhooks = h.want; len(want.Webhooks) == 0 {
 		want.Webhooks = nil
 	}
-	if !reflect.DeepEqual(&want, result.Declared) {
-		return fmt.Errorf("edit %s: %w", w.path, hcledit.ErrVerify)
-	}
-	return nil
+	return w.proveDeclares(result, &want)
 }
 
 // WebhookTaken is the CONFLICT with a webhook that exists.

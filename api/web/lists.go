@@ -82,18 +82,29 @@ func (f *Form) Slugs(name string, find func(slug string) (*catalog.Project, erro
 	return slugs, nil
 }
 
-// Overlap reads how long what a rotation replaces stays good, usual if the body does not say it.
-func (f *Form) Overlap(name string, usual, most time.Duration) time.Duration {
-	if !f.Has(name) {
-		return usual
+// The overlap of a rotation.
+const (
+	defaultOverlap = 24 * time.Hour
+	maxOverlap     = 720 * time.Hour
+)
+
+// ReadOverlap reads from the body of a rotation how long what it replaces stays good. The body may be left out.
+func (r *Request) ReadOverlap() (overlap time.Duration, err error) {
+	if !r.Conn.HasBody() {
+		return defaultOverlap, nil
+	}
+	f, err := r.ReadForm([]string{"overlap"})
+	if err != nil {
+		return 0, err
+	}
+	if !f.Has("overlap") {
+		return defaultOverlap, f.Validated(nil)
 	}
 	var text string
-	if f.Read(name, &text); f.Bad[name] {
-		return 0
+	if f.Read("overlap", &text); !f.Bad["overlap"] {
+		if overlap, err = catalog.ParseSpan(text); err != nil || overlap > maxOverlap {
+			f.Fail("overlap", fmt.Sprintf(`must be a length of time from "0s" to "%dh", such as 24h or 7d`, int(maxOverlap.Hours())))
+		}
 	}
-	overlap, err := catalog.ParseSpan(text)
-	if err != nil || overlap > most {
-		f.Fail(name, fmt.Sprintf(`must be a length of time from "0s" to "%dh", such as 24h or 7d`, int(most.Hours())))
-	}
-	return overlap
+	return overlap, f.Validated(nil)
 }

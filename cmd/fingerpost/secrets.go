@@ -132,11 +132,7 @@ func sealValue(t cli.Terminal, dir, slug, field string) error {
 		return cli.Usage("FIELD must be jwt_secret or password")
 	}
 	at := seal.Fields[i]
-	checked, err := offline.Check(dir)
-	if err != nil {
-		return err
-	}
-	recipients, err := recipientsOf(checked)
+	checked, recipients, err := recipientsIn(dir)
 	if err != nil {
 		return err
 	}
@@ -153,11 +149,7 @@ func sealRelay(t cli.Terminal, dir, field string) error {
 	if field != "password" && field != "smtp_config.password" {
 		return cli.Usage("FIELD must be password: with --defaults there is no other")
 	}
-	checked, err := offline.Check(dir)
-	if err != nil {
-		return err
-	}
-	recipients, err := recipientsOf(checked)
+	_, recipients, err := recipientsIn(dir)
 	if err != nil {
 		return err
 	}
@@ -170,11 +162,7 @@ func sealWebhook(t cli.Terminal, dir, name string) error {
 	if msg := catalog.CheckSlug(name); msg != "" {
 		return cli.Usage("--webhook %q %s", name, msg)
 	}
-	checked, err := offline.Check(dir)
-	if err != nil {
-		return err
-	}
-	recipients, err := recipientsOf(checked)
+	_, recipients, err := recipientsIn(dir)
 	if err != nil {
 		return err
 	}
@@ -210,6 +198,16 @@ func sealAttribute(t cli.Terminal, recipients []string, attr, value, context, pl
 	fmt.Fprintf(t.Err, "put this into %s:\n", place)
 	_, err = fmt.Fprintf(t.Out, "%s = sealed(%s)\n", attr, hcledit.Quote(sealed))
 	return err
+}
+
+// recipientsIn checks a config folder, and returns who can open what is sealed for it.
+func recipientsIn(dir string) (*offline.Checked, []string, error) {
+	checked, err := offline.Check(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	recipients, err := recipientsOf(checked)
+	return checked, recipients, err
 }
 
 func recipientsOf(checked *offline.Checked) ([]string, error) {

@@ -143,7 +143,7 @@ func (a *API) rotate(r *web.Request) error {
 	if err := beyond(r.Key, &k.Key, "expiresAt"); err != nil {
 		return err
 	}
-	overlap, err := a.readOverlap(r)
+	overlap, err := r.ReadOverlap()
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,6 @@ import (
 
 var keyNames = []string{"name", "allow", "owner", "projects", "expiresAt", "expiresIn"}
 
-// The overlap of a rotation.
-const (
-	defaultOverlap = 24 * time.Hour
-	maxOverlap     = 720 * time.Hour
-)
-
 // readKey reads the fields of a new key. expiry is the name of the field that gives its end.
 func (a *API) readKey(f *web.Form, now time.Time) (k *catalog.Key, expiry string, err error) {
 	k = new(catalog.Key)
@@ -87,17 +81,4 @@ func readExpiry(f *web.Form, k *catalog.Key, now time.Time) (field string) {
 		return "expiresIn"
 	}
 	return "expiresAt"
-}
-
-// readOverlap reads the body of a rotation, which may be left out.
-func (a *API) readOverlap(r *web.Request) (time.Duration, error) {
-	if !r.Conn.HasBody() {
-		return defaultOverlap, nil
-	}
-	f, err := r.ReadForm([]string{"overlap"})
-	if err != nil {
-		return 0, err
-	}
-	overlap := f.Overlap("overlap", defaultOverlap, maxOverlap)
-	return overlap, f.Validated(nil)
 }

@@ -257,7 +257,7 @@ func (a *API) rotate(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	overlap, err := readOverlap(r)
+	overlap, err := r.ReadOverlap()
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,6 @@
 package webhooks
 
 import (
-	"time"
-
 	"fingerpost/api/web"
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
@@ -12,12 +10,6 @@ import (
 var (
 	fieldNames = []string{"url", "secret", "events", "projects", "active"}
 	readOnly   = []string{"secrets"}
-)
-
-// The overlap of a rotation.
-const (
-	defaultOverlap = 24 * time.Hour
-	maxOverlap     = 720 * time.Hour
 )
 
 // readNew reads a new webhook. made is the secret, if the request has none.
@@ -78,17 +70,4 @@ func (a *API) readEvents(f *web.Form) []string {
 		}
 	}
 	return events
-}
-
-// readOverlap reads the body of a rotation, which may be left out.
-func readOverlap(r *web.Request) (time.Duration, error) {
-	if !r.Conn.HasBody() {
-		return defaultOverlap, nil
-	}
-	f, err := r.ReadForm([]string{"overlap"})
-	if err != nil {
-		return 0, err
-	}
-	overlap := f.Overlap("overlap", defaultOverlap, maxOverlap)
-	return overlap, f.Validated(nil)
 }
