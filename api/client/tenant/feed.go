@@ -185,7 +185,7 @@ func (c *Cache) take(b block) error {
 	if b.event == "reset" {
 		c.changed(c.mark())
 	} else {
-		c.changed(c.forget(event.Domains)) // with the position, so that Status has none whose names are still good
+		c.changed(c.forget(event.Domains)) // with the position, which Status shows
 	}
 	return nil
 }

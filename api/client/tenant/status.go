@@ -27,7 +27,7 @@ type Event struct {
 // Status is the state of a Cache, for a health page.
 type Status struct {
 	Connected   bool      // the change feed is open
-	Position    string    // of the newest change that was seen, "" if none was
+	Position    string    // of the newest change that was seen, perhaps not yet all its events; "": none
 	Entries     int       // names with a tenant in memory, without those that events have dropped
 	Negatives   int       // names without one in memory
 	OldestAsOf  time.Time // the earliest Tenant.AsOf in memory; zero if there is none
