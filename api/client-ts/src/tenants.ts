@@ -25,7 +25,7 @@ const resolvePath = "/api/platform/projects/resolve?labels=1";
 export interface Status {
   /** The change feed is open. */
   connected: boolean;
-  /** Of the newest change that was seen, perhaps not yet all its events. */
+  /** Of the newest change that was seen. */
   position: string | undefined;
   /** Names with a tenant in memory that no event has dropped. */
   entries: number;
