@@ -41,6 +41,23 @@ func TestFastPathAllocatesNothing(t *testing.T) {
 	}
 }
 
+func TestFastMeAllocatesNothing(t *testing.T) {
+	s, fill := fastServer(t)
+	p := make([]byte, s.o.Limits.HeaderBytes)
+	for _, text := range plainMes {
+		peer := &scriptedConn{requests: [][]byte{fill(text)}, done: func() {}}
+		c := s.admit(peer, true)
+		if n := testing.AllocsPerRun(10, func() {
+			peer.left = 100
+			if n, err := c.Read(p); n != 0 || err == nil {
+				t.Fatal(n, err)
+			}
+		}); n != 0 {
+			t.Errorf("100 answers to %q allocate %v times", text, n)
+		}
+	}
+}
+
 func TestFastCheckAllocatesNothing(t *testing.T) {
 	s, fill := fastServer(t)
 	p := make([]byte, s.o.Limits.HeaderBytes)

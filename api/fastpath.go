@@ -11,9 +11,8 @@ import (
 	"fingerpost/resolver"
 )
 
-// The fast path. The gate hands a plain resolve request to AnswerPlain, and on a gateway listener a plain check
-// (fastcheck.go), before the HTTP library sees it: parsing the
-// request into the library's form and writing the answer out of it takes longer than the resolve itself (see
+// The fast path. The gate hands a plain resolve request to AnswerPlain, a plain question about a token, and on a gateway
+// listener a plain check (fastcheck.go), before the HTTP library sees it: parsing the request into the library's form and writing the answer out of it takes longer than the resolve itself (see
 // BenchmarkServeHit and BenchmarkServeHitByHandler).
 //
 // All other requests go through the library and Server.resolve: other methods, queries and headers, bodies, pipelined
@@ -39,8 +38,11 @@ func (s *Server) AnswerPlain(gc *gate.Conn, q *gate.Question) (response []byte) 
 			response = nil
 		}
 	}()
-	if c.services == Gateway {
+	switch {
+	case c.services == Gateway:
 		return s.answerCheck(c, q)
+	case q.Key == nil:
+		return s.answerMe(c, q)
 	}
 	now := q.At
 	key, failure := s.keys.verify(q.Key, now)

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/gateway"
 	"fingerpost/api/ops"
 )
 
@@ -62,9 +63,16 @@ type metrics struct {
 		histogram // GET check on a gateway listener, status 200
 		_         [64]byte
 	}
-	others   sync.Map // requestLabels to *histogram
+	told     *histogram // one of others: GET of me, status 200
+	others   sync.Map   // requestLabels to *histogram
 	samples  sync.Map // requestLabels to *samples
 	admitted atomic.Uint64
+}
+
+func newMetrics() *metrics {
+	m := &metrics{}
+	m.told = m.of(requestLabels{gateway.MePath, http.MethodGet, http.StatusOK})
+	return m
 }
 
 // nextShard returns the shard of a new connection.
@@ -90,12 +98,16 @@ func (m *metrics) observeResolve(ctx *fasthttp.RequestCtx, c *conn, took time.Du
 }
 
 func (m *metrics) observe(route, method string, status int, took time.Duration) {
-	labels := requestLabels{route, method, status}
+	m.of(requestLabels{route, method, status}).observe(took)
+}
+
+// of returns the durations with some labels.
+func (m *metrics) of(labels requestLabels) *histogram {
 	h, ok := m.others.Load(labels)
 	if !ok {
 		h, _ = m.others.LoadOrStore(labels, &histogram{})
 	}
-	h.(*histogram).observe(took)
+	return h.(*histogram)
 }
 
 // samples are the last traced request of each bucket. They are apart from the histograms, which untraced requests share.
@@ -142,7 +154,9 @@ func (m *metrics) each(to func(ops.Requests)) {
 		yield(r)
 	}
 	m.others.Range(func(labels, h any) bool {
-		yield(h.(*histogram).requests(labels.(requestLabels)))
+		if r := h.(*histogram).requests(labels.(requestLabels)); r.Count > 0 {
+			yield(r)
+		}
 		return true
 	})
 }

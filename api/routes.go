@@ -189,7 +189,7 @@ func (s *Server) answerGateway(ctx *fasthttp.RequestCtx, c *conn, now time.Time)
 	} else {
 		pattern = gateway.Pattern(ctx)
 		s.beginSpan(ctx, c, pattern, nil)
-		if err = s.rooms.gateway.Answer(ctx, pattern, c.asked.answer); pattern != "" {
+		if err = s.rooms.gateway.Answer(ctx, pattern); pattern != "" {
 			s.gate.Welcome(c.Conn)
 		}
 	}
@@ -241,7 +241,8 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, pattern string, key *resolver.
 	s.metrics.observe(pattern, method, ctx.Response.StatusCode(), took)
 	s.metrics.sample(ctx, pattern, took)
 	// A stream is logged when it ends. Gateways ask at every request of their clients, so they are logged like resolve.
-	if !ctx.Hijacked() && (s.o.AccessLogResolve || !forGateway(ctx, pattern)) {
+	asked := forGateway(ctx, pattern) || pattern == gateway.MePath && err == nil
+	if !ctx.Hijacked() && (s.o.AccessLogResolve || !asked) {
 		s.access.request(ctx, method, pattern, key, took)
 	}
 }

@@ -51,7 +51,8 @@ type Options struct {
 	TLS *tls.Config
 	// ResolveMaxAge is how long clients may cache an answer of resolve, in whole seconds. 0: 5 s; negative: not at all.
 	ResolveMaxAge time.Duration
-	// AccessLogResolve puts resolve into the access log too.
+	// AccessLogResolve puts into the access log what is asked at every request of others, too: resolve, the gate, and
+	// tokens that are good.
 	AccessLogResolve bool
 	// NoFastPath leaves plain resolve requests to the HTTP library and the handler, which answer the same bytes.
 	NoFastPath bool
@@ -176,7 +177,7 @@ func New(o Options) (*Server, error) {
 		o: o, resolver: o.Resolver,
 		keys: &keyring{keys: o.Resolver.Keys, blocked: o.BlockedKeyIDs, uses: keyUses{ledger: o.Resolver},
 			throttle: newThrottle()},
-		ids: web.NewRequestIDs(), metrics: new(metrics),
+		ids: web.NewRequestIDs(), metrics: newMetrics(),
 		access: &accessLog{Logger: o.Logger, anonymous: logLimit{log: o.Logger}},
 	}
 	s.gate = gate.New(gate.Limits{

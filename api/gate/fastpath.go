@@ -16,8 +16,12 @@ const PlainQuestion = "GET " + ResolvePath + "?domain="
 // CheckPath is the path of plain checks.
 const CheckPath = "/check"
 
+// MePath is the path of plain questions about a token.
+const MePath = "/api/auth/me"
+
 var (
 	checkBegin   = []byte("GET " + CheckPath)
+	meBegin      = []byte("GET " + MePath)
 	plainBegin   = []byte(PlainQuestion)
 	plainVersion = []byte("HTTP/1.1\r\n")
 )
@@ -27,14 +31,14 @@ type Plain uint8
 
 // The questions that are answered before the library parses.
 const (
-	PlainResolve Plain = iota // GET of resolve with a key
+	PlainResolve Plain = iota // GET of resolve with a key, or of MePath without one
 	PlainCheck                // GET of a gateway's check
 )
 
 // A Question is a plain request of a listener's kind. Its slices are valid during AnswerPlain.
 type Question struct {
 	Domain []byte // resolve: as the client spelled it
-	Key    []byte // resolve: the value of X-Platform-Key
+	Key    []byte // resolve: the value of X-Platform-Key; nil with MePath
 	ETags  []byte // resolve: the value of If-None-Match, nil if there is none
 	ID     []byte // the value of X-Request-Id, nil if there is none
 	Check  Check
@@ -43,7 +47,7 @@ type Question struct {
 	At      time.Time // when it arrived: the one look at the clock that gate and resolver share
 }
 
-// A Check is what PlainCheck adds to a Question.
+// A Check is what PlainCheck and MePath add to a Question.
 type Check struct {
 	Query         []byte // behind the "?"
 	Host          []byte
@@ -172,11 +176,16 @@ func plainHost(b []byte) bool {
 
 // ask fills in the question of a whole head, if it is a plain one.
 func (c *Conn) ask(head []byte, f *headFields) (plain bool) {
-	begin := plainBegin
-	if c.plain == PlainCheck {
+	begin, resolves := plainBegin, false
+	switch {
+	case c.plain == PlainCheck:
 		begin = checkBegin
-	} else if f.more || f.key == nil {
+	case f.key == nil:
+		begin = meBegin
+	case f.more:
 		return false
+	default:
+		resolves = true
 	}
 	rest, plain := bytes.CutPrefix(head, begin)
 	target, version, _ := bytes.Cut(rest, []byte{' '})
@@ -184,9 +193,10 @@ func (c *Conn) ask(head []byte, f *headFields) (plain bool) {
 		return false
 	}
 	c.question.Sampled = f.sampled
-	if c.plain == PlainCheck {
+	if !resolves {
 		query, asked := bytes.CutPrefix(target, []byte{'?'})
-		c.question.ID, c.question.Check = f.id, Check{query, f.host, f.forwarded, f.original, f.authorized, f.authorization}
+		c.question.Key, c.question.ID = nil, f.id
+		c.question.Check = Check{query, f.host, f.forwarded, f.original, f.authorized, f.authorization}
 		return asked || len(target) == 0
 	}
 	// A domain with escapes, or with more parameters after it, is no host name: the resolver refuses it, and the handler

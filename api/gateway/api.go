@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gate"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -18,7 +19,7 @@ const (
 	pathPrefix = "/api/gate/"
 	checkPath  = pathPrefix + "check"
 	askPath    = pathPrefix + "ask"
-	MePath     = "/api/auth/me"
+	MePath     = gate.MePath
 )
 
 // DefaultIssuer is the default of Options.Issuer.

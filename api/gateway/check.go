@@ -25,8 +25,7 @@ var (
 // A question is what a gateway asks, and who asks.
 type question struct {
 	Query
-	key   *resolver.Key    // nil: all projects are covered
-	found *resolver.Answer // for the domain, by the fast path; nil: it has not asked
+	key *resolver.Key // nil: all projects are covered
 }
 
 // checkWithKey answers GET /api/gate/check.
@@ -111,10 +110,7 @@ func (a *API) answer(ctx *fasthttp.RequestCtx, q *question) (answer *resolver.An
 	if denied != nil {
 		return nil, denied, nil
 	}
-	if answer = q.found; answer == nil {
-		answer, err = a.Live.Resolve(ctx, domain, resolver.Gateway)
-	}
-	if err != nil {
+	if answer, err = a.Live.Resolve(ctx, domain, resolver.Gateway); err != nil {
 		if errors.As(err, &denied) && denied.Code == catalog.CodeValidation {
 			return nil, denied, nil
 		}

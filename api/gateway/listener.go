@@ -7,7 +7,6 @@ import (
 
 	"fingerpost/api/gate"
 	"fingerpost/api/web"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
@@ -37,12 +36,11 @@ func Pattern(ctx *fasthttp.RequestCtx) string {
 	return ""
 }
 
-// Answer answers a request on a gateway listener. pattern is that of the request, and found the resolver's answer for
-// the domain, nil if the fast path has not asked.
-func (a *API) Answer(ctx *fasthttp.RequestCtx, pattern string, found *resolver.Answer) error {
+// Answer answers a request on a gateway listener. pattern is that of the request.
+func (a *API) Answer(ctx *fasthttp.RequestCtx, pattern string) error {
 	switch pattern {
 	case listenerCheckPath:
-		return a.listenerCheck(ctx, found, ctx.URI().PathOriginal()[len(listenerCheckPath):])
+		return a.listenerCheck(ctx, ctx.URI().PathOriginal()[len(listenerCheckPath):])
 	case AskPath:
 		return a.listenerAsk(ctx)
 	}
@@ -50,7 +48,7 @@ func (a *API) Answer(ctx *fasthttp.RequestCtx, pattern string, found *resolver.A
 }
 
 // listenerCheck answers every method: some gateways ask with that of their client.
-func (a *API) listenerCheck(ctx *fasthttp.RequestCtx, found *resolver.Answer, rest []byte) error {
+func (a *API) listenerCheck(ctx *fasthttp.RequestCtx, rest []byte) error {
 	read := checkQuery
 	if len(rest) > 0 {
 		read = func(ctx *fasthttp.RequestCtx) (Query, error) { return prefixQuery(ctx, rest) }
@@ -60,7 +58,7 @@ func (a *API) listenerCheck(ctx *fasthttp.RequestCtx, found *resolver.Answer, re
 		return err
 	}
 	ctx.Response.Header.SetCanonical(web.HeaderVary, VaryCheck)
-	return a.check(ctx, &question{Query: q, found: found})
+	return a.check(ctx, &question{Query: q})
 }
 
 func (a *API) listenerAsk(ctx *fasthttp.RequestCtx) error {

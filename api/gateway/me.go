@@ -1,15 +1,20 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
 
+	"fingerpost/api/gate"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
+
+// MeMessage is the message of an answer of me.
+const MeMessage = "token verified"
 
 var (
 	headerProjectID   = []byte("X-Project-Id")
@@ -42,7 +47,7 @@ func (a *API) me(r *web.Request) error {
 		return a.throttled(r, err)
 	}
 	setIdentity(h, answer, who)
-	r.Succeed("token verified", who.data)
+	r.Succeed(MeMessage, who.data)
 	return nil
 }
 
@@ -75,6 +80,22 @@ func gatewayDomain(ctx *fasthttp.RequestCtx) ([]byte, error) {
 	return ctx.Host(), nil
 }
 
+// PlainDomain returns the domain that a question to me is about, as gatewayDomain does. It reads a query that is empty, or
+// that is a domain and nothing else without escapes; plain is false for any other.
+func PlainDomain(c *gate.Check) (domain []byte, plain bool) {
+	domain, named := bytes.CutPrefix(c.Query, []byte("domain="))
+	switch {
+	case named:
+		return domain, len(domain) > 0 && !bytes.ContainsAny(domain, "%+&#;")
+	case len(c.Query) > 0:
+		return nil, false
+	}
+	if domain = FirstHost(c.Forwarded); len(domain) == 0 {
+		domain = c.Host
+	}
+	return domain, true
+}
+
 // throttled returns err, or 429 if it is that of a failed token and too many have come from the client's address.
 func (a *API) throttled(r *web.Request, err error) error {
 	if !errors.Is(err, web.RefuseToken) {
@@ -93,6 +114,18 @@ func setIdentity(h *fasthttp.ResponseHeader, answer *resolver.Answer, who *Ident
 	h.SetCanonical(headerProjectSlug, []byte(answer.Slug))
 	setUser(h, who)
 }
+
+// AppendMeLines appends the header lines that setIdentity sets, for a project with a slug.
+func (i *Identity) AppendMeLines(dst []byte, slug string) []byte {
+	dst = strconv.AppendInt(append(dst, "X-Project-Id: "...), i.ProjectID, 10)
+	dst = append(append(dst, "\r\nX-Project-Slug: "...), slug...)
+	dst = appendHeaderText(append(dst, "\r\nX-User-Id: "...), i.Subject)
+	dst = appendHeaderText(append(dst, "\r\nX-User-Email: "...), i.Email)
+	return append(dst, "\r\n"...)
+}
+
+// Data returns the user as me answers it, in JSON. It must not be changed.
+func (i *Identity) Data() []byte { return i.data }
 
 // setUser sets the headers about the user, who may be nil. A claim that the token lacks becomes an empty header: for a
 // missing header Caddy passes on the name of its placeholder or, in newer versions, what the client has sent.

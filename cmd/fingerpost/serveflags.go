@@ -93,7 +93,7 @@ func (f *serveFlags) addLimits(fl *pflag.FlagSet) {
 func (f *serveFlags) addLogs(fl *pflag.FlagSet) {
 	fl.StringVar(&f.logFormat, "log-format", "", "format of the log, text or json (default text on a terminal, else json)")
 	f.addTraces(fl)
-	fl.BoolVar(&f.AccessLogResolve, "access-log-resolve", false, "put requests of resolve into the access log, too")
+	fl.BoolVar(&f.AccessLogResolve, "access-log-resolve", false, "put requests of resolve and of gateways into the access log, too")
 }
 
 func (f *serveFlags) addWebhooks(fl *pflag.FlagSet) {
