@@ -96,6 +96,7 @@ func TestKills(t *testing.T) {
 func TestHanging(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	r.o.Timeout = testrig.Patience // the requests hang until the end
 	release := make(chan struct{})
 	var mu sync.Mutex
 	hung := map[string]int{}
