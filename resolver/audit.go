@@ -19,8 +19,13 @@ func (r *Resolver) flushAudit() {
 // Note appends an entry that tells of no change of an object, such as catalog.AuditConfirm. It is durable when Note
 // returns. If the ledger refuses it, the entry waits in memory.
 func (r *Resolver) Note(action string, by catalog.Author, changes ...catalog.FieldChange) {
-	r.noteEntry(catalog.AuditEntry{Action: action, Changes: changes, Door: by.Door, Actor: by.Actor, Key: by.Key,
-		RequestID: by.RequestID, Commit: by.Commit})
+	r.NoteObject(action, "", by, changes...)
+}
+
+// NoteObject is Note for what has happened to an object of no project, without a change of it.
+func (r *Resolver) NoteObject(action, object string, by catalog.Author, changes ...catalog.FieldChange) {
+	r.noteEntry(catalog.AuditEntry{Action: action, Object: object, Changes: changes, Door: by.Door, Actor: by.Actor,
+		Key: by.Key, RequestID: by.RequestID, Commit: by.Commit})
 }
 
 // NoteDomain is Note for what has happened to a project's domain without a change of its record.

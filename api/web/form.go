@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"fingerpost/resolver/catalog"
 )
@@ -97,6 +98,18 @@ func (f *Form) Read(name string, to any) {
 		}
 	case *[]catalog.Label:
 		f.readLabels(name, value, to)
+	}
+}
+
+// Moment sets to, if the body has the field: a time in the format of answers.
+func (f *Form) Moment(name string, to *time.Time) {
+	if !f.Has(name) {
+		return
+	}
+	text, _ := f.Body.Values[name].(string)
+	var ok bool
+	if *to, ok = ParseMoment(text); !ok {
+		f.Fail(name, momentRule)
 	}
 }
 

@@ -17,6 +17,9 @@ const (
 	maxPage         = 1 << 31 // beyond it a page's offset might not fit
 )
 
+// PagingParams are the parameters that ParsePaging reads.
+var PagingParams = []string{"page", "limit", "sort", "order"}
+
 // A Paging is what a list request asks for.
 type Paging struct {
 	Paged bool // page or limit is given, so the answer has meta
@@ -37,7 +40,7 @@ func (p Paging) Query(projects []int64) resolver.Query {
 
 // ParsePaging reads page, limit, sort and order. It reports every problem, after those that were found before.
 func ParsePaging(raw []byte, fields []string, problems catalog.Problems) (Paging, error) {
-	q := ParseQuery(raw, "page", "limit", "sort", "order")
+	q := ParseQuery(raw, PagingParams...)
 	p := Paging{Page: 1, Limit: defaultPageSize, Sort: q.Values["sort"], Order: q.Values["order"]}
 	number := func(name string, high int, into *int) {
 		text, given := q.Values[name]

@@ -68,6 +68,24 @@ func ParseQuery(raw []byte, known ...string) *Query {
 	return q
 }
 
+// RefuseOthers adds a problem for each parameter that is not known. It is for lists in which a misspelt filter would
+// select everything.
+func (q *Query) RefuseOthers(raw []byte, known []string) {
+	seen := map[string]bool{}
+	EachParam(raw, func(rawName, _ []byte) {
+		name, ok := Unescape(rawName)
+		text := strings.ToValidUTF8(string(name), "\uFFFD")
+		if ok && slices.Contains(known, text) || seen[text] || len(seen) == maxOtherParams {
+			return
+		}
+		seen[text] = true
+		q.Problems.Addf(text, "is no parameter of this call: it has %s", strings.Join(known, ", "))
+	})
+}
+
+// maxOtherParams is how many parameters RefuseOthers names.
+const maxOtherParams = 10
+
 // Text sets into to a parameter that must not be empty, if it is given.
 func (q *Query) Text(name string, into *string) {
 	v, given := q.Values[name]
@@ -105,9 +123,12 @@ func (q *Query) Moment(name string, into *time.Time) {
 	}
 	var ok bool
 	if *into, ok = ParseMoment(v); !ok {
-		q.Problems.Addf(name, "must be a time in UTC such as 2026-01-31T09:30:00")
+		q.Problems.Addf(name, momentRule)
 	}
 }
+
+// momentRule says what is right where a time is wrong.
+const momentRule = "must be a time in UTC such as 2026-01-31T09:30:00"
 
 // ParseMoment reads a time in the format of answers, with or without a fraction and a final "Z".
 func ParseMoment(v string) (time.Time, bool) {

@@ -39,7 +39,7 @@ func (e *Engine) find(name string) (Hook, error) {
 }
 
 // Test sends a test event to a webhook, also to an inactive one, and returns what has become of it. It is not repeated
-// and not kept.
+// and not kept. UNAVAILABLE if Run has ended; the context's error if that ends before there is a place for a request.
 func (e *Engine) Test(ctx context.Context, name string) (Outcome, error) {
 	h, err := e.find(name)
 	if err != nil {
@@ -51,6 +51,11 @@ func (e *Engine) Test(ctx context.Context, name string) (Outcome, error) {
 	}
 	if len(h.Secrets) == 0 {
 		return Outcome{Error: "no secret of the webhook can be used"}, nil
+	}
+	select {
+	case <-e.ended:
+		return Outcome{}, errEnded
+	default:
 	}
 	release, err := e.places.Take(ctx, h.Name)
 	if err != nil {
@@ -74,8 +79,8 @@ func (e *Engine) Resume(ctx context.Context, name string) error {
 	})
 }
 
-// Deliveries returns a page of the deliveries of a webhook that are kept, the latest first, and the number of those on
-// all pages. It has no tests.
+// Deliveries returns a page of the deliveries of a webhook that are kept, and the number of those on all pages. Tests are
+// not among them.
 func (e *Engine) Deliveries(name string, q records.HookQuery) (list []records.HookDelivery, total int, err error) {
 	if _, err := e.find(name); err != nil {
 		return nil, 0, err
@@ -110,9 +115,9 @@ func (e *Engine) Replay(ctx context.Context, name string, q Replay) (count int, 
 		r := e.receivers[name]
 		switch {
 		case r == nil || r.off():
-			refused = conflict("the webhook is off")
+			refused = conflict("the webhook is off", "is off: resume it, and send events again then")
 		case r.lanes[records.HookReplay] != nil:
-			refused = conflict("a replay of the webhook is at work")
+			refused = conflict("a replay of the webhook is at work", "has a replay at work: try again when it has ended")
 		default:
 			refused = r.replay(e, of, e.o.Clock.Now())
 		}
@@ -123,8 +128,9 @@ func (e *Engine) Replay(ctx context.Context, name string, q Replay) (count int, 
 	return count, err
 }
 
-func conflict(message string) error {
-	return &catalog.Error{Code: catalog.CodeConflict, Message: message}
+func conflict(message, ofName string) error {
+	return &catalog.Error{Code: catalog.CodeConflict, Message: message,
+		Problems: catalog.Problems{{Path: "name", Message: ofName}}}
 }
 
 // replayOne sets the bounds of a replay to the event of one delivery.

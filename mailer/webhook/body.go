@@ -118,7 +118,7 @@ func gapBody(l *records.HookLane, at time.Time) []byte {
 	if mails := of(l.Mail, l.LastMail); mails.To != nil {
 		data.Mails = &mails
 	}
-	return encode(gapEvent, at, data)
+	return encode(GapEvent, at, data)
 }
 
 // idOf returns the webhook-id of what is next in a lane.

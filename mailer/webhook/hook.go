@@ -144,9 +144,9 @@ func (h *Hook) wantsMails() bool {
 	return false
 }
 
-// gapEvent is the event that some were lost, and gapLane the project of the lane in which it is told. Entry and Mail of
-// the lane are those after which events were lost.
-const (
-	gapEvent = "gap"
-	gapLane  = -2
-)
+// GapEvent is the event that some were lost. It is on no webhook's list.
+const GapEvent = "gap"
+
+// gapLane is the project of the lane in which a gap is told. Entry and Mail of the lane are those after which events were
+// lost.
+const gapLane = -2

@@ -125,7 +125,7 @@ func (r *receiver) setHead(l *lane, v event, epoch string, now time.Time) {
 	case v.mail != nil:
 		h.Event, h.Mail, h.Project = mailEvents[v.mail.Status], v.mail.Seq, v.mail.Project
 	default:
-		h.Event = gapEvent
+		h.Event = GapEvent
 	}
 	h.ID = idOf(epoch, r.hook.Name, &l.HookLane, h.Entry, h.Mail)
 	l.head, l.attempts, l.due, l.advanced, l.Number, l.since = h, 0, now, false, h.Number, now

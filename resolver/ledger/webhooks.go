@@ -274,11 +274,12 @@ func (l *Ledger) HookDelivery(hook string, number int64) (h HookDelivery, found 
 	return h, found, err
 }
 
-// A HookQuery selects deliveries of a webhook, the latest first.
+// A HookQuery selects deliveries of a webhook.
 type HookQuery struct {
 	ID, State, Event string    // "": all
 	From, To         time.Time // From <= Created < To; zero: open
 	Page, Limit      int       // from 1
+	Ascending        bool      // the oldest first
 }
 
 func (q *HookQuery) matches(h *HookDelivery) bool {
@@ -292,7 +293,7 @@ func (q *HookQuery) matches(h *HookDelivery) bool {
 func (l *Ledger) HookDeliveries(hook string, q HookQuery) (list []HookDelivery, total int, err error) {
 	p := pageOf[HookDelivery](q.Page, q.Limit)
 	s := under(append(appendTextKey(nil, prefixDelivery, hook), 0)...)
-	s.descending = true
+	s.descending = !q.Ascending
 	err = l.scan(s, func(key, rec []byte) error {
 		h, err := decodeDelivery(rec)
 		if err == nil {

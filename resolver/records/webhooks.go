@@ -23,7 +23,7 @@ type (
 	HookAttempt = ledger.HookAttempt
 	// A HookChange is what has changed at one webhook.
 	HookChange = ledger.HookChange
-	// A HookQuery selects deliveries of a webhook, the latest first.
+	// A HookQuery selects deliveries of a webhook.
 	HookQuery = ledger.HookQuery
 )
 
