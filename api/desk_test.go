@@ -15,6 +15,7 @@ import (
 	"fingerpost/api"
 	"fingerpost/api/console"
 	"fingerpost/api/platform"
+	"fingerpost/api/platform/webhooks"
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
@@ -36,8 +37,9 @@ type desk struct {
 	store resolver.Options
 	// verifier knows the verification of domains. Nil: nobody does.
 	verifier platform.Verifier
-	console  *console.Options // nil: the server has no console
-	trace    *trace.Exporter  // nil: nothing is traced
+	engine   func(*resolver.Resolver) webhooks.Engine // makes what delivers events; nil: nothing does
+	console  *console.Options                         // nil: the server has no console
+	trace    *trace.Exporter                          // nil: nothing is traced
 
 	source *configsrc.Source
 }
@@ -70,7 +72,11 @@ func (d *desk) open(t testing.TB, files map[string]string) {
 	res, _ := d.load(t, true)
 	d.source = res.source
 	h := &house{t: t, resolver: res.resolver, log: &testrig.Log{}, served: make(chan error, 1)}
-	if h.server, err = api.New(api.Options{Resolver: res.resolver, Config: api.Config{Files: res.source, Explainer: res.source, Plan: planFiles, Verifier: d.verifier}, Console: d.console, Trace: d.trace, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
+	config := api.Config{Files: res.source, Explainer: res.source, Plan: planFiles, Verifier: d.verifier}
+	if d.engine != nil {
+		config.WebhookEngine = d.engine(res.resolver)
+	}
+	if h.server, err = api.New(api.Options{Resolver: res.resolver, Config: config, Console: d.console, Trace: d.trace, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
 		t.Fatal(err)
 	}
 	h.addr = h.listen(api.Platform | api.Mail)

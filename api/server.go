@@ -20,6 +20,7 @@ import (
 	"fingerpost/api/gateway"
 	"fingerpost/api/mailapi"
 	"fingerpost/api/platform"
+	"fingerpost/api/platform/webhooks"
 	"fingerpost/api/web"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
@@ -87,6 +88,8 @@ type Config struct {
 	Proposals *proposals.Set
 	// Verifier knows the verification of the domains that the files declare. Nil: it is answered 503.
 	Verifier platform.Verifier
+	// WebhookEngine delivers events to webhooks. Nil: calls about deliveries are answered 503.
+	WebhookEngine webhooks.Engine
 	// WebhookAllow says to which addresses a webhook may have http; nil: to any.
 	WebhookAllow *catalog.WebhookAllow
 	// Hook fetches from the git repository's remote when that has changed.

@@ -182,7 +182,8 @@ func TestWebhooksAreForManagers(t *testing.T) {
 	h.apply("keys2.hcl", d)
 	for _, key := range []string{noSecrets, tenant} {
 		for _, call := range []string{"GET " + webhooksPath, "POST " + webhooksPath, "GET " + webhooksPath + "/crm", "PUT " + webhooksPath + "/crm",
-			"DELETE " + webhooksPath + "/crm", "POST " + webhooksPath + "/crm/rotate", "GET " + webhooksPath + "/nobody", "DELETE " + webhooksPath + "/crm?dryRun=1"} {
+			"DELETE " + webhooksPath + "/crm", "POST " + webhooksPath + "/crm/rotate", "GET " + webhooksPath + "/nobody",
+			"GET " + webhooksPath + "/crm/deliveries", "POST " + webhooksPath + "/crm/test", "POST " + webhooksPath + "/crm/resume", "POST " + webhooksPath + "/crm/replay", "DELETE " + webhooksPath + "/crm?dryRun=1"} {
 			method, path, _ := strings.Cut(call, " ")
 			h.ask(method, path, key).check(t, 403, "FORBIDDEN")
 		}

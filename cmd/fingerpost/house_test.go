@@ -169,8 +169,9 @@ var plan = map[string][]string{
 	// names: what a word may have meant
 	"fingerpost/api/platform/keys": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/names"},
+	// names: what a word may have meant; mailer/webhook and records: what has become of deliveries, and which are asked for
 	"fingerpost/api/platform/webhooks": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
-		"fingerpost/configsrc/names"},
+		"fingerpost/configsrc/names", "fingerpost/mailer/webhook", "fingerpost/resolver/records"},
 	// trace: the span of a request begins and ends here
 	"fingerpost/api": {"fingerpost/resolver/records", "fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
 		"fingerpost/api/platform/keys", "fingerpost/api/platform/webhooks", "fingerpost/resolver/catalog", "fingerpost/resolver",

@@ -6,9 +6,10 @@
 // again directly before the files change. No answer has a secret but the one that makes it.
 //
 // What it needs. The declared webhooks and the projects that they may name, live or of a proposal; the live keys, a
-// web.Writer for the files, and Notes, which keep the end of a rotation.
+// web.Writer for the files, and Notes, which keep the end of a rotation. An Engine answers the calls about deliveries;
+// they are never about a proposal and change no file. The audit trail gets an entry of each replay.
 //
-// What it does not do. It sends nothing, and does not end a rotation: the node does both.
+// What it does not do. It sends nothing itself, and does not end a rotation: the node does.
 package webhooks
 
 import (
@@ -42,6 +43,8 @@ type API struct {
 	Writer *web.Writer
 	Notes  Notes
 	Allow  *catalog.WebhookAllow // to which addresses a webhook may have http; nil: to any
+	Engine Engine                // nil: what needs one is answered 503
+	Trail  Trail
 }
 
 // On returns an API for the state of a proposal.
@@ -54,14 +57,14 @@ func (a *API) On(state State, writer *web.Writer) *API {
 // Routes lists every call.
 func (a *API) Routes() []web.Route {
 	const write = catalog.MayWrite
-	return []web.Route{
+	return append(a.liveRoutes(),
 		web.Call("GET", path, write, web.Proposable, a.list),
 		web.Call("POST", path, write, 0, a.create),
 		web.Call("GET", webhookPath, write, web.Proposable, a.get),
 		web.Call("PUT", webhookPath, write, 0, a.update),
 		web.Call("DELETE", webhookPath, write, 0, a.remove),
 		web.Call("POST", webhookPath+"/rotate", write, web.LiveOnly, a.rotate),
-	}
+	)
 }
 
 var refuseWebhooks = &catalog.Error{Code: catalog.CodeForbidden,

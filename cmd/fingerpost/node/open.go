@@ -155,6 +155,9 @@ func (o *opening) apiOptions() (api.Options, error) {
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
 		Limits: api.Limits{Conns: conns}, Console: o.consoleOptions(), Docs: o.o.Build.Docs, Trace: o.o.Trace,
 	}
+	if o.deliversEvents() {
+		options.Config.WebhookEngine = o.webhooks
+	}
 	if o.repo != nil {
 		git := &o.o.Git
 		o.proposals = proposals.New(o.repo, o.resolver, o.source, git.Web)
