@@ -172,8 +172,8 @@ var otherMethods = strings.Fields(`
 	AcceptMail AddGuestKey AnswerMail Apply AuditEntry AuditGaps AuditHeads Auditable Back Backup Cached
 	ChangeDomainNotes ChangeHooks ChangePending ChangeProposals Close Committed DataDir DecoderRevision Defaults
 	Degraded DomainNote DropIndexes EachDomainNote EachNamed EachQueued Edges EndedSince EntriesSince EventMarks
-	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeyUses MailAcross MailGaps
-	MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteDomain NoteObject NoteRemovals Pace
+	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeyUses LastHookDelivery
+	MailAcross MailGaps MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteDomain NoteObject NoteRemovals Pace
 	PendingWrites Position ProjectEntriesSince ProjectsWithKey ProposalRecords PruneAudit PruneHooks PruneMail
 	PruneTrail Published QueuedMail ReclaimMail Refused Removals RemoveNamed ResolveTraced SMTPConfig Sealing
 	SecretProblems SetDecoderRevision SetKeyUses SetNamed Settle TakeUp Text TokenSecret TrailLedger UnknownSlugs

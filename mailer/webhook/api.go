@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,6 +26,33 @@ func (e *Engine) do(ctx context.Context, f func()) error {
 		return ctx.Err()
 	}
 }
+
+// ask is do for a function that may return an error.
+func (e *Engine) ask(ctx context.Context, f func() error) error {
+	var refused error
+	if err := e.do(ctx, func() { refused = f() }); err != nil {
+		return err // f may be at work still
+	}
+	return refused
+}
+
+// change has f called by Run, and waits until what it has changed is stored. The error is that of f, or UNAVAILABLE.
+func (e *Engine) change(ctx context.Context, f func() error) error {
+	if err := e.ask(ctx, f); err != nil {
+		return err
+	}
+	problem := ""
+	// Run calls this after the turn that follows f: a turn stores what was changed before it.
+	if err := e.do(ctx, func() { problem = e.problem }); err != nil {
+		return err
+	}
+	if problem != "" {
+		return errNotStored
+	}
+	return nil
+}
+
+var errNotStored = catalog.Unavailable("the places of webhooks cannot be stored at the moment")
 
 var errEnded = catalog.Unavailable("no webhooks are delivered at the moment")
 
@@ -67,15 +95,17 @@ func (e *Engine) Test(ctx context.Context, name string) (Outcome, error) {
 	return e.sender.send(ctx, &h, id, encode("test", now, struct{}{}), now), nil
 }
 
-// Resume switches a webhook on that was switched off by itself. It does nothing to one that is on.
+// Resume switches a webhook on that was switched off by itself, and returns once that is stored. It does nothing to one
+// that is on.
 func (e *Engine) Resume(ctx context.Context, name string) error {
 	if _, err := e.find(name); err != nil {
 		return err
 	}
-	return e.do(ctx, func() {
+	return e.change(ctx, func() error {
 		if r := e.receivers[name]; r != nil {
 			r.resume(e.o.Clock.Now())
 		}
+		return nil
 	})
 }
 
@@ -94,38 +124,49 @@ type Replay struct {
 	From, To time.Time // From <= time < To; zero: open
 }
 
-// Replay sends events again, with ids of their own, next to what waits, and returns how many. NOT_FOUND if the delivery
-// is not kept or tells of no event; CONFLICT while a replay of the webhook is at work, and if the webhook is off.
+// LastDelivery returns the latest delivery of a webhook; false if none is kept.
+func (e *Engine) LastDelivery(name string) (h records.HookDelivery, found bool, err error) {
+	return e.o.Ledger.LastHookDelivery(name)
+}
+
+// Replay sends events again, with ids of their own, next to what waits. It returns how many, once the replay is stored.
+// NOT_FOUND if the delivery is not kept or tells of no event; CONFLICT while a replay of the webhook is at work, and if the
+// webhook is off.
 func (e *Engine) Replay(ctx context.Context, name string, q Replay) (count int, err error) {
 	h, err := e.find(name)
 	if err != nil {
 		return 0, err
 	}
+	if err := e.ask(ctx, func() error { return e.refuseReplay(name) }); err != nil {
+		return 0, err // before all events are read
+	}
 	of := records.HookLane{Project: records.HookReplay}
 	if q.ID != "" {
 		count, err = e.replayOne(&h, q.ID, &of)
 	} else {
-		count, err = e.replayTime(&h, q, &of)
+		count, err = e.replayTime(ctx, &h, q, &of)
 	}
 	if err != nil || count == 0 {
 		return 0, err
 	}
-	var refused error
-	err = e.do(ctx, func() {
-		r := e.receivers[name]
-		switch {
-		case r == nil || r.off():
-			refused = conflict("the webhook is off", "is off: resume it, and send events again then")
-		case r.lanes[records.HookReplay] != nil:
-			refused = conflict("a replay of the webhook is at work", "has a replay at work: try again when it has ended")
-		default:
-			refused = r.replay(e, of, e.o.Clock.Now())
+	err = e.change(ctx, func() error {
+		if err := e.refuseReplay(name); err != nil {
+			return err
 		}
+		return e.receivers[name].replay(e, of, e.o.Clock.Now())
 	})
-	if err == nil {
-		err = refused
-	}
 	return count, err
+}
+
+// refuseReplay returns why a webhook cannot have a replay now, nil if it can.
+func (e *Engine) refuseReplay(name string) error {
+	switch r := e.receivers[name]; {
+	case r == nil || r.off():
+		return conflict("the webhook is off", "is off: resume it, and send events again then")
+	case r.lanes[records.HookReplay] != nil:
+		return conflict("a replay of the webhook is at work", "has a replay at work: try again when it has ended")
+	}
+	return nil
 }
 
 func conflict(message, ofName string) error {
@@ -151,7 +192,7 @@ func (e *Engine) replayOne(h *Hook, id string, of *records.HookLane) (int, error
 }
 
 // replayTime sets the bounds of a replay to the events of a time, and counts those that the webhook wants.
-func (e *Engine) replayTime(h *Hook, q Replay, of *records.HookLane) (count int, err error) {
+func (e *Engine) replayTime(ctx context.Context, h *Hook, q Replay, of *records.HookLane) (count int, err error) {
 	at, _, _, err := e.o.Ledger.EventMarks()
 	if err != nil {
 		return 0, err
@@ -166,7 +207,7 @@ func (e *Engine) replayTime(h *Hook, q Replay, of *records.HookLane) (count int,
 			}
 			*upTo = id
 		}
-		return id < last
+		return id < last && ctx.Err() == nil
 	}
 	err = e.o.Ledger.EntriesSince(0, func(entry *catalog.AuditEntry) bool {
 		return take(entry.ID, at.Entry, &of.Entry, &of.LastEntry, inside(entry.Time) && h.wants(entry))
@@ -176,7 +217,7 @@ func (e *Engine) replayTime(h *Hook, q Replay, of *records.HookLane) (count int,
 			return take(m.Seq, at.Mail, &of.Mail, &of.LastMail, inside(m.Time) && h.wantsMail(m))
 		})
 	}
-	return count, err
+	return count, cmp.Or(err, ctx.Err())
 }
 
 // replay begins a replay.

@@ -1,6 +1,8 @@
 package webhook_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -392,4 +394,51 @@ func TestReplay(t *testing.T) {
 		t.Error(err)
 	}
 	replay(webhook.Replay{From: r.clock.Now()}, 0)
+}
+
+// TestNotStored: what a person asks for is taken once it is stored, and refused where it cannot be.
+func TestNotStored(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	got := newReceiver(t, nil)
+	r.start(hook("crm", got.URL))
+	r.entry(1, "o")
+	r.idle("crm")
+	rows, _, err := r.Deliveries("crm", records.HookQuery{Page: 1, Limit: 1})
+	if err != nil || len(rows) != 1 {
+		t.Fatal(rows, err)
+	}
+	replay := func() (int, error) { return r.Replay(t.Context(), "crm", webhook.Replay{ID: rows[0].ID}) }
+	r.book.cut.Store(true)
+	if n, err := replay(); !unavailable(err) {
+		t.Errorf("a replay that is not stored: %d, %v", n, err)
+	}
+	r.book.cut.Store(false)
+	r.until("one is stored", func() bool {
+		r.clock.Advance(10 * time.Second)
+		n, err := replay()
+		return n == 1 && err == nil
+	})
+	r.idle("crm")
+	if last, found, err := r.LastDelivery("crm"); !found || err != nil || last.ID != rows[0].ID+".r2" || got.objects() != "o o" {
+		t.Errorf("%v, %v, %v: %s", last, found, err, got.objects())
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Replay(ended, "crm", webhook.Replay{From: time.Unix(1, 0)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller that is gone: %v", err)
+	}
+	r.end()
+	_, tested := r.Test(t.Context(), "crm")
+	_, replayed := replay()
+	for _, err := range []error{tested, replayed, r.Resume(t.Context(), "crm")} {
+		if !unavailable(err) {
+			t.Errorf("after the end: %v", err)
+		}
+	}
+}
+
+func unavailable(err error) bool {
+	e, is := errors.AsType[*catalog.Error](err)
+	return is && e.Code == catalog.CodeUnavailable
 }

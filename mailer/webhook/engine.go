@@ -331,10 +331,8 @@ func (e *Engine) beginnings(hooks []Hook) (all []*receiver, err error) {
 		cursor := records.HookCursor{Hook: h.Name, Entry: cmp.Or(made[h.Name], e.at.Entry), Mail: e.at.Mail,
 			EntryCut: e.at.EntryCut, MailCut: e.at.MailCut}
 		// Its former deliveries may still be kept, and keep their numbers.
-		former, _, failed := e.o.Ledger.HookDeliveries(h.Name, records.HookQuery{Page: 1, Limit: 1})
-		if len(former) > 0 {
-			cursor.Number = former[0].Number
-		}
+		former, _, failed := e.o.Ledger.LastHookDelivery(h.Name)
+		cursor.Number = former.Number
 		err = errors.Join(err, failed)
 		all = append(all, newReceiver(h, cursor))
 	}

@@ -52,6 +52,7 @@ type Book interface {
 	Hooks() ([]records.HookCursor, error)
 	ChangeHooks(changes []records.HookChange) error
 	HookDelivery(hook string, number int64) (records.HookDelivery, bool, error)
+	LastHookDelivery(hook string) (records.HookDelivery, bool, error)
 	HookDeliveries(hook string, q records.HookQuery) ([]records.HookDelivery, int, error)
 }
 

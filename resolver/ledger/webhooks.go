@@ -288,17 +288,38 @@ func (q *HookQuery) matches(h *HookDelivery) bool {
 		(q.To.IsZero() || h.Created.Before(q.To))
 }
 
+func eachDelivery(hook string, descending bool) span {
+	s := under(append(appendTextKey(nil, prefixDelivery, hook), 0)...)
+	s.descending = descending
+	return s
+}
+
+// decodeDeliveryAt is decodeDelivery with the number in the key.
+func decodeDeliveryAt(key, rec []byte) (h HookDelivery, err error) {
+	if h, err = decodeDelivery(rec); err == nil {
+		h.Number, err = lastID(key)
+	}
+	return h, err
+}
+
+// LastHookDelivery returns the latest delivery of a webhook; false if none is kept.
+func (l *Ledger) LastHookDelivery(hook string) (h HookDelivery, found bool, err error) {
+	err = l.scan(eachDelivery(hook, true), func(key, rec []byte) (err error) {
+		if h, err = decodeDeliveryAt(key, rec); err != nil {
+			return err
+		}
+		found = true
+		return errStop
+	})
+	return h, found, err
+}
+
 // HookDeliveries returns a page of a webhook's deliveries, and the number of those on all pages. It reads all that are
 // kept.
 func (l *Ledger) HookDeliveries(hook string, q HookQuery) (list []HookDelivery, total int, err error) {
 	p := pageOf[HookDelivery](q.Page, q.Limit)
-	s := under(append(appendTextKey(nil, prefixDelivery, hook), 0)...)
-	s.descending = !q.Ascending
-	err = l.scan(s, func(key, rec []byte) error {
-		h, err := decodeDelivery(rec)
-		if err == nil {
-			h.Number, err = lastID(key)
-		}
+	err = l.scan(eachDelivery(hook, !q.Ascending), func(key, rec []byte) error {
+		h, err := decodeDeliveryAt(key, rec)
 		if err != nil || !q.matches(&h) {
 			return err
 		}

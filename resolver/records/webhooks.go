@@ -103,6 +103,15 @@ func (r *Records) HookDelivery(hook string, number int64) (h HookDelivery, found
 	return h, found, err
 }
 
+// LastHookDelivery returns the latest delivery of a webhook; false if none is kept.
+func (r *Records) LastHookDelivery(hook string) (h HookDelivery, found bool, err error) {
+	err = r.withLedger(func(l *ledger.Ledger) (err error) {
+		h, found, err = l.LastHookDelivery(hook)
+		return err
+	})
+	return h, found, err
+}
+
 // HookDeliveries returns a page of a webhook's deliveries, and the number of those on all pages.
 func (r *Records) HookDeliveries(hook string, q HookQuery) (list []HookDelivery, total int, err error) {
 	err = r.withLedger(func(l *ledger.Ledger) (err error) {
