@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -283,6 +284,65 @@ func TestWebhookResume(t *testing.T) {
 	}
 }
 
+// TestWebhookStanding: a list says how webhooks do. Answers with an ETag do not, nor do proposals and servers that deliver
+// nothing.
+func TestWebhookStanding(t *testing.T) {
+	t.Parallel()
+	e := newEventDesk(t)
+	e.hook(t, "crm", `, "events": ["project.*"]`)
+	e.hook(t, "resting", `, "active": false`)
+	of := func(query string) (all []map[string]any) {
+		t.Helper()
+		a := e.ask("GET", webhooksPath+query, e.key)
+		a.check(t, 200, "")
+		for _, row := range a.json["data"].([]any) {
+			d, _ := row.(map[string]any)["delivery"].(map[string]any)
+			all = append(all, d)
+		}
+		return all
+	}
+	is := func(of map[string]any, state string, waiting, failing float64) {
+		t.Helper()
+		if of["state"] != state || of["waiting"] != waiting || of["failing"] != failing || (of["offReason"] != nil) != (state == "off") || (of["offSince"] != nil) != (state == "off") ||
+			(of["oldest"] != nil) != (waiting > 0) {
+			t.Errorf("%v, want %s, %v waiting, %v failing", of, state, waiting, failing)
+		}
+	}
+	one := func() *answer { return e.ask("GET", webhooksPath+"/crm", e.key) }
+	is(of("")[0], "on", 0, 0)
+	is(of("")[1], "inactive", 0, 0)
+	tag := one().Header.Get("ETag")
+	e.set(answers(500, ""))
+	e.change(t, "Two")
+	e.states(t, "crm", "failing")
+	all := of("?sort=name&order=desc&page=1")
+	is(all[0], "inactive", 0, 0)
+	is(all[1], "on", 1, 1)
+	if last := all[1]["last"].(map[string]any); all[0]["last"] != nil || last["event"] != "project.update" || last["object"] != "acme" || last["state"] != "failing" {
+		t.Errorf("%v", all)
+	}
+	e.set(answers(410, ""))
+	e.act("crm", "replay", `{"from": "2020-01-01T00:00:00"}`).check(t, 202, "")
+	testrig.Eventually(t, "it is off", func() bool { return of("")[0]["state"] == "off" })
+	is(of("")[0], "off", 2, 2)
+	if one().Header.Get("ETag") != tag || strings.Contains(string(one().body), "delivery") {
+		t.Errorf("%s", one().body)
+	}
+	e.ask("GET", webhooksPath+"/crm", e.key, "If-None-Match: "+tag).check(t, 304, "")
+	e.set(answers(500, ""))
+	resumed := e.act("crm", "resume", "")
+	is(resumed.data()["delivery"].(map[string]any), "on", 2, 2)
+	row, _ := json.Marshal(resumed.data()) // may be sent back
+	put := e.askBody("PUT", webhooksPath+"/crm", e.key, string(row), "Prefer: handling=strict", "If-Match: "+tag)
+	if put.check(t, 200, ""); put.Header.Get("ETag") != tag || put.data()["delivery"] != nil {
+		t.Errorf("%v %s", put.Header, put.body)
+	}
+	e.end()
+	if all := of(""); all[0] != nil || all[1] != nil { // the list is there without
+		t.Errorf("%v", all)
+	}
+}
+
 // TestWebhookReplayAtWork: a webhook has one replay at a time; what happens meanwhile is delivered next to it.
 func TestWebhookReplayAtWork(t *testing.T) {
 	t.Parallel()
@@ -437,6 +497,9 @@ func TestWebhookCallsWithoutEngine(t *testing.T) {
 			t.Errorf("%s", a.body)
 		}
 		d.ask(method, webhooksPath+"/nobody/"+path, d.key).check(t, 404, "NOT_FOUND")
+	}
+	if a := d.ask("GET", webhooksPath, d.key); a.StatusCode != 200 || strings.Contains(string(a.body), "delivery") {
+		t.Errorf("%s", a.body)
 	}
 	d.ask("GET", webhooksPath+"/crm/deliveries?state="+url.QueryEscape("no such"), d.key).check(t, 400, "VALIDATION_ERROR")
 }

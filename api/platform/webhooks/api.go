@@ -50,7 +50,7 @@ type API struct {
 // On returns an API for the state of a proposal.
 func (a *API) On(state State, writer *web.Writer) *API {
 	on := *a
-	on.State, on.Writer = state, writer
+	on.State, on.Writer, on.Engine = state, writer, nil // nothing is delivered to what is proposed
 	return &on
 }
 
@@ -124,7 +124,7 @@ func (a *API) list(r *web.Request) error {
 	if rows, err = resolver.ArrangeWebhooks(rows, q); err != nil {
 		return err
 	}
-	r.SucceedPage("webhooks found", web.AppendRows(rows, resolver.AppendWebhook), page, len(all))
+	r.SucceedPage("webhooks found", web.AppendRows(rows, a.standings(r).appendRow), page, len(all))
 	return nil
 }
 

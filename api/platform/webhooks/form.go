@@ -9,7 +9,7 @@ import (
 // fieldNames are the fields that requests may have besides the name; readOnly are further ones of answers.
 var (
 	fieldNames = []string{"url", "secret", "events", "projects", "active"}
-	readOnly   = []string{"secrets"}
+	readOnly   = []string{"secrets", "delivery"}
 )
 
 // readNew reads a new webhook. made is the secret, if the request has none.

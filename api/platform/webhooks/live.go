@@ -20,6 +20,8 @@ import (
 // An Engine delivers events; *webhook.Engine implements it.
 type Engine interface {
 	Test(ctx context.Context, name string) (webhook.Outcome, error)
+	Status(ctx context.Context) (all []webhook.Status, problem string, err error)
+	LastDelivery(name string) (h records.HookDelivery, found bool, err error)
 	Resume(ctx context.Context, name string) error
 	Replay(ctx context.Context, name string, q webhook.Replay) (count int, err error)
 	Deliveries(name string, q records.HookQuery) (list []records.HookDelivery, total int, err error)
@@ -36,6 +38,7 @@ type Trail interface {
 const (
 	testTime = 18 * time.Second
 	liveTime = 10 * time.Second
+	listTime = 2 * time.Second // in which the Engine tells how webhooks do; else a list does without
 )
 
 var (
@@ -115,7 +118,7 @@ func (a *API) resume(r *web.Request) error {
 	if err := a.Engine.Resume(ctx, w.Name); err != nil {
 		return busy(err)
 	}
-	r.Succeed("the webhook is on", resolver.AppendWebhook(nil, w))
+	r.Succeed("the webhook is on", a.standings(r).appendRow(nil, w))
 	return nil
 }
 
@@ -296,14 +299,21 @@ func outcomeOf(status int, took time.Duration, answer, failure string) outcome {
 
 func deliveryOf(h *records.HookDelivery) delivery {
 	d := delivery{ID: h.ID, Event: h.Event, Object: orNull(h.Object), Entry: orNull(h.Entry),
-		ProjectID: orNull(h.Project), State: h.State, CreatedAt: catalog.Moment(h.Created), Attempts: []attempt{}}
-	if !h.NextAttemptAt.IsZero() {
-		d.NextAttemptAt = orNull(catalog.Moment(h.NextAttemptAt))
-	}
+		ProjectID: orNull(h.Project), State: h.State, CreatedAt: catalog.Moment(h.Created),
+		NextAttemptAt: moment(h.NextAttemptAt), Attempts: []attempt{}}
 	for _, at := range h.Attempts {
 		d.Attempts = append(d.Attempts, attempt{catalog.Moment(at.Time), outcomeOf(at.Status, at.Took, at.Answer, at.Error)})
 	}
 	return d
+}
+
+// moment returns a time as answers have it, nil for the zero time.
+func moment(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := catalog.Moment(t)
+	return &text
 }
 
 func orNull[T comparable](v T) *T {
