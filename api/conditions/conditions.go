@@ -70,7 +70,7 @@ type Alert struct{ Name, Expr, For, Summary string }
 func (k *Kind) Found() bool { return k.find != nil }
 
 // sections are the table, in the order of the Prometheus rules.
-var sections = [][]Kind{node, files, mail, git, cluster, domains, ends}
+var sections = [][]Kind{node, files, mail, git, cluster, domains, webhooks, ends}
 
 // Kinds returns the table.
 func Kinds() []Kind { return slices.Concat(sections...) }

@@ -26,7 +26,9 @@ func everything() *conditions.State {
 		Edges: []conditions.Edge{{Name: "a"}, {Name: "b", Version: "1", BeatAgeMS: 1}, {Name: "c", Version: "1", Ready: true,
 			LagMS: 60_000}, {Name: "d", Version: "1", Ready: true, Current: true, Problem: "old"}},
 		Domains:     []conditions.Domain{{Name: "a.example", State: "lost"}, {Name: "b.example", State: "failing"}},
-		MoreDomains: map[string]int{"pending": 3}, DomainChecks: "no ledger"}
+		MoreDomains: map[string]int{"pending": 3}, DomainChecks: "no ledger",
+		Webhooks: []conditions.Webhook{{Name: "a", OffSince: at, OffReason: "410"}, {Name: "b", Oldest: at.Add(-time.Hour), Failing: 1},
+			{Name: "c", DeadAt: at}, {Name: "d", GapAt: at}}}
 }
 
 // TestTable: each kind is found in some state, has an alert, or says why not; and all of it can be shown.
@@ -34,8 +36,9 @@ func TestTable(t *testing.T) {
 	t.Parallel()
 	all := everything()
 	failed := &conditions.State{Store: "broken", Git: conditions.Git{Conflict: "merge it"}, CutOff: time.Hour}
+	stuck := &conditions.State{WebhookProblem: "no ledger"}
 	found := map[string]bool{}
-	for _, c := range append(conditions.Of(all), conditions.Of(failed)...) {
+	for _, c := range append(conditions.Of(all), slices.Concat(conditions.Of(failed), conditions.Of(stuck))...) {
 		found[c.ID] = true
 		if c.Severity == "" || c.Remedy == "" || !strings.HasPrefix(c.Guide, "/docs/") || !strings.HasSuffix(c.Sentence, ".") ||
 			strings.Contains(c.Sentence, "%!") || c.Clause() == "" {
@@ -87,6 +90,11 @@ func TestOf(t *testing.T) {
 	f(conditions.State{DiskUsed: 0.89, MailWaits: 5 * time.Minute, Certificate: at.Add(14 * 24 * time.Hour)})
 	f(conditions.State{Certificate: at.Add(-time.Hour)}, "certificate-ends")
 	f(conditions.State{Keys: []conditions.Key{{Name: "old", Ends: at.Add(-time.Hour)}, {Name: "new", Ends: at.Add(15 * 24 * time.Hour)}}})
+
+	f(conditions.State{Webhooks: []conditions.Webhook{{Name: "well", Oldest: at.Add(-15 * time.Minute), Waiting: 2, Failing: 1},
+		{Name: "off", OffSince: at, Oldest: at.Add(-time.Hour)}, {Name: "closed", NoSecret: true}, {Name: "slow", Oldest: at.Add(-time.Hour)},
+		{Name: "history", DeadAt: at.Add(-7 * 24 * time.Hour), GapAt: at.Add(-7 * 24 * time.Hour)}}}, "webhook-off", "webhook-waits", "webhook-waits")
+	f(conditions.State{WebhookProblem: "x", Unaudited: true}, "audit-unavailable")
 
 	s := &conditions.State{Time: at, Files: conditions.Files{Errors: 2, Quarantined: 1, FirstError: "acme.hcl:5: unknown status"},
 		Domains: []conditions.Domain{{Name: "a.example", State: "lost", Since: at}}}

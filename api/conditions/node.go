@@ -12,8 +12,8 @@ const Soon = 14 * 24 * time.Hour
 
 // Bounds of what is still well. The expressions of the alerts have the same figures.
 const (
-	fullDisk  = 0.9                // share of the disk of the data folder
-	gapIsNews = 7 * 24 * time.Hour // for so long a gap needs a decision; after that it is history
+	fullDisk   = 0.9                // share of the disk of the data folder
+	lossIsNews = 7 * 24 * time.Hour // for so long a loss needs a decision; after that it is history
 )
 
 const (
@@ -83,7 +83,7 @@ var node = []Kind{
 // gaps are those that are examined, or were found lately.
 func gaps(s *State, gaps []Gap, sentence string) (list []Condition) {
 	for _, g := range gaps {
-		list = append(list, told(g.Found.IsZero() || s.Time.Sub(g.Found) < gapIsNews, sentence, g.Reason, g.Found)...)
+		list = append(list, told(g.Found.IsZero() || s.Time.Sub(g.Found) < lossIsNews, sentence, g.Reason, g.Found)...)
 	}
 	return list
 }

@@ -31,6 +31,9 @@ type State struct {
 	// MoreDomains counts the domains of each state that Domains does not have.
 	MoreDomains  map[string]int
 	DomainChecks string // why they stand still
+
+	Webhooks       []Webhook // the active ones, on the node that delivers
+	WebhookProblem string    // why nothing is delivered to any
 }
 
 // Files are the config files.
@@ -102,4 +105,18 @@ type Domain struct {
 	Name        string
 	State       string // pending, failing or lost
 	Since       time.Time
+}
+
+// A Webhook is how the deliveries of one are, in the shape of /status.
+type Webhook struct {
+	Name      string    `json:"name"`
+	Waiting   int       `json:"waiting"`         // projects of which something is to be delivered
+	Failing   int       `json:"failing"`         // of these, those whose delivery has failed at least once
+	Oldest    time.Time `json:"oldest,omitzero"` // when the oldest event happened of these
+	Behind    int64     `json:"behind"`          // entries of the trail that it has not come to yet
+	OffSince  time.Time `json:"offSince,omitzero"`
+	OffReason string    `json:"offReason,omitempty"`
+	DeadAt    time.Time `json:"deadAt,omitzero"`    // when the latest delivery was given up
+	GapAt     time.Time `json:"gapAt,omitzero"`     // when the latest gap was told
+	NoSecret  bool      `json:"noSecret,omitempty"` // none of its secrets can be used
 }

@@ -199,6 +199,7 @@ type statusDocument struct {
 	Audit         auditStatus      `json:"audit"`
 	Cluster       any              `json:"cluster,omitempty"`
 	Verification  any              `json:"verification,omitempty"`
+	Webhooks      *webhooksStatus  `json:"webhooks,omitempty"`
 	Secrets       []secretStatus   `json:"secrets"` // problems of secrets that were needed; at most maxSecretProblems
 	// Conditions are what needs a person, the worst first.
 	Conditions []conditions.Condition `json:"conditions"`
@@ -251,6 +252,7 @@ func (o *Server) status(w http.ResponseWriter, _ *http.Request) {
 	if o.Readings.Domains != nil {
 		status.Verification = o.Readings.Domains.Status()
 	}
+	status.Webhooks = o.Readings.webhooks()
 	status.Audit = o.auditStatus()
 	status.Secrets, status.Conditions = o.secretStatus(), conditions.Of(o.State())
 	if o.History == nil {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -48,5 +50,55 @@ func TestConditionsOfCluster(t *testing.T) {
 	c.halt()
 	testrig.Eventually(t, "the edge is cut off", func() bool {
 		return strings.HasPrefix(fra.conditions()["edge-cut-off"].Sentence, "This edge last heard its authority ")
+	})
+}
+
+// whsec is a secret of webhooks, as a file has it.
+const whsec = `"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="`
+
+// TestConditionsOfWebhooks: a webhook whose receiver wants no more events, and one whose secret cannot be opened, need a
+// person, in /status, /metrics and doctor alike, until they are changed.
+func TestConditionsOfWebhooks(t *testing.T) {
+	t.Parallel()
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/gone" {
+			w.WriteHeader(http.StatusGone)
+		}
+	}))
+	defer receiver.Close()
+	hooks := func(path, secret string) string {
+		return "webhook \"crm\" {\n  url    = \"" + receiver.URL + path + "\"\n  secret = " + whsec + "\n}\n" +
+			"webhook \"billing\" {\n  url    = \"" + receiver.URL + "\"\n  secret = " + secret + "\n}\n"
+	}
+	const project = "project \"one\" {\n  name = \"One\"\n  status = \"ACTIVE\"\n}\n"
+	r := idleRig(t, t.TempDir(), map[string]string{"one.hcl": project, "hooks.hcl": hooks("/gone", `env("NO_SUCH_SECRET")`)})
+	r.flags = []string{"--webhook-allow", "127.0.0.0/8"}
+	r.start()
+	r.put("one.hcl", strings.Replace(project, "ACTIVE", "SUSPENDED", 1))
+	testrig.Eventually(t, "the webhook is off", func() bool { return r.conditions()["webhook-off webhook crm"].ID != "" })
+	all := r.conditions()
+	if c := all["webhook-off webhook crm"]; c.Sentence != "The webhook crm is switched off." || c.Since == nil ||
+		!strings.Contains(c.Detail, "410") || c.Guide != "/docs/alerts#webhooks" {
+		t.Errorf("%+v", c)
+	}
+	if c := all["webhook-waits webhook billing"]; c.Detail != "none of its secrets can be used" {
+		t.Errorf("%+v", all)
+	}
+	metrics, _ := metricsAt(t, r)
+	for webhook, want := range map[string]string{"crm": "1", "billing": "0"} {
+		if got := metrics["fingerpost_webhook_off"].values[`fingerpost_webhook_off{webhook="`+webhook+`"}`]; got != want {
+			t.Errorf("%s is off: %q, want %s", webhook, got, want)
+		}
+	}
+	rs, _ := doctorSays(t, r.doctor("--ops-listen", strings.TrimPrefix(r.ops, "http://")))
+	wantLine(t, rs, "webhooks", doctor.Failure, "the webhook crm is switched off", "resume")
+	r.put("hooks.hcl", hooks("/here", whsec))
+	testrig.Eventually(t, "both go on", func() bool {
+		for key := range r.conditions() {
+			if strings.HasPrefix(key, "webhook") {
+				return false
+			}
+		}
+		return true
 	})
 }

@@ -246,6 +246,7 @@ type Status struct {
 	DeadAt    time.Time // when the latest delivery was given up; zero: none was
 	GapAt     time.Time // when the latest gap was told; zero: none was
 	OnWire    int
+	NoSecret  bool // none of its secrets can be used: everything waits
 }
 
 // Status returns how the active webhooks do, by name, and why nothing is delivered at all, "" if it is.
@@ -266,7 +267,8 @@ func (e *Engine) Status(ctx context.Context) (all []Status, problem string, err 
 func (r *receiver) status(last int64) Status {
 	c := &r.cursor
 	s := Status{Name: r.hook.Name, Waiting: len(r.lanes), Behind: max(0, last-c.Entry), OffSince: c.OffSince,
-		OffReason: c.OffReason, DeadAt: c.DeadAt, GapAt: c.GapAt, OnWire: r.flying}
+		OffReason: c.OffReason, DeadAt: c.DeadAt, GapAt: c.GapAt, OnWire: r.flying,
+		NoSecret: len(r.hook.Secrets) == 0}
 	for _, l := range r.lanes {
 		if l.attempts > 0 {
 			s.Failing++

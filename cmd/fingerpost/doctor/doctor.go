@@ -106,6 +106,7 @@ var checks = []struct {
 	{"edges", asked("edges")},
 	{"mail", asked("mail")},
 	{"domains", asked("domains")},
+	{"webhooks", asked("webhooks")},
 	{"keys", asked("keys")},
 	{"listeners", (*patient).listeners},
 }

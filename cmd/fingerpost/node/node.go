@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -57,6 +58,8 @@ type background struct {
 	verify   *verify.Service
 	webhooks *webhook.Engine
 	declared *declaredWebhooks
+	// delivering: webhooks runs, or has run.
+	delivering atomic.Bool
 }
 
 type boundListener struct {

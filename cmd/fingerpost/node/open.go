@@ -195,6 +195,9 @@ func (o *opening) opsOptions() ops.Options {
 	if o.checksDomains() {
 		options.Readings.Domains = verification{o.verify}
 	}
+	if o.deliversEvents() {
+		options.Readings.Webhooks = deliveries{o.webhooks, &o.delivering}
+	}
 	if !o.o.Cluster.IsEdge() {
 		proof, err := ops.NewProof(o.o.Files.Data)
 		if err != nil {

@@ -2,11 +2,14 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"fingerpost/api/conditions"
 	"fingerpost/mailer/webhook"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -34,10 +37,42 @@ func (o *opening) openWebhooks(context.Context) error {
 func (n *service) runWebhooks(ctx context.Context) (ended chan struct{}) {
 	return n.run(func() error {
 		if n.deliversEvents() {
+			n.delivering.Store(true)
 			n.webhooks.Run(ctx)
 		}
 		return nil
 	})
+}
+
+// deliveries is what the rest of the node sees of the delivery of events.
+type deliveries struct {
+	engine     *webhook.Engine
+	delivering *atomic.Bool // Run has been called: before, the engine does not answer
+}
+
+// statusTime bounds a question to the engine: its ledger may hang with a disk, and /status must not.
+const statusTime = time.Second
+
+// AddFacts implements ops.Facts.
+func (d deliveries) AddFacts(s *conditions.State) {
+	if !d.delivering.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), statusTime)
+	defer cancel()
+	all, problem, err := d.engine.Status(ctx)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		problem = "the ledger does not answer in time"
+	case err != nil:
+		problem = err.Error()
+	}
+	s.WebhookProblem = problem
+	for _, w := range all {
+		s.Webhooks = append(s.Webhooks, conditions.Webhook{Name: w.Name, Waiting: w.Waiting, Failing: w.Failing,
+			Oldest: w.Oldest.UTC(), Behind: w.Behind, OffSince: w.OffSince.UTC(), OffReason: w.OffReason, DeadAt: w.DeadAt.UTC(),
+			GapAt: w.GapAt.UTC(), NoSecret: w.NoSecret})
+	}
 }
 
 // declaredWebhooks are the webhooks of the files, with their secrets opened.
