@@ -77,7 +77,7 @@ func TestDashboard(t *testing.T) {
 			rules += "  - record: panel_" + strconv.Itoa(i) + target.RefID + "\n    expr: " + strconv.Quote(chosen.Replace(target.Expr)) + "\n"
 		}
 	}
-	if want := []string{"Resolve", "Files", "Writes", "Mail", "Git", "Edges", "Domains", "Process"}; !slices.Equal(rows, want) {
+	if want := []string{"Resolve", "Files", "Writes", "Mail", "Git", "Edges", "Domains", "Webhooks", "Process"}; !slices.Equal(rows, want) {
 		t.Errorf("rows %v, want %v", rows, want)
 	}
 	file := filepath.Join(t.TempDir(), "queries.yaml")
