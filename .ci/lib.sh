@@ -91,6 +91,18 @@ tools() {
   program pebble github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1
   program caddy-2.11.9 github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9
   [ -z "${FINGERPOST_FULL:-}" ] || program caddy-2.10.2 github.com/caddyserver/caddy/v2/cmd/caddy@v2.10.2
+  npm_packages
+}
+
+# npm_packages installs the pinned packages of .ci/npm, once per state of the lock file. Tests find them by FINGERPOST_NPM.
+npm_packages() {
+  [ ! -d "$FINGERPOST_NPM/node_modules" ] || return 0
+  local part=$FINGERPOST_NPM.part
+  rm -rf "$part"
+  mkdir -p "$part"
+  cp .ci/npm/package.json .ci/npm/package-lock.json "$part/"
+  npm ci --prefix "$part" --no-audit --no-fund --ignore-scripts --loglevel=error >/dev/null || return 1
+  mv "$part" "$FINGERPOST_NPM"
 }
 
 # program NAME MODULE@VERSION builds a Go program that tests find in PATH by the name.
@@ -118,6 +130,8 @@ export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:$(tool_dir)/bin"
 for name in exim4-daemon-light/usr/sbin nsd/usr/sbin knot/usr/sbin unbound/usr/sbin prometheus/usr/bin; do
   PATH+=":$(tool_dir)/$name"
 done
+FINGERPOST_NPM=$(tool_dir)/npm-$(cksum <.ci/npm/package-lock.json | cut -d' ' -f1)
+export FINGERPOST_NPM
 export DEBIAN_FRONTEND=noninteractive
 
 # go_tool MODULE@VERSION builds a Go program once per machine and prints its path.

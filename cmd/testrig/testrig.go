@@ -157,6 +157,17 @@ func Find(program string) string {
 	return ""
 }
 
+// NodePackages returns the folder of the npm packages of .ci/npm, in whose node_modules they are, and the path of Node. It
+// skips a test as Need does: FINGERPOST_NPM names the folder, which both scripts of .ci set.
+func NodePackages(t testing.TB) (folder, node string) {
+	t.Helper()
+	node = Need(t, "node")[0]
+	if folder = os.Getenv("FINGERPOST_NPM"); folder == "" {
+		Missing(t, "npm", "FINGERPOST_NPM with the folder of the packages of .ci/npm")
+	}
+	return folder, node
+}
+
 // NeedRoot is Need for the rights of root: to mount disks and to change users.
 func NeedRoot(t testing.TB) {
 	t.Helper()
