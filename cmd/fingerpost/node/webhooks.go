@@ -25,7 +25,8 @@ func (n *service) deliversEvents() bool {
 
 // openWebhooks makes what delivers events.
 func (o *opening) openWebhooks(context.Context) error {
-	o.declared = &declaredWebhooks{live: o.resolver, feed: o.resolver.Events(), open: o.secrets.Open, log: o.o.Logger}
+	o.declared = &declaredWebhooks{live: o.resolver, trail: o.resolver.Records, feed: o.resolver.Events(),
+		open: o.secrets.Open, log: o.o.Logger}
 	o.webhooks = webhook.New(webhook.Options{
 		Hooks: o.declared, Ledger: o.resolver.Records, Allow: o.o.Webhooks.networks(), Version: o.o.Build.Version,
 		Commits: o.repo != nil, Logger: o.o.Logger,
@@ -81,25 +82,28 @@ type declaredWebhooks struct {
 		Webhooks() []catalog.Webhook
 		ProjectByID(id int64) (*catalog.Project, error)
 	}
-	feed *resolver.Feed
-	open func(s catalog.Secret, context string) (string, error)
-	log  *slog.Logger
+	trail webhook.Trail
+	feed  *resolver.Feed
+	open  func(s catalog.Secret, context string) (string, error)
+	log   *slog.Logger
 
 	mu    sync.Mutex // guards the fields below
 	of    []catalog.Webhook
 	hooks []webhook.Hook
-	known slugOf
+	known knownProject
 }
 
-// A slugOf is the slug of the project that was asked for last: most events are looked at by many webhooks in a row.
-type slugOf struct {
-	project int64
-	at      time.Time
-	slug    string
+// A knownProject is the project that was asked for last: most events are looked at by many webhooks in a row. It is
+// forgotten when webhooks change, as a rename or a deletion of the project changes their lists.
+type knownProject struct {
+	id     int64
+	at     time.Time
+	slug   string   // "": it is gone
+	lostBy []string // webhooks from whose lists the deletion of the project has taken its slug
 }
 
-// slugTime is how old a known slug may be.
-const slugTime = time.Second
+// knownTime is how old what is known of a project may be.
+const knownTime = time.Second
 
 // Webhooks implements webhook.Hooks.
 func (d *declaredWebhooks) Webhooks() (hooks []webhook.Hook, changed <-chan struct{}, known bool) {
@@ -109,7 +113,7 @@ func (d *declaredWebhooks) Webhooks() (hooks []webhook.Hook, changed <-chan stru
 	defer d.mu.Unlock()
 	same := len(list) == len(d.of) && (len(list) == 0 || &list[0] == &d.of[0])
 	if !same || d.hooks == nil {
-		d.of, d.hooks = list, make([]webhook.Hook, len(list))
+		d.of, d.hooks, d.known = list, make([]webhook.Hook, len(list)), knownProject{}
 		for i := range list {
 			d.hooks[i] = d.hook(&list[i])
 		}
@@ -141,27 +145,79 @@ func (d *declaredWebhooks) hook(w *catalog.Webhook) webhook.Hook {
 		h.Secrets = append(h.Secrets, key)
 	}
 	h.Covers = func(project int64, slug string) bool {
-		return slug != "" && slices.Contains(w.Projects, slug) || slices.Contains(w.Projects, d.slug(project))
+		if slug != "" && slices.Contains(w.Projects, slug) {
+			return true
+		}
+		p := d.project(project)
+		return slices.Contains(w.Projects, p.slug) || slices.Contains(p.lostBy, w.Name)
 	}
 	return h
 }
 
-// slug returns the present slug of a project, "" if there is none.
-func (d *declaredWebhooks) slug(project int64) string {
+// project returns what is known of a project at present.
+func (d *declaredWebhooks) project(id int64) knownProject {
 	d.mu.Lock()
-	known := d.known
+	known, of := d.known, d.of
 	d.mu.Unlock()
-	if known.project == project && time.Since(known.at) < slugTime {
-		return known.slug
+	if known.id == id && time.Since(known.at) < knownTime {
+		return known
 	}
-	known = slugOf{project: project, at: time.Now()}
-	if p, err := d.live.ProjectByID(project); err == nil {
+	known = knownProject{id: id, at: time.Now()}
+	p, err := d.live.ProjectByID(id)
+	if err == nil {
 		known.slug = p.Slug
+	} else if catalog.IsNotFound(err) {
+		known.lostBy, err = d.lostBy(id)
+	}
+	if err != nil {
+		d.log.Warn("whether webhooks have a project in their lists is not known", "project", id, "error", err)
+		return known
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.known = known
-	return known.slug
+	if len(of) == len(d.of) && (len(of) == 0 || &of[0] == &d.of[0]) {
+		d.known = known
+	}
+	return known
+}
+
+// lostBy finds the webhooks from whose lists the deletion of a project has taken its slug: the trail tells of both in one
+// generation. What happened to the project is judged by the lists before.
+func (d *declaredWebhooks) lostBy(project int64) (hooks []string, err error) {
+	var end catalog.AuditEntry
+	err = d.trail.ProjectEntriesSince(project, 0, func(e *catalog.AuditEntry) (more bool) {
+		if e.Action == "project.delete" {
+			end = *e
+		}
+		return true
+	})
+	first := end.ID
+	for same := err == nil && end.ID != 0; same; {
+		var e catalog.AuditEntry
+		if e, same, err = d.trail.AuditEntry(first - 1); same && err == nil {
+			if same = e.Generation == end.Generation; same {
+				first--
+			}
+		}
+	}
+	if err != nil || end.ID == 0 {
+		return nil, err
+	}
+	err = d.trail.EntriesSince(first-1, func(e *catalog.AuditEntry) (more bool) {
+		if e.Action == "webhook.update" && e.Generation == end.Generation && hadInList(e, end.Slug) {
+			hooks = append(hooks, e.Object)
+		}
+		return e.Generation == end.Generation
+	})
+	return hooks, err
+}
+
+// hadInList reports whether an entry tells that a list of projects had a slug before.
+func hadInList(e *catalog.AuditEntry, slug string) bool {
+	return slices.ContainsFunc(e.Changes, func(c catalog.FieldChange) bool {
+		list, is := c.Before.([]string)
+		return c.Field == "projects" && is && slices.Contains(list, slug)
+	})
 }
 
 // pruneWebhooks deletes the deliveries that are kept no longer.
