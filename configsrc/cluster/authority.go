@@ -37,6 +37,9 @@ type AuthorityOptions struct {
 	OwnServer bool
 	// TakeOver waits for the lease of another authority to run out. Otherwise Claim refuses if that one is alive.
 	TakeOver bool
+	// TookOver is called when the lease was another authority's before: what happened until now is in its trail. It must
+	// not block. Nil: nobody wants to know.
+	TookOver func()
 	// TTL of the lease. 0: DefaultTTL.
 	TTL time.Duration
 	// Answer answers a request that an edge forwards, see Follower.Forward. Nil: none are taken.

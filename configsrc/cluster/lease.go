@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,11 +16,12 @@ import (
 // A lease says which authority may write. It is one key of the bucket, renewed by compare-and-set. Nobody reads a clock
 // of another machine: the lease has run out for an observer once its revision has not moved for the time to live.
 type lease struct {
-	Holder   string `json:"holder"`   // AuthorityOptions.Holder; "": it was given back
-	Instance string `json:"instance"` // random, of the process
-	Version  string `json:"version"`  // of fingerpost
-	TTL      string `json:"ttl"`      // a Go duration
-	Position string `json:"position"` // of the authority, for the edges' lag
+	Holder   string `json:"holder"`           // AuthorityOptions.Holder; "": it was given back
+	Former   string `json:"former,omitempty"` // who has given it back
+	Instance string `json:"instance"`         // random, of the process
+	Version  string `json:"version"`          // of fingerpost
+	TTL      string `json:"ttl"`              // a Go duration
+	Position string `json:"position"`         // of the authority, for the edges' lag
 
 	seq uint64
 }
@@ -136,11 +138,15 @@ func (a *Authority) takeLease(ctx context.Context, held watchedLease) error {
 			return &HeldError{Cluster: a.o.Cluster, Holder: held.Holder, Version: held.Version, Lost: had}
 		}
 	}
-	err := a.putLease(ctx, jetstream.WithExpectLastSequence(a.tail.end()))
-	if err == nil {
-		_ = a.leaseProblem()
+	former := cmp.Or(held.Holder, held.Former)
+	if err := a.putLease(ctx, jetstream.WithExpectLastSequence(a.tail.end())); err != nil {
+		return err
 	}
-	return err
+	_ = a.leaseProblem()
+	if former != "" && former != a.o.Holder && a.o.TookOver != nil {
+		a.o.TookOver()
+	}
+	return nil
 }
 
 // putLease writes the lease on a condition. An answer that comes when the lease has ended is not waited for. The caller
@@ -178,7 +184,7 @@ func (a *Authority) giveBack() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	value, _ := json.Marshal(lease{Instance: a.instance, Version: a.o.Version})
+	value, _ := json.Marshal(lease{Former: a.o.Holder, Instance: a.instance, Version: a.o.Version})
 	_ = a.put(ctx, []message{{keyLease, value}}) // otherwise it runs out
 }
 

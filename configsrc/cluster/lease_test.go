@@ -47,13 +47,19 @@ func TestLeaseThatWasGivenBackIsFree(t *testing.T) {
 	r.tree.commit(map[string]string{"acme.hcl": "one"})
 	testrig.Eventually(t, "it is at work", func() bool { return r.authority.Status(nil).Published == r.tree.Position().String() })
 	r.stop()
-	second, _ := r.second(AuthorityOptions{})
 	ctx, cancel := context.WithTimeout(t.Context(), testrig.Patience)
 	defer cancel()
-	if err := second.Claim(ctx); err != nil {
-		t.Error(err)
+	tookOver := 0
+	for range 2 { // the second time the lease was its own
+		second, _ := r.second(AuthorityOptions{TookOver: func() { tookOver++ }})
+		if err := second.Claim(ctx); err != nil {
+			t.Error(err)
+		}
+		run(t, second.Run)()
 	}
-	run(t, second.Run)
+	if tookOver != 1 {
+		t.Errorf("it took over %d times", tookOver)
+	}
 }
 
 // TestFenceStopsTheFormerAuthority lets an authority sleep through its lease. It must have stopped writing before its

@@ -279,6 +279,44 @@ func TestGap(t *testing.T) {
 	}
 }
 
+// TestLoss: after a takeover each webhook is told once that events may have been lost, and goes on with this ledger.
+func TestLoss(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	got, refuses := newReceiver(t, nil), newReceiver(t, status(http.StatusInternalServerError))
+	hooks := []webhook.Hook{hook("crm", got.URL), hook("down", refuses.URL)}
+	r.entry(1, "before")
+	r.start(hooks...)
+	r.NoteLoss()
+	r.until("both are told", func() bool { return len(got.all()) == 1 && len(refuses.all()) == 1 })
+	r.entry(1, "after")
+	r.idle("crm")
+	r.kill()
+	r.start(hooks...)
+	refuses.set(nil)
+	r.clock.Advance(time.Minute)
+	for _, name := range []string{"crm", "down"} {
+		r.idle(name)
+		if r.status(name).GapAt.IsZero() {
+			t.Errorf("the status of %s has no gap", name)
+		}
+	}
+	for _, to := range []*receiver{got, refuses} {
+		var list []string
+		for _, q := range to.all() {
+			if what := strings.TrimSpace(fmt.Sprint(q.event, " ", q.object)); !slices.Contains(list, what) {
+				list = append(list, what)
+			}
+			if from, is := q.data["from"]; q.event == "gap" && (!is || from != nil || q.data["to"] != nil || !strings.Contains(q.id, ".g1-0.")) {
+				t.Errorf("%s: %s", q.id, q.body)
+			}
+		}
+		if slices.Sort(list); !slices.Equal(list, []string{"domain.update after", "gap"}) {
+			t.Errorf("%q", list)
+		}
+	}
+}
+
 // TestMails: the end of a mail is an event in the order of its project, also while the project waits.
 func TestMails(t *testing.T) {
 	t.Parallel()

@@ -34,6 +34,7 @@ type Engine struct {
 	ended   chan struct{}  // closed when Run has returned
 
 	// The rest belongs to Run.
+	lost bool // events may be in the trail of another ledger, and no webhook has been told
 	state
 }
 
@@ -166,6 +167,9 @@ func (e *Engine) drop() {
 	e.state = state{problem: e.problem}
 }
 
+// NoteLoss has a gap told to every webhook once: another node, with a ledger of its own, has written until now.
+func (e *Engine) NoteLoss() { e.inbox.post(func() { e.lost = true }) }
+
 func (e *Engine) setProblem(err error) {
 	text := ""
 	if err != nil {
@@ -200,6 +204,9 @@ func (e *Engine) turn(ctx context.Context, declared []Hook, at records.EventMark
 	}
 	more := false
 	for _, r := range e.each() {
+		if err == nil && e.lost {
+			r.tellLoss(e, now)
+		}
 		if err == nil && !r.off() {
 			var behind bool
 			behind, err = r.scan(e, now)
@@ -212,6 +219,7 @@ func (e *Engine) turn(ctx context.Context, declared []Hook, at records.EventMark
 	if err != nil {
 		return 0, err
 	}
+	e.lost = false
 	wait = saveEvery
 	for _, r := range e.each() {
 		next, err := e.begin(r, now)
@@ -312,23 +320,26 @@ func (e *Engine) reconcile(declared []Hook, now time.Time) error {
 	return err
 }
 
-// beginnings returns new receivers. Their events begin after the entry that tells of them: a client that has made a
-// webhook may change something before the Engine knows of it.
+// beginnings returns new receivers. Their events begin after the entry that tells of them, or after the first load of the
+// files: something may change before the Engine knows of them.
 func (e *Engine) beginnings(hooks []Hook) (all []*receiver, err error) {
 	if len(hooks) == 0 {
 		return nil, nil
 	}
-	made := map[string]int64{}
+	made, loaded := map[string]int64{}, int64(0)
 	err = e.o.Ledger.EntriesSince(max(0, e.at.Entry-beginsBack), func(entry *catalog.AuditEntry) bool {
 		activates := entry.Action == "webhook.update" && slices.ContainsFunc(entry.Changes,
 			func(c catalog.FieldChange) bool { return c.Field == "active" })
 		if entry.ID <= e.at.Entry && (entry.Action == "webhook.create" || activates) {
 			made[entry.Object] = entry.ID
 		}
+		if isFirstLoad(entry) {
+			loaded = entry.ID
+		}
 		return entry.ID < e.at.Entry
 	})
 	for _, h := range hooks {
-		cursor := records.HookCursor{Hook: h.Name, Entry: cmp.Or(made[h.Name], e.at.Entry), Mail: e.at.Mail,
+		cursor := records.HookCursor{Hook: h.Name, Entry: cmp.Or(made[h.Name], loaded, e.at.Entry), Mail: e.at.Mail,
 			EntryCut: e.at.EntryCut, MailCut: e.at.MailCut}
 		// Its former deliveries may still be kept, and keep their numbers.
 		former, _, failed := e.o.Ledger.LastHookDelivery(h.Name)

@@ -294,6 +294,20 @@ func TestNewAndSwitchedOn(t *testing.T) {
 	}
 }
 
+// TestFirstLoad: what happens between the first load of the files and the start of the Engine is for their webhooks.
+func TestFirstLoad(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	got := newReceiver(t, nil)
+	r.append(catalog.AuditEntry{Action: catalog.AuditLoad, Generation: 1})
+	r.entry(1, "at once")
+	r.start(hook("crm", got.URL))
+	r.idle("crm")
+	if got := got.objects(); got != "at once" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestUnreadFiles: what is known of webhooks is kept until the files have been read.
 func TestUnreadFiles(t *testing.T) {
 	t.Parallel()

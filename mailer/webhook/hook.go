@@ -20,7 +20,7 @@ type Hook struct {
 	Wants func(event string) bool
 	// Covers reports whether its list has a project. slug is that of the project before the change, "" with the end of a
 	// mail: then the id decides. The id of a project that was deleted, or renamed since, is that of no listed slug any
-	// more or of another one, so either may match.
+	// more or of another one, so either may match; a deleted one is judged by the list before.
 	Covers       func(projectID int64, slug string) bool
 	EveryProject bool // it has no list: Covers is not asked, and events of no project are for it, too
 	Active       bool
@@ -99,7 +99,7 @@ func (realClock) AfterFunc(d time.Duration, f func()) (stop func()) {
 func (h *Hook) wants(e *catalog.AuditEntry) bool {
 	switch {
 	case !h.Wants(e.Action), strings.HasPrefix(e.Action, "webhook.") && e.Object == h.Name,
-		e.Action == catalog.AuditLoad && e.Generation <= 1:
+		isFirstLoad(e):
 		return false
 	case h.EveryProject:
 		return true
@@ -107,6 +107,11 @@ func (h *Hook) wants(e *catalog.AuditEntry) bool {
 		return false
 	}
 	return h.Covers(e.ProjectID, e.Slug) || h.Covers(e.ProjectID, newSlug(e))
+}
+
+// isFirstLoad reports whether an entry tells that the files were read into an empty store.
+func isFirstLoad(e *catalog.AuditEntry) bool {
+	return e.Action == catalog.AuditLoad && e.Generation <= 1
 }
 
 // slugField is the field of a project's slug: the only change that decides who gets an event.

@@ -204,11 +204,25 @@ func (r *receiver) tellGap(e *Engine, now time.Time) {
 	if mails {
 		l.LastMail = e.at.MailCut
 	}
-	c.EntryCut, c.MailCut, c.GapAt = e.at.EntryCut, e.at.MailCut, now
-	r.setHead(l, event{}, e.at.Epoch, now)
-	r.add(l)
+	c.EntryCut, c.MailCut = e.at.EntryCut, e.at.MailCut
+	r.addGap(e, l, now)
 	e.o.Logger.Warn("a webhook has missed events that are no longer kept", "webhook", r.hook.Name,
 		"from", l.Entry+1, "to", l.LastEntry, "mails_from", l.Mail+1, "mails_to", l.LastMail)
+}
+
+// tellLoss makes a delivery of events that this ledger never had: nobody knows which.
+func (r *receiver) tellLoss(e *Engine, now time.Time) {
+	if c := &r.cursor; r.lanes[gapLane] == nil {
+		r.addGap(e, &lane{HookLane: records.HookLane{Project: gapLane, Entry: c.Entry, LastEntry: c.Entry, Mail: c.Mail,
+			LastMail: c.Mail}}, now)
+		e.o.Logger.Warn("a webhook may have missed events: another node has written until now", "webhook", r.hook.Name)
+	}
+}
+
+func (r *receiver) addGap(e *Engine, l *lane, now time.Time) {
+	r.cursor.GapAt = now
+	r.setHead(l, event{}, e.at.Epoch, now)
+	r.add(l)
 }
 
 // finish takes in what has become of an attempt of a lane's head.

@@ -67,7 +67,7 @@ func openNode(ctx context.Context, node *service) (*clusterNode, error) {
 	n.authority = cluster.NewAuthority(cluster.AuthorityOptions{
 		Cluster: n.o.Cluster.Name, Connection: connection, Tree: node.resolver, Logger: node.o.Logger,
 		Version: n.o.Build.Version, Holder: holderName(n.o.Files.Data), OwnServer: n.supervisor != nil,
-		TakeOver: n.o.Cluster.TakeOver, Answer: answerOver(n.requests),
+		TakeOver: n.o.Cluster.TakeOver, TookOver: func() { node.webhooks.NoteLoss() }, Answer: answerOver(n.requests),
 	})
 	return n, nil
 }
