@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/webhook"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -156,8 +157,11 @@ func TestGuard(t *testing.T) {
 	target := newReceiver(t, nil)
 	_, port, _ := net.SplitHostPort(target.Listener.Addr().String())
 	var hooks []webhook.Hook
-	for i, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "127.1", "2130706433", "0x7f000001", "0.0.0.0", "[::]",
-		"169.254.169.254", "10.0.0.1", "172.16.0.1", "192.168.0.1", "100.64.0.1", "[fe80::1]", "[fd00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]"} {
+	hosts := []string{"localhost", "127.1", "2130706433", "0x7f000001"} // and how else one may write them
+	for _, address := range testrig.InsideAddresses() {
+		hosts = append(hosts, strings.TrimSuffix(net.JoinHostPort(strings.Replace(address, "%", "%25", 1), ""), ":"))
+	}
+	for i, host := range hosts {
 		h := hook(fmt.Sprint("h", i), "http://"+host+":"+port+"/")
 		h.Active = false
 		hooks = append(hooks, h)
