@@ -18,7 +18,7 @@ const PackageDir = "/etc/fingerpost"
 // others begin something of their own, or take files to work on.
 var ofPackage = map[string]bool{"validate": true, "resolve": true, "keys": true, "rename": true, "secrets": true,
 	"reload": true, "logs": true, "audit": true, "plan": true, "propose": true, "export": true, "backup": true,
-	"restore": true, "domains": true, "edges": true, "doctor": true, "console-link": true}
+	"restore": true, "domains": true, "webhooks": true, "edges": true, "doctor": true, "console-link": true}
 
 // UsePackage lets a command use the variables of the package in dir, and says so, if the current folder has no config and
 // nothing names one. Variables of the environment and flags win.
