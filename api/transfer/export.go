@@ -189,7 +189,8 @@ func (o owners) conflicts(j *job) (problems []string) {
 	return problems
 }
 
-// unsayable lists what the files declare and no API call takes.
+// unsayable lists what the files declare and an export does not send: no API call takes it, or it has a secret of its
+// own.
 func (e *Export) unsayable() (out []string) {
 	add := func(n int, noun, format string) {
 		if n > 0 {
