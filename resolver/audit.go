@@ -7,6 +7,7 @@ import (
 
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/ledger"
+	"fingerpost/resolver/store"
 )
 
 // flushAudit gives a ledger that is back the entries that wait.
@@ -38,11 +39,32 @@ func (r *Resolver) noteEntry(e catalog.AuditEntry) {
 	r.applying.Lock()
 	defer r.applying.Unlock()
 	st := r.stores.Writes()
-	e.Generation = st.Generation()
-	if e.ProjectID != 0 {
-		e.Slug, _ = st.Slug(e.ProjectID) // a store that cannot be read is replaced; the entry matters more
-	}
+	fillEntry(&e, st)
 	r.applying.trail.Note(r.applying.trail.CatchUp(st, r.TrailLedger()), e)
+}
+
+// NoteAll appends entries that tell of no change of an object, and sets values as Records.SetNamed does, in one durable
+// batch: all or nothing. Unlike with Note nothing waits: if the ledger refuses the batch, NoteAll returns why. It takes
+// over the entries, and gives them their time, generation and, if their project exists, its slug.
+func (r *Resolver) NoteAll(entries []catalog.AuditEntry, named map[string][]byte) error {
+	r.applying.Lock()
+	defer r.applying.Unlock()
+	st := r.stores.Writes()
+	for i := range entries {
+		fillEntry(&entries[i], st)
+	}
+	return r.applying.trail.NoteAll(r.applying.trail.CatchUp(st, r.TrailLedger()), entries, named)
+}
+
+// fillEntry gives an entry the generation of a store, and the slug of its project.
+func fillEntry(e *catalog.AuditEntry, st *store.Store) {
+	e.Generation = st.Generation()
+	if e.ProjectID == 0 {
+		return
+	}
+	if slug, err := st.Slug(e.ProjectID); err == nil && slug != "" { // a store that cannot be read is replaced
+		e.Slug = slug
+	}
 }
 
 // PruneAudit deletes the entries that are older than the auditRetentionDays of their project, and those of no project

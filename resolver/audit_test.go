@@ -316,6 +316,56 @@ func TestAuditWhileTheLedgerFails(t *testing.T) {
 	}
 }
 
+// Entries that tell of no change have the generation and the slug of their project, also when it is gone, and come with
+// the named values or not at all. Nothing waits while the ledger refuses.
+func TestNoteAll(t *testing.T) {
+	t.Parallel()
+	d := newHealingDisk()
+	r := open(t, resolver.Options{DataDir: "data", Disk: d.options()})
+	p := block("a", "a.example")
+	apply(t, r, file("a.hcl", p))
+	note := func(action, object, value string) error {
+		return r.NoteAll([]catalog.AuditEntry{{Action: action, Object: object, ProjectID: p.Project.ID, Slug: "as it was"},
+			{Action: action, Object: object}}, map[string][]byte{"conditions": []byte(value)})
+	}
+	if err := note("condition.begins", "x", "1"); err != nil {
+		t.Fatal(err)
+	}
+	d.shut.Store(true)
+	d.broken.Store(true)
+	if err := note("condition.begins", "refused", "2"); err == nil {
+		t.Error("a broken disk takes entries")
+	}
+	testrig.Eventually(t, "the loss is noticed", degraded(r))
+	d.broken.Store(false)
+	d.shut.Store(false)
+	testrig.Eventually(t, "the ledger is back", healthy(r))
+	apply(t, r, gone("a.hcl"))
+	if value, _, err := r.Named("conditions"); err != nil || string(value) == "" {
+		t.Errorf("%q, %v", value, err)
+	}
+	if err := note("condition.ends", "x", "3"); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range trail(t, r) {
+		if strings.HasPrefix(e.Action, "condition.") {
+			got = append(got, fmt.Sprint(e.Action, " ", e.Object, " ", e.Slug, " ", e.ProjectID != 0, " ", e.Generation > 0, " ", !e.Time.IsZero()))
+		}
+	}
+	want := []string{"condition.begins x a true true true", "condition.begins x  false true true",
+		"condition.ends x as it was true true true", "condition.ends x  false true true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if value, _, err := r.Named("conditions"); string(value) != "3" || err != nil {
+		t.Errorf("%q, %v", value, err)
+	}
+	if check, err := r.VerifyAudit([32]byte{}); err != nil || check.Broken != nil {
+		t.Errorf("%+v, %v", check.Broken, err)
+	}
+}
+
 // Entries stay for the auditRetentionDays of their project, also when it is gone.
 func TestAuditRetention(t *testing.T) {
 	t.Parallel()

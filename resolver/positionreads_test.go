@@ -173,7 +173,8 @@ var otherMethods = strings.Fields(`
 	ChangeDomainNotes ChangeHooks ChangePending ChangeProposals Close Committed DataDir DecoderRevision Defaults
 	Degraded DomainNote DropIndexes EachDomainNote EachNamed EachQueued Edges EndedSince EntriesSince EventMarks
 	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeyUses LastHookDelivery
-	MailAcross MailGaps MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteDomain NoteObject NoteRemovals Pace
+	MailAcross MailGaps MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteAll NoteDomain NoteObject
+	NoteRemovals Pace
 	PendingWrites Position ProjectEntriesSince ProjectsWithKey ProposalRecords PruneAudit PruneHooks PruneMail
 	PruneTrail Published QueuedMail ReclaimMail Refused Removals RemoveNamed ResolveTraced SMTPConfig Sealing
 	SecretProblems SetDecoderRevision SetKeyUses SetNamed Settle TakeUp Text TokenSecret TrailLedger UnknownSlugs

@@ -78,6 +78,12 @@ func (l *Ledger) loadAudit() error {
 // chain of its project. days says how long the entries of a project are kept, for when it is gone. The caller must not
 // change entries and days any more.
 func (l *Ledger) AppendAudit(entries []catalog.AuditEntry, above int64, days map[int64]int) (last int64, err error) {
+	return l.AppendAuditNamed(entries, above, days, nil)
+}
+
+// AppendAuditNamed is AppendAudit and SetNamed in one batch. The caller must not change named any more.
+func (l *Ledger) AppendAuditNamed(entries []catalog.AuditEntry, above int64, days map[int64]int,
+	named map[string][]byte) (last int64, err error) {
 	said := make(chan int64, 1) // not a variable: the turn may outlive the call
 	err = l.writeMail(l.newBatch(), func(t *mailTurn) error {
 		chains := map[int64]*AuditChain{}
@@ -92,7 +98,7 @@ func (l *Ledger) AppendAudit(entries []catalog.AuditEntry, above int64, days map
 		}
 		said <- id
 		t.entry = id
-		return t.putChains(chains, id)
+		return errors.Join(setNamed(t.b, named), t.putChains(chains, id))
 	})
 	if err != nil {
 		return 0, fmt.Errorf("append to the audit trail: %w", err)

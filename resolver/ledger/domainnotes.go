@@ -61,16 +61,17 @@ func (l *Ledger) EachDomainNote(f func(n DomainNote) error) error {
 
 // SetNamed stores small values of another package by name, in one batch that is durable when it returns; nil deletes one.
 func (l *Ledger) SetNamed(values map[string][]byte) error {
-	err := l.commit(func(b *pebble.Batch) (err error) {
-		for name, value := range values {
-			err = errors.Join(err, setOpaque(b, appendTextKey(nil, prefixNamed, name), value))
-		}
-		return err
-	})
-	if err != nil {
+	if err := l.commit(func(b *pebble.Batch) error { return setNamed(b, values) }); err != nil {
 		return fmt.Errorf("store named values: %w", err)
 	}
 	return nil
+}
+
+func setNamed(b *pebble.Batch, values map[string][]byte) (err error) {
+	for name, value := range values {
+		err = errors.Join(err, setOpaque(b, appendTextKey(nil, prefixNamed, name), value))
+	}
+	return err
 }
 
 // EachNamed calls f with the values of SetNamed whose names begin with a prefix, by name. value is valid within the call.

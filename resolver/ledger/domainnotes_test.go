@@ -40,6 +40,12 @@ func TestDomainNotes(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
+	for i := range 3 { // an entry with a value that says how many there are
+		if _, err := l.AppendAuditNamed([]catalog.AuditEntry{{Action: "condition.begins", Time: mailEpoch}}, 0, nil,
+			map[string][]byte{"count": {byte(i + 1)}, "links": []byte("key")}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	after := mailStore(t, "ledger", Options{FS: mem.CrashClone(vfs.CrashCloneCfg{})})
 	if got, want := fmt.Sprint(noted(t, after)), "[255 *.x.example  255 x.example 3]"; got != want {
 		t.Errorf("notes %s, want %s", got, want)
@@ -57,6 +63,9 @@ func TestDomainNotes(t *testing.T) {
 	}
 	if _, found, err := after.Named("gone"); found || err != nil {
 		t.Errorf("a deleted value: %v, %v", found, err)
+	}
+	if value, _, err := after.Named("count"); len(value) != 1 || int64(value[0]) != after.LastAudit() || err != nil {
+		t.Errorf("a value that was stored with entry 3: %v, %v; the last entry is %d", value, err, after.LastAudit())
 	}
 }
 

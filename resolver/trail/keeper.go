@@ -279,5 +279,21 @@ func (k *Keeper) Note(l *ledger.Ledger, e catalog.AuditEntry) {
 	}
 }
 
+// NoteAll appends entries as Note does, together with named values of the ledger: all or nothing. Nothing waits: if the
+// ledger refuses them, it returns why.
+func (k *Keeper) NoteAll(l *ledger.Ledger, entries []catalog.AuditEntry, named map[string][]byte) error {
+	if l == nil {
+		return catalog.ErrUnaudited
+	}
+	for i := range entries {
+		entries[i].Time = k.time()
+	}
+	last, err := l.AppendAuditNamed(entries, k.last, nil, named)
+	if err == nil {
+		k.last = last
+	}
+	return err
+}
+
 // time returns the time of an entry that is made now.
 func (k *Keeper) time() time.Time { return k.now().UTC().Truncate(time.Microsecond) }
