@@ -17,7 +17,7 @@ var at = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 func everything() *conditions.State {
 	gap := []conditions.Gap{{Found: at.Add(-time.Hour), Reason: "a table is missing"}}
 	return &conditions.State{Time: at, NotReady: true, Unaudited: true, DiskUsed: 0.95, Certificate: at.Add(time.Hour),
-		Secrets: []conditions.Secret{{Project: "acme", Field: "jwtSecret"}, {Project: "globex", Field: "jwtSecret", Works: true}},
+		Secrets: []conditions.Secret{{ProjectID: 7, Project: "acme", Field: "jwtSecret", Message: "a file is missing"}, {Project: "globex", Field: "jwtSecret", Works: true}},
 		Keys:    []conditions.Key{{Name: "ci", Ends: at.Add(time.Hour)}}, AuditGaps: gap,
 		Files: conditions.Files{Errors: 1, Warnings: 1, Error: "no folder", LowDisk: "1 kB", Held: new(conditions.Held)},
 		Git:   conditions.Git{Errors: []string{"no route"}, Behind: 2, Overruled: 1}, MailRoom: "1 kB", MailWaits: time.Hour,
@@ -92,8 +92,8 @@ func TestOf(t *testing.T) {
 	f(conditions.State{Keys: []conditions.Key{{Name: "old", Ends: at.Add(-time.Hour)}, {Name: "new", Ends: at.Add(15 * 24 * time.Hour)}}})
 
 	f(conditions.State{Webhooks: []conditions.Webhook{{Name: "well", Oldest: at.Add(-15 * time.Minute), Waiting: 2, Failing: 1},
-		{Name: "off", OffSince: at, Oldest: at.Add(-time.Hour)}, {Name: "closed", NoSecret: true}, {Name: "slow", Oldest: at.Add(-time.Hour)},
-		{Name: "history", DeadAt: at.Add(-7 * 24 * time.Hour), GapAt: at.Add(-7 * 24 * time.Hour)}}}, "webhook-off", "webhook-waits", "webhook-waits")
+		{Name: "off", OffSince: at, Oldest: at.Add(-time.Hour)}, {Name: "closed", NoSecret: true, Oldest: at.Add(-time.Hour)}, {Name: "slow", Oldest: at.Add(-time.Hour)},
+		{Name: "history", DeadAt: at.Add(-7 * 24 * time.Hour), GapAt: at.Add(-7 * 24 * time.Hour)}}}, "secret-closed", "webhook-off", "webhook-waits")
 	f(conditions.State{WebhookProblem: "x", Unaudited: true}, "audit-unavailable")
 
 	s := &conditions.State{Time: at, Files: conditions.Files{Errors: 2, Quarantined: 1, FirstError: "acme.hcl:5: unknown status"},

@@ -74,7 +74,15 @@ var node = []Kind{
 		}},
 	{ID: "secret-closed", Severity: Warning, Broken: true, Check: "secrets", Guide: "/docs/keys-and-secrets",
 		Remedy: `mend the secret, then "fingerpost reload"`, Except: "no metric counts secrets",
-		find: func(s *State) []Condition { return secrets(s, false, "cannot be opened") }},
+		find: func(s *State) []Condition {
+			return append(secrets(s, false, "cannot be opened"), hooks(s, "%s get no events: their secrets cannot be opened.",
+				func(w *Webhook) (sentence, detail string, since time.Time) {
+					if w.NoSecret {
+						sentence = "gets no events: its secret cannot be opened."
+					}
+					return sentence, "", time.Time{}
+				})...)
+		}},
 	{ID: "secret-weak", Severity: Info, Check: "secrets", Guide: "/docs/keys-and-secrets",
 		Remedy: `mend the secret, then "fingerpost reload"`, Except: "no metric counts secrets",
 		find: func(s *State) []Condition { return secrets(s, true, "can be opened, and should be another one") }},
@@ -91,7 +99,7 @@ func gaps(s *State, gaps []Gap, sentence string) (list []Condition) {
 func secrets(s *State, work bool, is string) (list []Condition) {
 	for _, x := range s.Secrets {
 		if x.Works == work {
-			list = append(list, Condition{Subject: "project " + x.Project, Detail: x.Message,
+			list = append(list, Condition{Subject: "project " + x.Project, Project: x.ProjectID, Detail: x.Message,
 				Sentence: "The secret " + x.Field + " of the project " + x.Project + " " + is + "."})
 		}
 	}

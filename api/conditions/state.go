@@ -64,6 +64,7 @@ type Git struct {
 
 // A Secret of a project has a problem.
 type Secret struct {
+	ProjectID               int64
 	Project, Field, Message string
 	Works                   bool
 }

@@ -35,9 +35,7 @@ var webhooks = []Kind{
 			return hooks(s, "Events for %s wait.", func(w *Webhook) (sentence, detail string, since time.Time) {
 				late := !w.Oldest.IsZero() && s.Time.Sub(w.Oldest) > eventIsLate
 				switch {
-				case !w.OffSince.IsZero():
-				case w.NoSecret:
-					sentence, detail = "sends nothing: its events wait.", "none of its secrets can be used"
+				case !w.OffSince.IsZero(), w.NoSecret: // told already
 				case late && w.Failing > 0:
 					sentence = "has an event that has waited for " + catalog.Span(s.Time.Sub(w.Oldest)) +
 						": its receiver is away, or refuses it."

@@ -30,8 +30,8 @@ func (o *Server) State() *conditions.State {
 		}
 	}
 	for _, p := range o.secretStatus() {
-		s.Secrets = append(s.Secrets, conditions.Secret{Project: p.Project, Field: p.Field, Message: p.Message,
-			Works: p.Severity == "warning"})
+		s.Secrets = append(s.Secrets, conditions.Secret{ProjectID: p.ProjectID, Project: p.Project, Field: p.Field,
+			Message: p.Message, Works: p.Severity == "warning"})
 	}
 	for _, g := range o.auditStatus().Gaps {
 		s.AuditGaps = append(s.AuditGaps, conditions.Gap{Found: g.Found, Reason: "the damaged ledger is in " + g.MovedTo})

@@ -80,6 +80,8 @@ type Options struct {
 	SyncGit func()
 	// Mail reports on the mail service. Nil: there is none.
 	Mail Mail
+	// ReopenSecrets has all parts open their secrets again, before a reload. Nil: none has any.
+	ReopenSecrets func()
 	// SignIn returns links that sign one person in to the console, for a caller who knows Proof. Nil: there are none.
 	SignIn func() []string
 	Proof  string
@@ -122,7 +124,9 @@ func New(o Options) (*Server, error) {
 	mux.Handle("GET /metrics", guard.near(promhttp.HandlerFor(registry,
 		promhttp.HandlerOpts{EnableOpenMetrics: true, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelError)})))
 	reload := func(ctx context.Context) error {
-		o.Resolver.ForgetSecrets()
+		if o.ReopenSecrets != nil {
+			o.ReopenSecrets()
+		}
 		return o.Config.Reload(ctx)
 	}
 	locks := new(lockProfiles)

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"fingerpost/api/conditions"
+	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/doctor"
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
@@ -71,8 +74,9 @@ func TestConditionsOfWebhooks(t *testing.T) {
 			"webhook \"billing\" {\n  url    = \"" + receiver.URL + "\"\n  secret = " + secret + "\n}\n"
 	}
 	const project = "project \"one\" {\n  name = \"One\"\n  status = \"ACTIVE\"\n}\n"
-	r := idleRig(t, t.TempDir(), map[string]string{"one.hcl": project, "hooks.hcl": hooks("/gone", `env("NO_SUCH_SECRET")`)})
-	r.flags = []string{"--webhook-allow", "127.0.0.0/8"}
+	r := idleRig(t, t.TempDir(), map[string]string{"one.hcl": project, "hooks.hcl": hooks("/gone", `file("billing")`)})
+	secrets := t.TempDir()
+	r.flags = []string{"--webhook-allow", "127.0.0.0/8", "--secrets-dir", secrets}
 	r.start()
 	r.put("one.hcl", strings.Replace(project, "ACTIVE", "SUSPENDED", 1))
 	testrig.Eventually(t, "the webhook is off", func() bool { return r.conditions()["webhook-off webhook crm"].ID != "" })
@@ -81,7 +85,7 @@ func TestConditionsOfWebhooks(t *testing.T) {
 		!strings.Contains(c.Detail, "410") || c.Guide != "/docs/alerts#webhooks" {
 		t.Errorf("%+v", c)
 	}
-	if c := all["webhook-waits webhook billing"]; c.Detail != "none of its secrets can be used" {
+	if all["secret-closed webhook billing"].ID == "" {
 		t.Errorf("%+v", all)
 	}
 	metrics, _ := metricsAt(t, r)
@@ -92,10 +96,15 @@ func TestConditionsOfWebhooks(t *testing.T) {
 	}
 	rs, _ := doctorSays(t, r.doctor("--ops-listen", strings.TrimPrefix(r.ops, "http://")))
 	wantLine(t, rs, "webhooks", doctor.Failure, "the webhook crm is switched off", "resume")
-	r.put("hooks.hcl", hooks("/here", whsec))
+	must(t, os.WriteFile(filepath.Join(secrets, "billing"), []byte(strings.Trim(whsec, `"`)), 0o600))
+	if out, code := r.run("reload", "--ops-url", r.ops); code != cli.ExitOK {
+		t.Errorf("reload: %d %s", code, out)
+	}
+	testrig.Eventually(t, "the secret is opened", func() bool { return r.conditions()["secret-closed webhook billing"].ID == "" })
+	r.put("hooks.hcl", hooks("/here", `file("billing")`))
 	testrig.Eventually(t, "both go on", func() bool {
 		for key := range r.conditions() {
-			if strings.HasPrefix(key, "webhook") {
+			if strings.Contains(key, "webhook") {
 				return false
 			}
 		}

@@ -241,15 +241,21 @@ func (n *service) wait(ctx context.Context, hup <-chan os.Signal) error {
 				if ready { // READY=1 of an edge without a tree would end its start
 					defer n.tellReady()
 				}
-				n.mail.mailer.TryAgain() // the content of secret files may have changed, or a server was repaired
-				n.resolver.ForgetSecrets()
-				n.declared.forget()
+				n.reopenSecrets()
 				if err := n.source.Reload(ctx); err != nil && ctx.Err() == nil {
 					n.o.Logger.Warn("reload on SIGHUP", "error", err)
 				}
 			}()
 		}
 	}
+}
+
+// reopenSecrets has secrets opened again, since the content of their files may have changed, and stopped mail tried again: a
+// server may have been repaired.
+func (n *service) reopenSecrets() {
+	n.mail.mailer.TryAgain()
+	n.resolver.ForgetSecrets()
+	n.declared.forget()
 }
 
 // abruptly is how long parts that are in use may take to stop after a second signal.

@@ -186,8 +186,8 @@ func (o *opening) opsOptions() ops.Options {
 			"address", address.String(), "ops_allow", fmt.Sprint(listen.OpsAllow))
 	}
 	options := ops.Options{Logger: o.o.Logger, Version: o.o.Build.Version, Commit: o.o.Build.Commit,
-		Listen: []string{listen.Ops, address.String()},
-		Allow:  listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer, History: o.history,
+		Listen: []string{listen.Ops, address.String()}, ReopenSecrets: o.reopenSecrets,
+		Allow: listen.OpsAllow, Resolver: o.resolver, Config: o.source, Mail: o.mail.mailer, History: o.history,
 		Readings: ops.Readings{DiskFree: func() float64 { return freeShare(o.o.Files.Data) }}}
 	if o.tls != nil {
 		options.Readings.CertificateEnd = o.certificateEnd
