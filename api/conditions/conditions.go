@@ -2,8 +2,10 @@
 // which of it is so.
 //
 // What it promises. Each condition has one id, severity, sentence, remedy and section of the guide, in every place that
-// shows it: /status, the console's Now, doctor, the log, systemd's status line, and the Prometheus rules (Rules). A new
-// condition is a new Kind in the table, and the facts that it needs are fields of State. Of asks no other part and keeps nothing: it judges a State.
+// shows it: /status, the console's Now, doctor, the log, systemd's status line, the audit trail, and the Prometheus rules
+// (Rules). A new condition is a new Kind in the table, and the facts that it needs are fields of State. Of asks no other
+// part and keeps nothing: it judges a State. A Debouncer finds what the audit trail tells: a bounded number of
+// beginnings and ends, whatever flaps.
 //
 // What it needs. A State with what is known. A viewer who may know less is judged with a State that has less.
 //
@@ -17,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"fingerpost/resolver/catalog"
 )
 
 // A Severity says how soon a person is needed.
@@ -59,8 +63,10 @@ type Kind struct {
 	Guide    string // "": the section of the alert
 	Alert    Alert
 	Except   string // why there is no alert, or no condition; "": there are both
+	Silent   string // why a Debouncer leaves it out, see SilentFor
 
 	find func(s *State) []Condition // with all but what the Kind says; nil: Prometheus alone knows
+	door catalog.Door               // of entries in the audit trail
 }
 
 // An Alert is a Prometheus rule. Name is without "Fingerpost".
@@ -69,20 +75,48 @@ type Alert struct{ Name, Expr, For, Summary string }
 // Found reports whether Of can find conditions of the kind.
 func (k *Kind) Found() bool { return k.find != nil }
 
-// sections are the table, in the order of the Prometheus rules.
-var sections = [][]Kind{node, files, mail, git, cluster, domains, webhooks, ends}
+// SilentFor returns why the beginnings and ends of the kind are not told in the audit trail; "": they are.
+func (k *Kind) SilentFor() string {
+	switch {
+	case k.find == nil:
+		return k.Except
+	case k.Severity == Info:
+		return "a hint needs nobody soon"
+	}
+	return k.Silent
+}
+
+// sections are the table, in the order of the Prometheus rules. The door is that by which others hear of such things.
+var sections = []struct {
+	door  catalog.Door
+	kinds []Kind
+}{
+	{catalog.DoorFile, node}, {catalog.DoorFile, files}, {catalog.DoorFile, mail}, {catalog.DoorGit, git},
+	{catalog.DoorCluster, cluster}, {catalog.DoorDNS, domains}, {catalog.DoorFile, webhooks}, {catalog.DoorFile, ends},
+}
 
 // Kinds returns the table.
-func Kinds() []Kind { return slices.Concat(sections...) }
+func Kinds() (all []Kind) {
+	for _, section := range sections {
+		for _, k := range section.kinds {
+			k.door = section.door
+			all = append(all, k)
+		}
+	}
+	return all
+}
 
 // KindOf returns the kind of a condition. An id that this release does not have is a warning without a check.
 func KindOf(id string) Kind {
-	for _, k := range Kinds() {
-		if k.ID == id {
-			return k
+	for _, section := range sections {
+		for _, k := range section.kinds {
+			if k.ID == id {
+				k.door = section.door
+				return k
+			}
 		}
 	}
-	return Kind{ID: id, Severity: Warning}
+	return Kind{ID: id, Severity: Warning, Guide: "/docs/alerts", door: catalog.DoorFile}
 }
 
 // most bounds the conditions of a kind.

@@ -27,6 +27,7 @@ var node = []Kind{
 	{ID: "down", Severity: Critical, Except: "a node that does not run says nothing", Alert: Alert{"Down",
 		`up{job=~".*fingerpost.*"} == 0`, "1m", "{{ $labels.instance }} does not answer Prometheus"}},
 	{ID: "not-ready", Severity: Critical, Check: "server", Remedy: "wait for it, and look into its log",
+		Silent: "it belongs to a start and to an end",
 		Alert: Alert{"NotReady", "fingerpost_ready == 0", "2m",
 			"{{ $labels.instance }} runs, and is not ready: load balancers send it nothing"},
 		find: func(s *State) []Condition {
@@ -60,6 +61,7 @@ var node = []Kind{
 		}},
 	{ID: "audit-unavailable", Severity: Critical, Broken: true, Check: "store",
 		Remedy: "see why the ledger cannot be written: it is usually the disk of --data",
+		Silent: "the trail cannot tell that it takes no entries",
 		Alert: Alert{"AuditUnavailable", "fingerpost_audit_available == 0", "5m",
 			"{{ $labels.instance }} cannot record who changes what, and refuses all writes"},
 		find: func(s *State) []Condition { // a store that is not in use explains it

@@ -21,7 +21,7 @@ func Rules() string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		for _, k := range section {
+		for _, k := range section.kinds {
 			if k.Alert.Name != "" {
 				k.writeRule(&b)
 			}

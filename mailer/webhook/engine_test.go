@@ -30,6 +30,8 @@ func TestDelivers(t *testing.T) {
 	}
 	r.append(catalog.AuditEntry{Action: "project.update", ProjectID: 1, Slug: "p1", Object: "p1"})
 	r.append(catalog.AuditEntry{Action: "webhook.update", Object: "all"})
+	r.append(catalog.AuditEntry{Action: "condition.begins", Object: "webhook-waits webhook all"})
+	r.append(catalog.AuditEntry{Action: "condition.ends", ProjectID: 1, Slug: "p1", Object: "webhook-waits webhook few"})
 	r.append(catalog.AuditEntry{Action: catalog.AuditLoad, Generation: 1})
 	r.idle("all")
 	r.idle("few")
@@ -40,7 +42,7 @@ func TestDelivers(t *testing.T) {
 		}
 		byProject[q.project] = append(byProject[q.project], q.object)
 	}
-	for project, want := range []string{"o0 o4 o8 o12 o16", "o1 o5 o9 o13 o17 p1", "o2 o6 o10 o14 o18", "o3 o7 o11 o15 o19"} {
+	for project, want := range []string{"o0 o4 o8 o12 o16", "o1 o5 o9 o13 o17 p1 webhook-waits webhook few", "o2 o6 o10 o14 o18", "o3 o7 o11 o15 o19"} {
 		if got := strings.Join(byProject[int64(project)], " "); got != want {
 			t.Errorf("project %d: %s", project, got)
 		}

@@ -94,12 +94,11 @@ func (realClock) AfterFunc(d time.Duration, f func()) (stop func()) {
 	return func() { t.Stop() }
 }
 
-// wants reports whether an entry is for the webhook. A rename belongs to both slugs. A webhook's own changes are not
-// sent to it: its receiver may be what they are about.
+// wants reports whether an entry is for the webhook. A rename belongs to both slugs. A webhook's own changes and
+// conditions are not sent to it: its receiver may be what they are about.
 func (h *Hook) wants(e *catalog.AuditEntry) bool {
 	switch {
-	case !h.Wants(e.Action), strings.HasPrefix(e.Action, "webhook.") && e.Object == h.Name,
-		isFirstLoad(e):
+	case !h.Wants(e.Action), e.TellsOf(h.Name), isFirstLoad(e):
 		return false
 	case h.EveryProject:
 		return true

@@ -32,6 +32,12 @@ const (
 	AuditReplay    = "webhook.replay" // past events were sent again
 )
 
+// The actions about what needs a person, see ConditionObject.
+const (
+	AuditBegins = "condition.begins"
+	AuditEnds   = "condition.ends"
+)
+
 // The actions of DoorDNS. Most change a domain's Verified; one that does not tells of its proof alone. AuditLost and
 // AuditFailing have the reason under AuditReason.
 const (
@@ -49,7 +55,7 @@ var (
 		"default-template", "key", "edge", "webhook"}
 	AuditOthers = []string{"key.rotate", "defaults.update", "sealing.update", AuditLoad, AuditConfirm, AuditRestore,
 		AuditApply, AuditApprove, AuditDrop, AuditOverruled, AuditEndLinks, AuditVerify, AuditFailing, AuditLost,
-		"webhook.rotate", AuditReplay}
+		"webhook.rotate", AuditReplay, AuditBegins, AuditEnds}
 	auditVerbs = []string{"create", "update", "delete"}
 )
 
@@ -104,6 +110,21 @@ func (e *AuditEntry) By(who string) bool {
 	name, address, _ := strings.Cut(e.Actor, " <")
 	return strings.EqualFold(e.Actor, who) || strings.EqualFold(e.Key, who) ||
 		strings.EqualFold(strings.Trim(name, `"`), who) || strings.EqualFold(strings.TrimSuffix(address, ">"), who)
+}
+
+// ConditionObject returns the object of an entry about a condition: its id and, where it has one, its subject, such as
+// "edge-missing edge fra1".
+func ConditionObject(id, subject string) string { return strings.TrimSpace(id + " " + subject) }
+
+// TellsOf reports whether the entry is about a webhook: a change of it, or a condition of it.
+func (e *AuditEntry) TellsOf(webhook string) bool {
+	switch kind, _, _ := strings.Cut(e.Action, "."); kind {
+	case "webhook":
+		return e.Object == webhook
+	case "condition":
+		return strings.HasSuffix(e.Object, " webhook "+webhook)
+	}
+	return false
 }
 
 // A FieldChange is the change of one field. Before and After are nil, bool, int64, string, []string or

@@ -19,6 +19,7 @@ var kinds = map[string]string{
 	catalog.AuditVerify: "Domain proven", catalog.AuditLost: "Proof of a domain lost",
 	catalog.AuditFailing: "Proof of a domain missed",
 	"webhook.rotate":     "Secret of a webhook rotated", catalog.AuditReplay: "Events sent again",
+	catalog.AuditBegins: "Something needs a person", catalog.AuditEnds: "What needed a person is over",
 }
 
 // Kinds lists every action of the audit trail, for people who look for some.

@@ -104,6 +104,8 @@ var others = map[string]func(*writer){
 			w.text(why)
 		}
 	},
+	catalog.AuditBegins:   func(w *writer) { w.condition("Something needs a person", (*writer).after) },
+	catalog.AuditEnds:     func(w *writer) { w.condition("What needed a person is over", (*writer).before) },
 	catalog.AuditReplay:   func(w *writer) { w.who(); w.say(" sent events again to the webhook %o") },
 	catalog.AuditEndLinks: func(w *writer) { w.who(); w.say(" ended the links of all customers to their domains") },
 	catalog.AuditVerify:   func(w *writer) { w.who(); w.say(" found the proof that the domain %o belongs to %p") },
@@ -128,6 +130,16 @@ var others = map[string]func(*writer){
 	},
 }
 
+// condition says which condition has begun or ended. value reads the field of the entry that has its sentence.
+func (w *writer) condition(what string, value func(*writer, string) string) {
+	w.say(what + ": ")
+	if sentence := strings.TrimSuffix(value(w, "sentence"), "."); sentence != "" {
+		w.text(sentence)
+	} else {
+		w.say("%o")
+	}
+}
+
 // because adds the reason, if there is one.
 func (w *writer) because() {
 	if why := w.after(catalog.AuditReason); why != "" {
@@ -150,6 +162,8 @@ var doors = map[string]string{
 func (w *writer) who() {
 	actor, key := word(w.e.Actor), word(w.e.Key)
 	switch {
+	case w.e.Action == catalog.AuditBegins, w.e.Action == catalog.AuditEnds:
+		w.say("The service")
 	case actor != "" && actor != key:
 		w.strong(Person(actor))
 	case key != "":

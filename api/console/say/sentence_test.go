@@ -91,6 +91,10 @@ func TestSentences(t *testing.T) {
 		{"customer-links.end", "", "[]", "Ada Lovelace ended the links of all customers to their domains"},
 		{"write.overruled", "", `[{"field":"branch","after":"fingerpost/overruled/1"},{"field":"author","after":"Bob <bob@example.com>"}]`,
 			"A commit by Bob set aside what Ada Lovelace had saved; the branch fingerpost/overruled/1 keeps it"},
+		{"condition.begins", "files-broken", `[{"field":"severity","after":"warning"},{"field":"sentence","after":"The files have 1 error."}]`,
+			"Something needs a person: The files have 1 error"},
+		{"condition.ends", "edge-missing edge fra1", `[{"field":"sentence","before":"The edge fra1 is missing."}]`,
+			"What needed a person is over: The edge fra1 is missing"},
 		{"moon.landing", "eagle", `[]`, "Ada Lovelace made the change moon.landing"},
 	} {
 		got := say.SentenceOf(entry(t, c.action, c.object, c.changes), names).String()

@@ -50,6 +50,10 @@ func auditLine(e *client.AuditEntry) string {
 	if object := orEmpty(e.Object); object != "" {
 		fmt.Fprintf(&b, "  %s", object)
 	}
+	if condition := conditionOf(e); condition != "" {
+		fmt.Fprintf(&b, "  %s  #%d", condition, e.ID)
+		return b.String()
+	}
 	by := orEmpty(e.Actor)
 	if key := orEmpty(e.Key); key != "" && key != by {
 		by += " with " + key
@@ -70,6 +74,26 @@ func auditLine(e *client.AuditEntry) string {
 	}
 	fmt.Fprintf(&b, "  #%d", e.ID)
 	return b.String()
+}
+
+// conditionOf returns what an entry says of a condition, "" if it is about something else.
+func conditionOf(e *client.AuditEntry) string {
+	if e.Action != catalog.AuditBegins && e.Action != catalog.AuditEnds {
+		return ""
+	}
+	fields := map[string]string{}
+	for _, c := range e.Changes {
+		for _, value := range []json.RawMessage{c.Before, c.After} {
+			if text := ""; json.Unmarshal(value, &text) == nil && text != "" {
+				fields[c.Field] = text
+			}
+		}
+	}
+	text := fields["severity"] + ": " + fields["sentence"]
+	if detail := fields["detail"]; detail != "" {
+		text += " (" + detail + ")"
+	}
+	return client.Printable(text)
 }
 
 func shorten(value json.RawMessage) string {
