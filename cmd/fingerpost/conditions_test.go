@@ -2,18 +2,24 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"fingerpost/api/conditions"
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/doctor"
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/cluster"
+	"fingerpost/resolver/catalog"
 )
 
 // conditions are those that /status has, by id and subject.
@@ -110,4 +116,83 @@ func TestConditionsOfWebhooks(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// TestConditionsAreEvents: a broken file is an entry of the audit trail, and an event of webhooks, when it has been broken
+// for a while and when it has been whole for a while, once each, with a restart and SIGKILL in between. A start tells of
+// nothing. Keys and webhooks for some projects do not see what belongs to none.
+func TestConditionsAreEvents(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	got := map[string][]string{} // by path
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var b struct {
+			Type string
+			Data struct {
+				Object, Door string
+				Changes      []struct{ Field, Before, After string }
+			}
+		}
+		err := json.NewDecoder(r.Body).Decode(&b)
+		what := b.Type + " " + b.Data.Object
+		for _, c := range b.Data.Changes {
+			if c.Field == "sentence" {
+				what += ": " + c.Before + c.After
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil || b.Data.Door != "file" {
+			t.Errorf("%+v, %v", b, err)
+		}
+		if !slices.Contains(got[r.URL.Path], what) { // repeated after a kill
+			got[r.URL.Path] = append(got[r.URL.Path], what)
+		}
+	}))
+	defer receiver.Close()
+	const good = "project \"one\" {\n  name = \"One\"\n}\n"
+	hook := func(name, more string) string {
+		return "webhook \"" + name + "\" {\n  url    = \"" + receiver.URL + "/" + name + "\"\n  secret = " + whsec + "\n  " + more + "\n}\n"
+	}
+	r := idleRig(t, t.TempDir(), map[string]string{"one.hcl": good,
+		"hooks.hcl": hook("all", `events = ["condition.*"]`) + hook("some", "events = [\"condition.*\"]\n  projects = [\"one\"]")})
+	r.flags = []string{"--webhook-allow", "127.0.0.0/8", "--conditions-after", "1s"}
+	r.env = []string{"WATCHDOG_USEC=200000"} // which has the conditions judged more often
+	var want []string
+	until := func(what string) {
+		t.Helper()
+		want = append(want, what)
+		testrig.Eventually(t, what, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Equal(got["/all"], want)
+		})
+	}
+	r.start()
+	r.put("one.hcl", "project \"one\" {\n")
+	until("condition.begins files-broken: The files have 1 error; what 1 file said before is served.")
+	r.halt()
+	r.start()
+	_, id := catalog.NewKeyText()
+	r.put("soon.hcl", fmt.Sprintf("key \"soon\" {\n  id = %q\n  hash = %q\n  allow = [\"read\"]\n  expires_at = %q\n}\n", id,
+		catalog.HashKeyText("soon"), catalog.FileMoment(time.Now().Add(30*time.Hour))))
+	until("condition.begins key-ends key soon: The key soon ends in 1 day.") // what was there before has held for longer
+	must(t, r.cmd.Process.Signal(syscall.SIGKILL))
+	<-r.exited
+	r.start()
+	r.put("one.hcl", good)
+	until("condition.ends files-broken: The files have 1 error; what 1 file said before is served.")
+	audit := func(query string) string { return r.get("/api/platform/audit?" + query).body }
+	if n, m := jsonCount(t, audit("action=condition.begins")), jsonCount(t, audit("action=condition.ends")); n != 2 || m != 1 {
+		t.Errorf("%d entries of beginnings, and %d of ends", n, m)
+	}
+	out, code := r.run("audit", "--url", r.url, "--key", r.keys["all"], "--action", "condition.ends")
+	if code != cli.ExitOK || !strings.Contains(out, "condition.ends      files-broken  warning: The files have 1 error") {
+		t.Errorf("%d %s", code, out)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(got["/some"]) > 0 {
+		t.Errorf("a webhook for a project got %q", got["/some"])
+	}
 }

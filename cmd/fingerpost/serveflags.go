@@ -92,6 +92,8 @@ func (f *serveFlags) addLimits(fl *pflag.FlagSet) {
 
 func (f *serveFlags) addLogs(fl *pflag.FlagSet) {
 	fl.StringVar(&f.logFormat, "log-format", "", "format of the log, text or json (default text on a terminal, else json)")
+	fl.DurationVar(&f.ConditionsAfter, "conditions-after", time.Minute,
+		"time after which the audit trail, and so webhooks, tell what needs a person, and that it is over; 0 for never")
 	f.addTraces(fl)
 	fl.BoolVar(&f.AccessLogResolve, "access-log-resolve", false, "put requests of resolve and of gateways into the access log, too")
 }
@@ -163,8 +165,8 @@ func (f *serveFlags) parse(t cli.Terminal) (err error) {
 	if !f.Console.On && f.Console.Link {
 		return cli.Usage("--console-link and --console=false contradict each other: leave one of them out")
 	}
-	if f.Limits.Grace < 0 || f.Limits.ResolveMaxAge < 0 || f.Limits.DrainDelay < 0 {
-		return cli.Usage("--shutdown-grace, --drain-delay and --resolve-max-age must not be negative")
+	if f.Limits.Grace < 0 || f.Limits.ResolveMaxAge < 0 || f.Limits.DrainDelay < 0 || f.ConditionsAfter < 0 {
+		return cli.Usage("--shutdown-grace, --drain-delay, --resolve-max-age and --conditions-after must not be negative")
 	}
 	return f.openLog(t)
 }

@@ -85,7 +85,7 @@ func (n *service) logChanges(logged map[string]bool, list []conditions.Condition
 	present := map[string]bool{}
 	for i := range list {
 		c := &list[i]
-		key := strings.TrimSpace(c.ID + " " + c.Subject)
+		key := catalog.ConditionObject(c.ID, c.Subject)
 		if !logged[key] && !present[key] {
 			n.o.Logger.Info("condition", "condition", key, "severity", c.Severity, "sentence", c.Sentence, "guide", c.Guide)
 		}
@@ -99,17 +99,22 @@ func (n *service) logChanges(logged map[string]bool, list []conditions.Condition
 	return present
 }
 
-// judge finds the conditions until ctx ends, and logs how they change once the node is ready. keepTold does not wait for
-// it: a disk that hangs must not look like a process that hangs.
+// judge finds the conditions until ctx ends. It logs how they change once the node is ready, and tells the audit trail, which
+// does not tell of what belongs to the start and the end of a node. keepTold does not wait for it: a disk that hangs must
+// not look like a process that hangs.
 func (n *service) judge(ctx context.Context) {
 	tick := time.NewTicker(tellPeriod())
 	defer tick.Stop()
-	logged := map[string]bool{}
+	logged, trail := map[string]bool{}, n.newConditionTrail()
 	for {
-		list := conditions.Of(n.ops.State())
+		state := n.ops.State()
+		list := conditions.Of(state)
 		n.manager.judged.Store(&list)
 		if n.manager.ready.Load() {
 			logged = n.logChanges(logged, list)
+		}
+		if trail != nil && !state.NotReady {
+			trail.look(state.Time, list)
 		}
 		select {
 		case <-ctx.Done():

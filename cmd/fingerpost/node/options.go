@@ -47,11 +47,14 @@ type Console struct {
 	Link bool // print a sign-in link, also where a key can sign in
 }
 
-// Log is what a node tells of single requests.
+// Log is what a node tells of itself, and of single requests.
 type Log struct {
 	Logger           *slog.Logger
 	AccessLogResolve bool
-	Trace            *trace.Exporter // nil: nothing is traced
+	// ConditionsAfter is how long a condition must hold until the audit trail tells of it, and be gone until the trail
+	// tells of its end. 0: it tells of none.
+	ConditionsAfter time.Duration
+	Trace           *trace.Exporter // nil: nothing is traced
 }
 
 // Progress shows how far a load is.
