@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,7 +66,9 @@ func TestTakeOver(t *testing.T) {
 	if code != cli.ExitFailed || holder == nil || !strings.Contains(out, holder[1]+" in its log") || !strings.Contains(out, "--take-over") {
 		t.Fatalf("a second authority ended with %d:\n%s", code, out)
 	}
+	to := newReceivers(t)
 	second.flags = []string{"--cluster", url, "--take-over"}
+	to.serve(second)
 	ready := second.launch()
 	if err := poll(testrig.Patience, func() error {
 		if !strings.Contains(second.logged(), "another authority may be alive") {
@@ -103,6 +106,13 @@ func TestTakeOver(t *testing.T) {
 	if _, err := os.Stat(second.path("forwarded.hcl")); err != nil {
 		t.Error("the write is not the new authority's: ", err)
 	}
+	testrig.Eventually(t, "a webhook is told that the former authority's events may be missing, and gets the new one's", func() bool {
+		var types []string
+		for _, v := range to.all["steady"].events() {
+			types = append(types, v.Type)
+		}
+		return slices.Contains(types, "gap") && slices.Contains(types, "project.create")
+	})
 }
 
 // TestAuthorityCutOff cuts an authority off its existing NATS: it refuses API writes before its lease can be another's,

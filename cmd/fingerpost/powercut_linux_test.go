@@ -106,6 +106,7 @@ type powerCut struct {
 	// changes of the config folder with it.
 	apart  bool
 	git    bool // commit the writes
+	hooks  bool // deliver to receivers that answer, hang, refuse and lie
 	rounds int
 }
 
@@ -125,6 +126,11 @@ func (p powerCut) run(t *testing.T) (wrong error) {
 		g := newGitRig(t, s.rig)
 		s.flags = append(s.flags, "--git", "--git-domain", "svc.example")
 		check = func() error { return errors.Join(s.check(), g.committed()) }
+	}
+	var to *receivers
+	if p.hooks {
+		to = newReceivers(t)
+		to.serve(s.rig)
 	}
 	syscall.Sync() // what the test has made
 	s.start()
@@ -148,6 +154,9 @@ func (p powerCut) run(t *testing.T) (wrong error) {
 		if err := check(); err != nil {
 			return fmt.Errorf("round %d: %w", round, err)
 		}
+	}
+	if p.hooks {
+		to.check(s.rig)
 	}
 	s.kill()
 	s.chainsHold(data)
@@ -205,6 +214,16 @@ func TestPowerCut(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestWebhooksOutliveThePower cuts the power while events go out: no receiver misses one, or is told of one that is lost.
+func TestWebhooksOutliveThePower(t *testing.T) {
+	testrig.Thorough(t)
+	t.Parallel()
+	p := powerCut{kind: "ext4", apart: true, hooks: true, rounds: testrig.Size(t, 100, 3)}
+	if err := p.run(t); err != nil {
+		t.Error(err)
 	}
 }
 
