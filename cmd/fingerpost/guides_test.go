@@ -59,7 +59,12 @@ func TestGuides(t *testing.T) {
 			default:
 				testrig.Thorough(t)
 			}
-			runGuide(t, steps, t.TempDir())
+			dir := t.TempDir()
+			for name, content := range guideFiles(string(text)) {
+				must(t, os.MkdirAll(filepath.Join(dir, "work"), 0o755))
+				must(t, os.WriteFile(filepath.Join(dir, "work", name), []byte(content), 0o644))
+			}
+			runGuide(t, steps, dir)
 		})
 	}
 }
@@ -112,6 +117,15 @@ func guideSteps(t *testing.T, text string) (steps []guideStep) {
 		}
 	}
 	return steps
+}
+
+// guideFiles returns the programs of a guide: blocks in another language whose first line names a file.
+func guideFiles(text string) map[string]string {
+	files := map[string]string{}
+	for _, block := range regexp.MustCompile("(?ms)^```[a-z]+\n((?://|#) ([a-z]+\\.[a-z]+)\n.*?)^```").FindAllStringSubmatch(text, -1) {
+		files[block[2]] = block[1]
+	}
+	return files
 }
 
 // pattern is what the output has to match: spaces count as one, since columns are as wide as what is in them.
@@ -215,7 +229,7 @@ func guideAddresses(t *testing.T) (there, back *strings.Replacer) {
 	var to, from []string
 	for _, port := range guidePorts {
 		free := strconv.Itoa(testrig.FreePort(t))
-		to = append(to, "127.0.0.1:"+port, "127.0.0.1:"+free, "= "+port, "= "+free)
+		to = append(to, "127.0.0.1:"+port, "127.0.0.1:"+free, "= "+port, "= "+free, "PORT="+port, "PORT="+free)
 		from = append(from, "127.0.0.1:"+free, "127.0.0.1:"+port)
 	}
 	return strings.NewReplacer(to...), strings.NewReplacer(from...)
