@@ -138,6 +138,10 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
+// closedIdle is the text of an error of net/http that has no name outside: the receiver closed the connection before the
+// request was on it.
+const closedIdle = "http: server closed idle connection"
+
 // sentence says why no answer came. It never has the address, which may be a secret, and tells nothing of names and
 // addresses that only the inside knows.
 func sentence(err error, insecure bool, limit time.Duration) string {
@@ -159,7 +163,7 @@ func sentence(err error, insecure bool, limit time.Duration) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
-		errors.Is(err, syscall.EPIPE):
+		errors.Is(err, syscall.EPIPE), strings.HasSuffix(err.Error(), closedIdle):
 		return "the connection ended before an answer came"
 	case errors.As(err, &op) && op.Op == "dial":
 		return "there was no connection"
