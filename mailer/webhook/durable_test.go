@@ -94,6 +94,57 @@ func TestKills(t *testing.T) {
 	}
 }
 
+// TestReplayOutlivesKills: a replay sends each of its events again, in order, whatever is lost of what an Engine would have
+// stored.
+func TestReplayOutlivesKills(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	got := newReceiver(t, func(_ request, w http.ResponseWriter, n int) {
+		switch n % 5 {
+		case 0:
+			w.WriteHeader(http.StatusBadGateway)
+		case 1:
+			panic(http.ErrAbortHandler) // it has the event, and says nothing
+		}
+	})
+	n := testrig.Size(t, 300, 40)
+	r.start(hook("crm", got.URL))
+	var want []string
+	for i := range n {
+		want = append(want, fmt.Sprint("o", i))
+		r.entry(int64(i%3), want[i])
+	}
+	done := func() bool {
+		r.clock.Advance(time.Hour)
+		s := r.status("crm")
+		return s.Waiting == 0 && s.Behind == 0 && s.OnWire == 0
+	}
+	r.until("everything is delivered", done)
+	if count, err := r.Replay(t.Context(), "crm", webhook.Replay{}); count != n || err != nil {
+		t.Fatal(count, err)
+	}
+	again := func() (list []string) {
+		for _, q := range got.all() {
+			if strings.Contains(q.id, ".r") && !slices.Contains(list, q.object) {
+				list = append(list, q.object)
+			}
+		}
+		return list
+	}
+	kills := 0
+	for was := 0; was < n; was = len(again()) {
+		r.until("the replay goes on", func() bool { r.clock.Advance(time.Minute); return len(again()) > was })
+		r.kill()
+		kills++
+		r.start(hook("crm", got.URL))
+	}
+	r.until("everything is delivered again", done)
+	if list := again(); !slices.Equal(list, want) {
+		t.Errorf("got again %q", list)
+	}
+	testrig.Figure(t, "%d events again, with %d kills", n, kills)
+}
+
 // TestHanging: ten receivers of a hundred that never answer delay none of the others, with all shared places taken.
 func TestHanging(t *testing.T) {
 	t.Parallel()
