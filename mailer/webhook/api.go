@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -118,6 +119,45 @@ func (e *Engine) Deliveries(name string, q records.HookQuery) (list []records.Ho
 	return e.o.Ledger.HookDeliveries(name, q)
 }
 
+// Delivery returns a delivery of a webhook by its number; false if it is not kept.
+func (e *Engine) Delivery(name string, number int64) (d records.HookDelivery, found bool, err error) {
+	return e.o.Ledger.HookDelivery(name, number)
+}
+
+// A Request is a kept delivery with what is posted for it.
+type Request struct {
+	records.HookDelivery
+	// Header has the headers of every attempt. Each has a webhook-timestamp, too, which is its time, and a webhook-signature,
+	// which is not kept: the secrets may be others by now.
+	Header http.Header
+	Body   []byte // nil: what the delivery tells of is no longer kept, or it is a gap
+}
+
+// Request returns a kept delivery of a webhook by its id, with its request. NOT_FOUND if it is not kept.
+func (e *Engine) Request(name, id string) (r Request, err error) {
+	found, err := e.kept(name, id)
+	if err != nil {
+		return Request{}, err
+	}
+	r = Request{HookDelivery: found, Header: e.sender.header(id)}
+	if found.Entry != 0 || found.Mail != 0 {
+		r.Body, _, err = e.eventBody(&r.HookDelivery)
+	}
+	return r, err
+}
+
+// kept returns a delivery of a webhook by its id. NOT_FOUND if it is not kept.
+func (e *Engine) kept(name, id string) (records.HookDelivery, error) {
+	found, _, err := e.o.Ledger.HookDeliveries(name, records.HookQuery{ID: id, Page: 1, Limit: 1})
+	if err == nil && len(found) == 0 {
+		err = catalog.NotFound("delivery")
+	}
+	if err != nil {
+		return records.HookDelivery{}, err
+	}
+	return found[0], nil
+}
+
 // A Replay selects what is sent again: a kept delivery by its id, else the events of a time that the webhook wants now.
 type Replay struct {
 	ID       string
@@ -130,8 +170,8 @@ func (e *Engine) LastDelivery(name string) (h records.HookDelivery, found bool, 
 }
 
 // Replay sends events again, with ids of their own, next to what waits. It returns how many, once the replay is stored.
-// NOT_FOUND if the delivery is not kept or tells of no event; CONFLICT while a replay of the webhook is at work, and if the
-// webhook is off.
+// NOT_FOUND if the delivery or its event is not kept, and of a gap; CONFLICT while a replay of the webhook is at work, and
+// if the webhook is off.
 func (e *Engine) Replay(ctx context.Context, name string, q Replay) (count int, err error) {
 	h, err := e.find(name)
 	if err != nil {
@@ -174,19 +214,23 @@ func conflict(message, ofName string) error {
 		Problems: catalog.Problems{{Path: "name", Message: ofName}}}
 }
 
+var errNotKept error = &catalog.Error{Code: catalog.CodeNotFound, Message: "what the delivery tells of is no longer kept"}
+
 // replayOne sets the bounds of a replay to the event of one delivery.
 func (e *Engine) replayOne(h *Hook, id string, of *records.HookLane) (int, error) {
-	found, _, err := e.o.Ledger.HookDeliveries(h.Name, records.HookQuery{ID: id, Page: 1, Limit: 1})
-	if err != nil {
+	found, err := e.kept(h.Name, id)
+	switch {
+	case err != nil:
 		return 0, err
-	}
-	if len(found) == 0 || found[0].Entry == 0 && found[0].Mail == 0 {
+	case found.Entry != 0:
+		of.Entry, of.LastEntry = found.Entry-1, found.Entry
+	case found.Mail != 0:
+		of.Mail, of.LastMail = found.Mail-1, found.Mail
+	default:
 		return 0, catalog.NotFound("delivery")
 	}
-	if n := found[0].Entry; n != 0 {
-		of.Entry, of.LastEntry = n-1, n
-	} else {
-		of.Mail, of.LastMail = found[0].Mail-1, found[0].Mail
+	if body, _, err := e.eventBody(&found); err != nil || body == nil {
+		return 0, cmp.Or(err, errNotKept)
 	}
 	return 1, nil
 }
@@ -236,17 +280,20 @@ func (r *receiver) replay(e *Engine, of records.HookLane, now time.Time) error {
 
 // A Status is how a webhook does, for metrics, conditions and lists.
 type Status struct {
-	Name      string
-	Waiting   int       // projects of which something is to be delivered; a replay and a gap count as one each
-	Failing   int       // of these, those whose delivery has failed at least once
-	Oldest    time.Time // when the oldest event happened of these; zero: none waits
-	Behind    int64     // entries of the trail that the webhook has not come to yet
-	OffSince  time.Time // zero: it is on
-	OffReason string
-	DeadAt    time.Time // when the latest delivery was given up; zero: none was
-	GapAt     time.Time // when the latest gap was told; zero: none was
-	OnWire    int
-	NoSecret  bool // none of its secrets can be used: everything waits
+	Name    string
+	Waiting int   // projects of which something is to be delivered; a replay and a gap count as one each
+	Failing int   // of these, those whose delivery has failed at least once
+	Number  int64 // of the latest delivery; 0: there was none
+	// FailingSince is when the first delivery failed since the last success; zero: none has.
+	FailingSince time.Time
+	Oldest       time.Time // when the oldest event happened of these; zero: none waits
+	Behind       int64     // entries of the trail that the webhook has not come to yet
+	OffSince     time.Time // zero: it is on
+	OffReason    string
+	DeadAt       time.Time // when the latest delivery was given up; zero: none was
+	GapAt        time.Time // when the latest gap was told; zero: none was
+	OnWire       int
+	NoSecret     bool // none of its secrets can be used: everything waits
 }
 
 // Status returns how the active webhooks do, by name, and why nothing is delivered at all, "" if it is.
@@ -277,5 +324,6 @@ func (r *receiver) status(last int64) Status {
 			s.Oldest = l.since
 		}
 	}
+	s.FailingSince, s.Number = c.FailingSince, c.Number
 	return s
 }

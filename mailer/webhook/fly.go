@@ -69,24 +69,32 @@ func (e *Engine) again(r *receiver, l *lane, now time.Time) error {
 // body returns the body of a lane's head: the same bytes for each attempt. It is nil if what it tells of is no longer
 // kept. wait says that it is worth to wait for the commit before the first attempt.
 func (e *Engine) body(l *lane, now time.Time) (body []byte, wait time.Duration, err error) {
-	switch h := l.head; {
-	case h.Entry != 0:
-		entry, found, err := e.o.Ledger.AuditEntry(h.Entry)
-		if err != nil || !found {
-			return nil, 0, err
-		}
-		if len(h.Attempts) == 0 {
-			if h.Commit = entry.Commit; e.mayGetCommit(&entry, now) {
-				return nil, commitPoll, nil
-			}
-		}
-		return entryBody(&entry, h.Commit), 0, nil
-	case h.Mail != 0:
-		body, err = e.mailBody(h.Mail)
-		return body, 0, err
-	default:
+	h := l.head
+	if h.Entry == 0 && h.Mail == 0 {
 		return gapBody(&l.HookLane, h.Created), 0, nil
 	}
+	body, entry, err := e.eventBody(h)
+	if entry != nil && len(h.Attempts) == 0 && e.mayGetCommit(entry, now) {
+		return nil, commitPoll, nil
+	}
+	return body, 0, err
+}
+
+// eventBody returns the body of a delivery that tells of an entry or of a mail, and the entry. The body is nil if that is
+// no longer kept. Before the first attempt it gives the delivery the commit that is known.
+func (e *Engine) eventBody(h *records.HookDelivery) (body []byte, entry *catalog.AuditEntry, err error) {
+	if h.Entry == 0 {
+		body, err = e.mailBody(h.Mail)
+		return body, nil, err
+	}
+	found, is, err := e.o.Ledger.AuditEntry(h.Entry)
+	if err != nil || !is {
+		return nil, nil, err
+	}
+	if len(h.Attempts) == 0 {
+		h.Commit = found.Commit
+	}
+	return entryBody(&found, h.Commit), &found, nil
 }
 
 // mayGetCommit reports whether the write of an entry may still get its commit.

@@ -98,12 +98,15 @@ func (s *sender) post(ctx context.Context, h *Hook, id string, body []byte, now 
 	if err != nil {
 		return nil, err
 	}
-	req.Header = http.Header{
-		"Content-Type": {"application/json"}, "User-Agent": {s.agent},
-		"Webhook-Id": {id}, "Webhook-Timestamp": {strconv.FormatInt(now.Unix(), 10)},
-		"Webhook-Signature": {signature(h.Secrets, id, now, body)},
-	}
+	req.Header = s.header(id)
+	req.Header["Webhook-Timestamp"] = []string{strconv.FormatInt(now.Unix(), 10)}
+	req.Header["Webhook-Signature"] = []string{signature(h.Secrets, id, now, body)}
 	return s.client.Do(req)
+}
+
+// header returns the headers that are the same at each attempt of a delivery.
+func (s *sender) header(id string) http.Header {
+	return http.Header{"Content-Type": {"application/json"}, "User-Agent": {s.agent}, "Webhook-Id": {id}}
 }
 
 // read reads an answer whose status line has come.
