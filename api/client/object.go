@@ -175,7 +175,9 @@ func (c *Client) edit(ctx context.Context, e *Edit, query string, into any) (*re
 	}
 	switch e.Verb {
 	case Rotate:
-		q.method, q.path, q.body = http.MethodPost, q.path+"/rotate", struct{}{}
+		if q.method, q.path = http.MethodPost, q.path+"/rotate"; q.body == nil {
+			q.body = struct{}{}
+		}
 	case Bulk:
 		q.method, q.path = http.MethodPost, q.path+"/bulk"
 	}

@@ -52,7 +52,7 @@ func (w *Webhook) AllFields() []Field {
 		{Name: "secret", Value: w.Secrets, Label: "Secret",
 			Help: "Signs each event. Left empty, one is made and shown once."},
 		{Name: "events", Value: w.Events, Label: "Events", Unset: "everything but mail.*",
-			Help: "One name a line, such as domain.update, domain.* or *."},
+			Help: "One name a line, such as domain.update, domain.* or *. Left empty, everything but mail.*."},
 		{Name: "projects", Value: w.Projects, Label: "Projects",
 			Help: "One slug a line. Left empty, the webhook gets the events of every project, and those of none."},
 		{Name: "active", Value: &w.Active, Label: "Active", Help: "Nothing is sent while it is not."},

@@ -1,6 +1,12 @@
 package say
 
-import "fingerpost/resolver/catalog"
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"fingerpost/resolver/catalog"
+)
 
 // A Kind is an action of the audit trail with what people call it.
 type Kind struct{ Action, Text string }
@@ -22,15 +28,42 @@ var kinds = map[string]string{
 	catalog.AuditBegins: "Something needs a person", catalog.AuditEnds: "What needed a person is over",
 }
 
+// mails are the words for the events of webhooks that are no action.
+var mails = map[string]string{catalog.EventMailSent: "Mail sent", catalog.EventMailFailed: "Mail not sent",
+	catalog.EventMailExpired: "Mail given up"}
+
+// Events lists all that the list of a webhook may hold, with what people call it: what stands for several, then each event.
+func Events() (list []Kind) {
+	texts := maps.Clone(mails)
+	for _, k := range actions() {
+		texts[k.Action] = k.Text
+	}
+	for _, p := range catalog.WebhookPatterns() {
+		text := texts[p]
+		if kind, several := strings.CutSuffix(p, "*"); several {
+			text = "everything that begins with " + kind
+			if kind == "" {
+				text = "everything"
+			}
+		}
+		list = append(list, Kind{p, text})
+	}
+	return list
+}
+
 // Kinds lists every action of the audit trail, for people who look for some.
-func Kinds() (list []Kind) {
-	settings := map[string]bool{"service-settings": true, "auth-settings": true} // exist as long as their project
+func Kinds() []Kind {
+	return slices.DeleteFunc(actions(), func(k Kind) bool { // settings exist as long as their project
+		noun, verb, _ := strings.Cut(k.Action, ".")
+		return verb != "update" && (noun == "service-settings" || noun == "auth-settings")
+	})
+}
+
+func actions() (list []Kind) {
 	for _, object := range catalog.AuditObjects {
 		for _, verb := range []struct{ verb, text string }{{"create", " added"}, {"update", " changed"},
 			{"delete", " removed"}} {
-			if verb.verb == "update" || !settings[object] {
-				list = append(list, Kind{object + "." + verb.verb, kinds[object] + verb.text})
-			}
+			list = append(list, Kind{object + "." + verb.verb, kinds[object] + verb.text})
 		}
 	}
 	for _, action := range catalog.AuditOthers {

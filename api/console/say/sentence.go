@@ -13,6 +13,7 @@ type Part struct {
 	Text    string
 	Project int64 // Text is the name of this project; 0: it is not
 	Domain  bool  // Text is a domain
+	Webhook bool  // Text is a webhook
 	Strong  bool  // Text is the name of something that has no page
 }
 
@@ -73,7 +74,7 @@ var nouns = map[string]noun{
 		"the default mail template %o", nil},
 	"key":      {"created the key %o", "revoked the key %o", "the key %o", (*writer).key},
 	"edge":     {"let the edge %o join", "removed the edge %o", "the edge %o", nil},
-	"webhook":  {"added the webhook %o", "removed the webhook %o", "the webhook %o", nil},
+	"webhook":  {"added the webhook %o", "removed the webhook %o", "the webhook %o", (*writer).webhook},
 	"defaults": {of: "the defaults of every project"},
 	"sealing":  {of: "the sealing of secrets"},
 }
@@ -104,9 +105,16 @@ var others = map[string]func(*writer){
 			w.text(why)
 		}
 	},
-	catalog.AuditBegins:   func(w *writer) { w.condition("Something needs a person", (*writer).after) },
-	catalog.AuditEnds:     func(w *writer) { w.condition("What needed a person is over", (*writer).before) },
-	catalog.AuditReplay:   func(w *writer) { w.who(); w.say(" sent events again to the webhook %o") },
+	catalog.AuditBegins: func(w *writer) { w.condition("Something needs a person", (*writer).after) },
+	catalog.AuditEnds:   func(w *writer) { w.condition("What needed a person is over", (*writer).before) },
+	catalog.AuditReplay: func(w *writer) {
+		w.who()
+		what := "events"
+		if w.change("count") != nil {
+			what = w.count("count", "event")
+		}
+		w.say(" sent " + what + " again to the webhook %o")
+	},
 	catalog.AuditEndLinks: func(w *writer) { w.who(); w.say(" ended the links of all customers to their domains") },
 	catalog.AuditVerify:   func(w *writer) { w.who(); w.say(" found the proof that the domain %o belongs to %p") },
 	catalog.AuditFailing:  func(w *writer) { w.who(); w.say(" misses the proof of the domain %o of %p"); w.because() },

@@ -75,7 +75,11 @@ func TestSentences(t *testing.T) {
 		{"key.rotate", "ci", `[{"field":"id"},{"field":"key","secret":true}]`, "Ada Lovelace rotated the key ci"},
 		{"key.delete", "ci", `[]`, "Ada Lovelace revoked the key ci"},
 		{"webhook.update", "crm", `[{"field":"url","secret":true}]`, "Ada Lovelace changed “Address” of the webhook crm"},
-		{"webhook.update", "crm", `[{"field":"active","before":true,"after":false}]`, "Ada Lovelace turned “Active” off in the webhook crm"},
+		{"webhook.update", "crm", `[{"field":"active","before":true,"after":false}]`, "Ada Lovelace switched the webhook crm off"},
+		{"webhook.update", "crm", `[{"field":"active","before":false,"after":true}]`, "Ada Lovelace switched the webhook crm on"},
+		{"webhook.replay", "crm", `[{"field":"delivery","after":"1.2.crm"},{"field":"count","after":1}]`,
+			"Ada Lovelace sent 1 event again to the webhook crm"},
+		{"webhook.replay", "crm", `[]`, "Ada Lovelace sent events again to the webhook crm"},
 		{"webhook.rotate", "crm", `[{"field":"secret","secret":true}]`, "Ada Lovelace rotated the secret of the webhook crm"},
 		{"defaults.update", "", `[{"field":"authSettings.passwordMinLength","before":8,"after":10}]`,
 			"Ada Lovelace changed “Characters of the shortest password” of the defaults of every project from 8 to 10"},
@@ -145,6 +149,15 @@ func TestKinds(t *testing.T) {
 	for _, k := range say.Kinds() {
 		if !catalog.IsAuditAction(k.Action) || k.Text == "" || strings.HasPrefix(k.Text, " ") {
 			t.Errorf("a kind without words, or without an action: %+v", k)
+		}
+	}
+}
+
+// TestEvents: each event, and each pattern of several, has words.
+func TestEvents(t *testing.T) {
+	for _, k := range say.Events() {
+		if k.Text == "" || catalog.CheckWebhookEvent(k.Action) != "" {
+			t.Errorf("an event without words: %+v", k)
 		}
 	}
 }

@@ -53,8 +53,12 @@ func (w *writer) say(format string) {
 
 func (w *writer) object() {
 	p := Part{Text: word(w.e.Object), Strong: true}
-	if strings.HasPrefix(w.e.Action, "domain.") && !w.gone {
+	switch noun, _, _ := strings.Cut(w.e.Action, "."); {
+	case w.gone:
+	case noun == "domain":
 		p.Domain, p.Strong = true, false
+	case noun == "webhook":
+		p.Webhook, p.Strong = true, false
 	}
 	w.out = append(w.out, p)
 }
@@ -214,6 +218,19 @@ func (w *writer) domain(*noun) bool {
 		w.say(" made %o the primary domain of %p")
 	case w.only("primary"):
 		w.say(" made %o a secondary domain of %p")
+	default:
+		return false
+	}
+	return true
+}
+
+// webhook tells of a webhook that was switched on or off.
+func (w *writer) webhook(*noun) bool {
+	switch {
+	case w.only("active") && w.after("active") == "yes":
+		w.say(" switched the webhook %o on")
+	case w.only("active"):
+		w.say(" switched the webhook %o off")
 	default:
 		return false
 	}
