@@ -14,7 +14,7 @@ import (
 )
 
 // anotherValue is what a person enters first in a form for something new.
-var anotherValue = map[string]string{"project": "name", "key": "name", "domain": "domain", "template": "name",
+var anotherValue = map[string]string{"project": "name", "key": "name", "webhook": "name", "domain": "domain", "template": "name",
 	"smtp-config": "host", "service-settings": "smsEnabled", "auth-settings": "inviteOnly"}
 
 // TestConsoleEveryForm opens each form of each kind as each role, also forms for something new, those that begin with a
@@ -35,7 +35,7 @@ func TestConsoleEveryForm(t *testing.T) {
 	if err != nil || len(list) != 2 {
 		t.Fatal(len(list), err)
 	}
-	forms := []string{"kind=project", "kind=key"}
+	forms := []string{"kind=project", "kind=key", "kind=webhook"}
 	for _, preset := range catalog.Presets {
 		forms = append(forms, "kind=key&preset="+preset.Name)
 	}
@@ -55,7 +55,7 @@ func TestConsoleEveryForm(t *testing.T) {
 			switch {
 			case role == "admin":
 				may = true
-			case kind == "key":
+			case kind == "key" || kind == "webhook":
 				may = false // needs secrets
 			case form == "kind=project":
 				may = role == "writer" || role == "proposer"

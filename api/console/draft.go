@@ -23,7 +23,7 @@ type draft struct {
 	Error           *failure
 
 	kind string
-	id   int64 // of what is edited
+	id   string // of what is edited, see form.Form.At
 	sent url.Values
 	edit client.Edit
 }
@@ -41,14 +41,20 @@ func (d *draft) EditLink() string {
 
 // Anew reports whether the save makes values of its own: those of a dry run are not those of the save.
 func (d *draft) Anew() bool {
-	return d.kind == "key" || strings.Contains(d.Diff, `sealed("`)
+	return d.kind == "key" || d.edit.Verb == client.Rotate || strings.Contains(d.Diff, `sealed("`)
 }
 
 var existsAlready = &failure{Status: http.StatusPreconditionFailed,
 	Message: "This exists already, and was not replaced. Edit that one."}
 
 // Live reports whether the change cannot be proposed.
-func (d *draft) Live() bool { return form.Live(d.kind) }
+func (d *draft) Live() bool { return form.Live(d.kind) || d.edit.Verb == client.Rotate }
+
+// makesSecret reports whether the service makes the secret of a new webhook.
+func (d *draft) makesSecret() bool {
+	_, given := d.edit.Fields["secret"]
+	return d.kind == "webhook" && d.edit.Verb == client.Create && !given
+}
 
 // Deletes reports whether the change deletes something.
 func (d *draft) Deletes() bool { return d.edit.Verb == client.Delete }
@@ -142,8 +148,10 @@ func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) 
 // proposable returns why a draft cannot be proposed under a name, "" if it can.
 func (d *draft) proposable(name string) string {
 	switch {
-	case d.Live():
+	case d.kind == "key":
 		return "Keys are always live: a change of them cannot be proposed."
+	case d.Live():
+		return "A rotation is always live: it cannot be proposed."
 	case !catalog.ValidProposalName(name):
 		return "A proposal needs a name, such as rename-shop. It must " + catalog.ProposalNameRule + "."
 	}
@@ -162,7 +170,7 @@ func (c *Console) notSaved(w http.ResponseWriter, r *http.Request, s *session, d
 	case changed && d.edit.IfNew:
 		fail = existsAlready
 	case (changed || fail.Code == catalog.CodeFileChanged) && d.sent != nil && !d.Deletes():
-		if f, err := c.formOf(r, s, d.kind, say.Text(d.edit.Project), say.Text(d.id)); err == nil {
+		if f, err := c.formOf(r, s, d.kind, say.Text(d.edit.Project), d.id); err == nil {
 			return c.conflict(w, r, s, f, d.sent)
 		}
 	}
@@ -205,6 +213,9 @@ func (c *Console) saved(ctx context.Context, s *session, d *draft, made *client.
 		commit = c.commitOf(ctx, s, made)
 	}
 	switch {
+	case proposal != "" && d.makesSecret():
+		s.say("Proposed on the branch " + made.Branch + ". Nothing is live before somebody applies it. The secret of the " +
+			"webhook was made, and nobody has seen it: rotate it once the webhook is live.")
 	case proposal != "":
 		s.say("Proposed on the branch " + made.Branch + ". Nothing is live before somebody applies it.")
 	case commit != "":
@@ -215,9 +226,10 @@ func (c *Console) saved(ctx context.Context, s *session, d *draft, made *client.
 		s.say("Saved into the file, and live.")
 	}
 	if made.Key != "" {
-		s.mu.Lock()
-		s.secretNotice = made.Key
-		s.mu.Unlock()
+		s.show(onceShown{"key", made.Key})
+	}
+	if made.Secret != "" {
+		s.show(onceShown{"secret of the webhook", made.Secret})
 	}
 }
 

@@ -36,7 +36,7 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request, s *session) error
 	if err != nil {
 		return err
 	}
-	d := &draft{kind: f.Kind, id: f.ID, sent: r.PostForm, edit: f.Edit(r.PostFormValue("etag")), Back: f.Back,
+	d := &draft{kind: f.Kind, id: f.At(), sent: r.PostForm, edit: f.Edit(r.PostFormValue("etag")), Back: f.Back,
 		Title: f.Title}
 	if r.PostFormValue("delete") != "" {
 		f.Delete = true

@@ -18,8 +18,8 @@ func (c *Console) formOf(r *http.Request, s *session, name, project, id string) 
 
 // showing is formOf for a form that changes nothing.
 func (c *Console) showing(r *http.Request, s *session, name, project, id string) (*form.Form, error) {
-	f := form.New(name, idOf(project), idOf(id))
-	if f == nil || f.Project == 0 && name != "project" && name != "key" || name == "key" && f.ID != 0 {
+	f := form.New(name, idOf(project), id)
+	if f == nil || f.Project == 0 && name != "project" && !f.Apart() || name == "key" && !f.IsNew() {
 		return nil, &failure{Status: http.StatusNotFound, Message: "There is no such form."}
 	}
 	f.Back = projectPage(f.Project)
@@ -28,6 +28,8 @@ func (c *Console) showing(r *http.Request, s *session, name, project, id string)
 		f.Back = Prefix + "keys"
 		giver := s.Key()
 		f.LimitKey(giver.gives(), giver.ExpiresAt)
+	case name == "webhook":
+		f.Back = webhookPage(f.Key)
 	case name == "project" && f.ID == 0:
 		f.Back = Prefix + "projects"
 	}

@@ -36,7 +36,7 @@ func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form.F
 		return nil, s.Key().refuse("Testing SMTP settings, which sends a mail,", catalog.MayMail, false)
 	}
 	if idOf(project) == 0 {
-		f := form.New("smtp-config", 0, 0)
+		f := form.New("smtp-config", 0, "")
 		f.Begin()
 		return f, nil
 	}

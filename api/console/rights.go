@@ -19,6 +19,9 @@ type rights struct {
 	Create  bool // projects, and give them other slugs
 	Mail    bool // send it, and test SMTP settings
 	Keys    bool // manage keys
+	// Webhooks says that they are seen and managed. Reads need what writes need, too: with some services, who has the address
+	// of a webhook may post to it.
+	Webhooks bool
 }
 
 func (c *Console) rightsOf(k Key) rights {
@@ -27,6 +30,7 @@ func (c *Console) rightsOf(k Key) rights {
 	r.Edit = r.Save || r.Propose
 	r.Create = r.Edit && k.Everything || k.Creates
 	r.Keys = r.Save && k.Everything && k.May(catalog.MaySecrets)
+	r.Webhooks = r.Keys
 	return r
 }
 
@@ -37,6 +41,8 @@ func (r rights) form(kind string, project int64) bool {
 	switch {
 	case kind == "key":
 		return r.Keys
+	case kind == "webhook":
+		return r.Webhooks
 	case kind == "project" && project == 0:
 		return r.Create
 	}
@@ -55,10 +61,17 @@ func (c *Console) refuseForm(k Key, kind string, project int64) *failure {
 	switch {
 	case kind == "key":
 		return k.refuse("Changing keys", catalog.MayWrite|catalog.MaySecrets, true)
+	case kind == "webhook":
+		return k.refuseWebhooks()
 	case kind == "project" && project == 0:
 		return k.refuse("Adding a project", least, true)
 	}
 	return k.refuse("This change", least, false)
+}
+
+// refuseWebhooks refuses all that is about webhooks.
+func (k Key) refuseWebhooks() *failure {
+	return k.refuse("Managing webhooks", catalog.MayWrite|catalog.MaySecrets, true)
 }
 
 // refuse is the refusal of what requires permissions, all of them, and perhaps a key for every project. It names those that

@@ -45,14 +45,14 @@ type signIn struct {
 type session struct {
 	signIn
 
-	mu           sync.Mutex // guards what follows, but streams
-	key          Key        // as it was at the last request
-	seen         time.Time
-	notice       string    // shown on the next page
-	secretNotice string    // a new key, shown once
-	proposal     string    // that the person works in, or ""
-	kept         []kept    // the oldest first, see keep.go
-	test         *smtpTest // the last one
+	mu       sync.Mutex // guards what follows, but streams
+	key      Key        // as it was at the last request
+	seen     time.Time
+	notice   string    // shown on the next page
+	once     onceShown // shown on the next page
+	proposal string    // that the person works in, or ""
+	kept     []kept    // the oldest first, see keep.go
+	test     *smtpTest // the last one
 
 	streams int // live pages that are open; guarded by sessions.mu
 }
@@ -87,6 +87,16 @@ func (s *session) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notice = text
+}
+
+// A onceShown is a secret that the service has made, and what it is.
+type onceShown struct{ What, Text string }
+
+// show keeps a new secret for the next page.
+func (s *session) show(once onceShown) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.once = once
 }
 
 // sessions are all sessions by their secret. Safe for concurrent use.

@@ -39,7 +39,7 @@ type visitor struct {
 	May      rights
 	Proposal string // that the person works in, or ""
 	Notice   string
-	Secret   string // a new key, shown this once
+	Once     onceShown // a new key or secret, shown this once
 }
 
 // Name returns the person's name without the address.
@@ -50,6 +50,7 @@ func (v visitor) Name() string {
 
 // navOf is the menu's entry of pages that have another name.
 var navOf = map[string]string{"project": "projects", "domain": "projects", "edit": "projects", "draft": "projects", "conflict": "projects",
+	"webhook": "webhooks", "delivery": "webhooks",
 	"template": "mail", "entry": "mail", "kept": "mail", "smtptest": "mail", "proposals": "changes", "proposal": "changes"}
 
 // kindOf returns the kind of what a page edits.
@@ -103,14 +104,14 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, sta
 	if nav := navOf[page]; nav != "" {
 		v.Nav = nav
 	}
-	if kind, _ := kindOf(data); kind == "key" {
-		v.Nav = "keys"
+	if kind, _ := kindOf(data); kind == "key" || kind == "webhook" {
+		v.Nav = kind + "s"
 	}
 	if s != nil {
 		s.mu.Lock()
 		v.Key, v.Token, v.Actor, v.Proposal = s.key, s.token, s.actor, s.proposal
 		if !isFragment(r) {
-			v.Notice, v.Secret, s.notice, s.secretNotice = s.notice, s.secretNotice, "", ""
+			v.Notice, v.Once, s.notice, s.once = s.notice, s.once, "", onceShown{}
 		}
 		s.mu.Unlock()
 		v.May = c.rightsOf(v.Key)

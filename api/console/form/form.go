@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fingerpost/api/client"
@@ -27,7 +28,8 @@ import (
 // A Form edits one resource of the API. Its fields are those of the API, in the same naming.
 type Form struct {
 	Kind        string
-	Project, ID int64 // what is edited; ID 0 for something new
+	Project, ID int64  // what is edited; ID 0 for something new
+	Key         string // the name of what is edited, where it has that instead of an id; "" for something new
 	Title, Note string
 	Fields      []Field
 	ETag        string // of what the form shows; "" for something new
@@ -40,14 +42,19 @@ type Form struct {
 	now  noun // what the API has; nil for something new
 }
 
-// New makes a form of a kind, without values. project is 0 for a new project or a key, id for something new. It returns
-// nil for an unknown kind.
-func New(name string, project, id int64) *Form {
+// New makes a form of a kind, without values. project is 0 for a new project and for what belongs to none. id is what At
+// returns, "" for something new. It returns nil for an unknown kind.
+func New(name string, project int64, id string) *Form {
 	k, known := kinds[name]
 	if !known {
 		return nil
 	}
-	f := &Form{Kind: name, Project: project, ID: id, Fields: k.controls(), of: k, verb: client.Create}
+	f := &Form{Kind: name, Project: project, Fields: k.controls(), of: k, verb: client.Create}
+	if k.byName {
+		f.Key = strings.Clone(id)
+	} else if n, err := strconv.ParseUint(id, 10, 63); err == nil {
+		f.ID = int64(n)
+	}
 	if k.kind == catalog.KindProject {
 		if f.ID = project; f.ID == 0 {
 			f.beginProject()
@@ -57,24 +64,38 @@ func New(name string, project, id int64) *Form {
 }
 
 // IsNew reports whether the form makes something new for certain: a project has one of some kinds, which may be there.
-func (f *Form) IsNew() bool { return f.ID == 0 && !f.of.single }
+func (f *Form) IsNew() bool { return f.ID == 0 && f.Key == "" && !f.of.single }
+
+// At returns the id or the name of what is edited, "" for something new.
+func (f *Form) At() string {
+	if f.ID != 0 {
+		return strconv.FormatInt(f.ID, 10)
+	}
+	return f.Key
+}
+
+// Apart reports whether what is edited belongs to no project.
+func (f *Form) Apart() bool { return f.of.apart }
 
 // Single reports whether a project has one of the kind, or none yet.
 func (f *Form) Single() bool { return f.of.single }
 
 // Explained reports whether the API explains where the values of the kind come from.
-func (f *Form) Explained() bool { return !f.of.byCode }
+func (f *Form) Explained() bool { return !f.of.byCode && !f.of.apart }
 
 // Exists reports whether the form shows something that the API has.
 func (f *Form) Exists() bool { return f.now != nil }
 
 // Object names what the form edits.
 func (f *Form) Object() client.Object {
-	return client.Object{Kind: f.of.kind, Project: f.Project, ID: f.ID}
+	return client.Object{Kind: f.of.kind, Project: f.Project, ID: f.ID, Key: f.Key}
 }
 
 // Called returns the name by which the audit trail knows what is edited, "" where the project has one of the kind.
 func (f *Form) Called() string {
+	if f.Key != "" {
+		return f.Key
+	}
 	for _, name := range []string{"domain", "code"} {
 		if x := f.Field(name); x != nil {
 			return x.was
@@ -285,6 +306,9 @@ func (f *Field) sent(now noun) (value any, bad string) {
 	case "permissions":
 		return strings.Split(f.Text, ", "), ""
 	case "slugs", "names":
+		if f.Text == emptyList {
+			return []string{}, ""
+		}
 		return strings.Fields(strings.ReplaceAll(f.Text, ",", " ")), ""
 	}
 	return f.Text, ""

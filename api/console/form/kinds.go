@@ -14,6 +14,8 @@ type kind struct {
 	kind   catalog.Kind
 	title  string
 	single bool           // a project has one
+	apart  bool           // it belongs to no project
+	byName bool           // it has a name instead of an id
 	live   bool           // a change of it cannot be proposed
 	byCode bool           // it is saved by its code, so that a default becomes the project's own; origins are not known
 	set    func(*control) // adds what a field has in this form alone; nil: nothing
@@ -36,7 +38,8 @@ var kinds = map[string]kind{
 	}},
 	"template": {kind: catalog.KindTemplate, title: "template", byCode: true,
 		set: func(x *control) { x.fixed = x.Name == "code" }},
-	"key": {kind: catalog.KindKey, title: "key", live: true, set: (*control).expiry},
+	"key":     {kind: catalog.KindKey, title: "key", apart: true, live: true, set: (*control).expiry},
+	"webhook": {kind: catalog.KindWebhook, title: "webhook", apart: true, byName: true, set: (*control).webhook},
 }
 
 // Title is what people call a kind, "" if it is unknown.
@@ -47,8 +50,11 @@ func Live(kind string) bool { return kinds[kind].live }
 
 // fields lists the fields of something new.
 func (k *kind) fields() noun {
-	if k.kind == catalog.KindKey {
+	switch k.kind {
+	case catalog.KindKey:
 		return keyFields()
+	case catalog.KindWebhook:
+		return webhookFields()
 	}
 	return NameFirst(catalog.NewFields(k.kind))
 }
@@ -88,7 +94,9 @@ type control struct {
 	catalog.Field
 	Type     string   // text, textarea, code, number, select, password, labels, slugs, names, permissions
 	Choices  []Choice // of a select, or permissions
+	Words    []Choice // that a list may hold, where they are known
 	proposed string   // what a form for something new begins with; "": its Value
+	kept     string   // Help of something that exists; "": Help
 	later    bool     // something new has no such field
 	fixed    bool     // only something new has a choice
 }
@@ -123,6 +131,8 @@ func (x *control) choose() {
 		x.Type = "password"
 	case *[]catalog.Label:
 		x.Type = "labels"
+	case *[]string:
+		x.Type = "slugs"
 	case []string:
 		if x.Type = "slugs"; x.OneOf != nil {
 			x.Type, x.Choices = "permissions", PermissionsOf(x.OneOf)
@@ -151,7 +161,7 @@ func (x *control) yesOrNo() bool {
 // nullable reports whether no text means null.
 func (x *control) nullable() bool {
 	switch x.Value.(type) {
-	case **bool, **string:
+	case **bool, **string, *[]string:
 		return true
 	}
 	return false
@@ -174,8 +184,14 @@ func choicesOf(words ...string) (choices []Choice) {
 
 // TextOf returns a field's value as a form shows it. A secret is never shown, and no number of a form may be 0.
 func TextOf(f catalog.Field) string {
-	if list, is := f.Value.([]string); is {
+	switch list := f.Value.(type) {
+	case []string:
 		return say.Text(list)
+	case *[]string:
+		if *list != nil && len(*list) == 0 {
+			return emptyList
+		}
+		return strings.Join(*list, "\n")
 	}
 	switch v := f.Plain().(type) {
 	case catalog.Secret:

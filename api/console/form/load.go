@@ -71,6 +71,9 @@ func (f *Form) show(inFull, shared bool) {
 		if shared {
 			x.base = TextOf(x.Field)
 		}
+		if x.kept != "" {
+			x.Help = x.kept
+		}
 		if x.fixed {
 			x.ReadOnly = "It cannot be changed: make a new one instead."
 		}
