@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/say"
@@ -20,8 +21,24 @@ type told struct {
 // tell adds the sentences to entries of the audit trail. Projects are called what they are called now, where the key
 // may know.
 func (c *Console) tell(ctx context.Context, s *session, entries []client.AuditEntry) []told {
+	name := c.projectNames(ctx, s)
+	webhooks := sync.OnceValue(func() map[string]bool { return c.webhookNames(ctx, s) })
+	list := make([]told, len(entries))
+	for i := range entries {
+		list[i] = told{entries[i], say.SentenceOf(&entries[i], name)}
+		for j := range list[i].Sentence {
+			if p := &list[i].Sentence[j]; p.Webhook && !webhooks()[p.Text] {
+				p.Webhook, p.Strong = false, true
+			}
+		}
+	}
+	return list
+}
+
+// projectNames returns what projects are called now, each asked for once. The name of one that is gone is "".
+func (c *Console) projectNames(ctx context.Context, s *session) func(id int64) string {
 	api, known := c.client(s, ""), map[int64]string{}
-	name := func(id int64) string {
+	return func(id int64) string {
 		if _, asked := known[id]; !asked {
 			p, err := api.ProjectByID(ctx, id)
 			if known[id] = p.Name; err != nil {
@@ -30,11 +47,16 @@ func (c *Console) tell(ctx context.Context, s *session, entries []client.AuditEn
 		}
 		return known[id]
 	}
-	list := make([]told, len(entries))
-	for i := range entries {
-		list[i] = told{entries[i], say.SentenceOf(&entries[i], name)}
+}
+
+// webhookNames returns the webhooks that have a page for the session.
+func (c *Console) webhookNames(ctx context.Context, s *session) map[string]bool {
+	names := map[string]bool{}
+	list, _ := c.webhookList(ctx, s) // without it the names are no links
+	for i := range list {
+		names[list[i].Name] = true
 	}
-	return list
+	return names
 }
 
 // A changesView is a page of the audit trail.

@@ -130,6 +130,8 @@ type Node struct {
 	State func() *conditions.State
 	// GitState returns the state of the git repository of the files. Nil: there is none.
 	GitState func() GitState
+	// Webhooks delivers events to webhooks. Nil: this node does not.
+	Webhooks Webhooks
 	// Cluster says that there are edges, and Edge that this node is one.
 	Cluster, Edge bool
 }
@@ -250,14 +252,18 @@ func (c *Console) routes() {
 		"GET /console/proposals/{name}": func(w http.ResponseWriter, r *http.Request, s *session) error {
 			return c.showProposal(w, r, s, nil)
 		},
-		"GET /console/live":             c.live,
-		"GET /console/live/stream":      writes(c.stream),
-		"GET /console/keys":             c.keys,
-		"POST /console/keys/{name}":     c.keyAction,
-		"GET /console/sessions":         c.listSessions,
-		"POST /console/sessions/others": c.endOthers,
-		"POST /console/sessions/person": c.endPerson,
-		"POST /console/sessions/{id}":   c.endSession,
+		"GET /console/live":                            c.live,
+		"GET /console/live/stream":                     writes(c.stream),
+		"GET /console/keys":                            c.keys,
+		"POST /console/keys/{name}":                    c.keyAction,
+		"GET /console/webhooks":                        c.webhooks,
+		"GET /console/webhooks/{name}":                 c.showWebhook,
+		"POST /console/webhooks/{name}":                c.webhookAction,
+		"GET /console/webhooks/{name}/deliveries/{id}": c.showDelivery,
+		"GET /console/sessions":                        c.listSessions,
+		"POST /console/sessions/others":                c.endOthers,
+		"POST /console/sessions/person":                c.endPerson,
+		"POST /console/sessions/{id}":                  c.endSession,
 	} {
 		c.mux.Handle(pattern, c.signedIn(h))
 	}

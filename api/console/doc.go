@@ -7,7 +7,7 @@
 // live. A slow browser costs a goroutine, and slows nobody else.
 //
 // What it needs. A way to the API (Options.API), which it calls with package client; the check of keys (Keys); and for
-// what the API does not tell, the state of the files, of the mail queue and of this node (Node). What concerns every
+// what the API does not tell, the state of the files, of the mail queue, of webhooks and of this node (Node). What concerns every
 // project is shown to keys for every project only. What a field of a form is comes from package catalog.
 //
 // What it does not do. It has no store, no accounts and no rights of its own; sessions live in memory and end with the

@@ -108,16 +108,13 @@ func (c *Console) mail(w http.ResponseWriter, r *http.Request, s *session) error
 
 // mailRows adds the names of the projects, and says the states in words.
 func (c *Console) mailRows(ctx context.Context, s *session, entries []client.MailEntry) (rows []mailRow) {
-	names, now := map[int64]string{}, time.Now()
+	names, now := c.projectNames(ctx, s), time.Now()
 	for _, e := range entries {
-		if names[e.ProjectID] == "" {
-			if p, err := c.client(s, "").ProjectByID(ctx, e.ProjectID); err == nil {
-				names[e.ProjectID] = p.Name
-			} else {
-				names[e.ProjectID] = "project " + strconv.FormatInt(e.ProjectID, 10) + ", which is gone"
-			}
+		name := names(e.ProjectID)
+		if name == "" {
+			name = "project " + strconv.FormatInt(e.ProjectID, 10) + ", which is gone"
 		}
-		rows = append(rows, mailRow{e, names[e.ProjectID], say.StateOf(&e, now)})
+		rows = append(rows, mailRow{e, name, say.StateOf(&e, now)})
 	}
 	return rows
 }

@@ -18,6 +18,7 @@ type boxAnswer struct {
 	Project *catalog.Project // the text is its slug, name, id or uuid
 	Mail    *mailRow         // the text is its Message-ID
 	Request string           // the text is the id of a request, which made changes
+	Webhook string           // the text is its name, or the id of one of its deliveries
 	Address *addressView     // the text is a mail address
 }
 
@@ -38,11 +39,12 @@ const boxRows = 6
 
 var (
 	requestIDForm = regexp.MustCompile(`^[0-9a-f]{16}-[0-9a-f]{12}$`)
+	deliveryForm  = regexp.MustCompile(`^[0-9a-f]{12}\.[mg]?[0-9]+(?:-[0-9]+)?\.([a-z0-9-]+)(?:\.r[0-9]+)?$`)
 	addressForm   = regexp.MustCompile(`^[^\s@<>]+@[^\s@<>]+$`)
 )
 
 // recognize says what a text is that a person has put into the box, nil if it is none of the kinds that come before a
-// domain (api/console/README.md): a Message-ID, an address, an id, a uuid or the id of a request, or a slug. All is asked
+// domain (api/console/README.md): a Message-ID, an address, an id, a uuid, the id of a request or of a delivery, a slug, or a webhook. All is asked
 // of the API with the person's key, so what the key does not reach does not exist.
 func (c *Console) recognize(ctx context.Context, s *session, asked string) *boxAnswer {
 	api, text := c.api(s), strings.Trim(strings.TrimSpace(asked), "<>")
@@ -70,9 +72,15 @@ func (c *Console) recognize(ctx context.Context, s *session, asked string) *boxA
 			return &boxAnswer{Request: text, Page: link(Prefix+"changes", "request", text)}
 		}
 	}
+	if b := c.deliveryNamed(s, text); b != nil {
+		return b
+	}
 	if catalog.CheckSlug(text) == "" {
 		if p, err := api.ProjectBySlug(ctx, text); err == nil {
 			return projectAnswer(&p)
+		}
+		if c.webhookNames(ctx, s)[text] {
+			return &boxAnswer{Webhook: text, Page: webhookPage(text)}
 		}
 	}
 	return nil
@@ -80,6 +88,18 @@ func (c *Console) recognize(ctx context.Context, s *session, asked string) *boxA
 
 func projectAnswer(p *catalog.Project) *boxAnswer {
 	return &boxAnswer{Project: p, Page: projectPage(p.ID)}
+}
+
+// deliveryNamed returns the kept delivery with an id, which its receiver got as webhook-id.
+func (c *Console) deliveryNamed(s *session, text string) *boxAnswer {
+	m := deliveryForm.FindStringSubmatch(text)
+	if m == nil || c.o.Webhooks == nil || !c.may(s).Webhooks {
+		return nil
+	}
+	if _, err := c.o.Webhooks.Request(m[1], text); err != nil {
+		return nil
+	}
+	return &boxAnswer{Webhook: m[1], Page: deliveryPage(m[1], text)}
 }
 
 // named returns the one project that has a text as its name, nil if there is none, or more.

@@ -25,6 +25,9 @@ func (n *service) consoleOptions() *console.Options {
 		MailKept: n.o.Mail.Keep, Unproven: n.unproven, State: func() *conditions.State { return n.ops.State() }},
 		DemoKey: n.demoKeyInUse,
 		GitWeb:  n.o.Git.Web, Version: n.o.Build.Version}
+	if n.deliversEvents() {
+		o.Webhooks = n.webhooks
+	}
 	if n.repo != nil {
 		o.GitState = n.consoleGit
 	}
