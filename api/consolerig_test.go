@@ -45,11 +45,17 @@ type apiCall struct {
 
 func newConsoleRig(t *testing.T, d *desk) *consoleRig {
 	t.Helper()
+	return newDeliveringRig(t, d, nil, false)
+}
+
+// newDeliveringRig is newConsoleRig on a node that delivers events, or does not, or is an edge.
+func newDeliveringRig(t *testing.T, d *desk, hooks console.Webhooks, edge bool) *consoleRig {
+	t.Helper()
 	r := &consoleRig{desk: d, wire: new(http.Transport)}
 	t.Cleanup(r.wire.CloseIdleConnections)
 	var err error
 	if r.console, err = console.New(console.Options{API: r, Keys: r, Git: true, Logger: slog.New(slog.DiscardHandler),
-		Node: console.Node{Unproven: func(string) bool { return !r.proven }}}); err != nil {
+		Node: console.Node{Unproven: func(string) bool { return !r.proven }, Webhooks: hooks, Edge: edge}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.console.Close)

@@ -39,6 +39,7 @@ func (d declaredHooks) Webhooks() (hooks []webhook.Hook, changed <-chan struct{}
 type eventDesk struct {
 	*desk
 	url    string
+	live   *webhook.Engine
 	end    func() // ends the engine
 	mu     sync.Mutex
 	got    []string                    // ids of events
@@ -83,6 +84,7 @@ func newEventDesk(t *testing.T) *eventDesk {
 			<-ended
 		}
 		t.Cleanup(e.end)
+		e.live = engine
 		return engine
 	}}
 	e.open(t, files)
