@@ -148,6 +148,7 @@ func TestConsolePictures(t *testing.T) {
 	at("refused", "/console/projects/"+v.projectID("other"))
 	at("not-yours", "/console/live")
 	l.pageOfKeptMail()
+	l.pagesOfWebhooks()
 	for _, page := range leftOut(consolePages(t), l.seen) {
 		t.Errorf("nobody has looked at %s", page)
 	}
@@ -224,7 +225,7 @@ func (l *looker) pagesOfGit() {
 	l.open("/console/edit?kind=project&project=" + l.acme)
 	l.fill("name", "Acme Store")
 	l.press("Show the change")
-	l.eval(`document.querySelectorAll("main details").forEach(d => d.open = true); 0`, nil)
+	l.unfold()
 	l.fill("proposal", "rename-shop", "message", "The shop has a new name")
 	l.press("Propose")
 	l.sees("The shop has a new name", "It fits what is live")

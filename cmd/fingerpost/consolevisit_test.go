@@ -130,7 +130,7 @@ func TestConsoleMenu(t *testing.T) {
 	b.do(emulation.SetScriptExecutionDisabled(true))
 	defer b.do(emulation.SetScriptExecutionDisabled(false))
 	b.size(360, false)
-	for _, page := range []string{"Projects", "Mail", "Changes", "Problems", "Live", "Keys", "Look-up", "Now"} {
+	for _, page := range []string{"Projects", "Mail", "Changes", "Problems", "Live", "Webhooks", "Keys", "Look-up", "Now"} {
 		b.do(chromedp.Click("details.menu > summary", chromedp.ByQuery),
 			chromedp.Click(fmt.Sprintf(`//details[@class="menu"]//a[starts-with(., %q)]`, page), chromedp.BySearch),
 			chromedp.WaitReady(fmt.Sprintf(`//details[@class="menu"]//a[@aria-current="page" and starts-with(., %q)]`, page), chromedp.BySearch))
