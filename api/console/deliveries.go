@@ -42,7 +42,7 @@ func (deliveryFilter) States() []say.Kind { return say.DeliveryStates() }
 
 // A deliveryRow is a line of the list of deliveries.
 type deliveryRow struct {
-	client.Delivery
+	client.WebhookDelivery
 	State   say.State
 	Next    string // when it is tried next, "" if that is not known
 	Project string // its name, "" if it is gone
@@ -59,7 +59,7 @@ func (c *Console) addDeliveries(r *http.Request, s *session, v *webhookView) {
 	f := deliveryFilter{State: q.Get("state"), Event: strings.TrimSpace(q.Get("event")), From: q.Get("from"),
 		Until: q.Get("until")}
 	v.Filter, v.Page = f, number(q.Get("page"), 1)
-	found, err := c.api(s).Deliveries(r.Context(), v.Name, query("state", f.State, "event", f.Event,
+	found, err := c.api(s).WebhookDeliveries(r.Context(), v.Name, query("state", f.State, "event", f.Event,
 		"from", minutes(f.From), "to", minutes(f.Until), "page", itoa(v.Page), "limit", itoa(pageRows)))
 	if err != nil {
 		v.Problem = reason(err)
@@ -68,12 +68,12 @@ func (c *Console) addDeliveries(r *http.Request, s *session, v *webhookView) {
 	v.Link = pages("webhooks/"+v.Name, "state", f.State, "event", f.Event, "from", f.From, "until", f.Until)
 	names := c.projectNames(r.Context(), s)
 	for _, d := range found.Rows {
-		row := deliveryRow{Delivery: d, State: say.DeliveryState(d.State), Next: c.nextTry(moment(d.NextAttemptAt))}
+		row := deliveryRow{WebhookDelivery: d, State: say.DeliveryState(d.State), Next: c.nextTry(moment(d.NextAttemptAt))}
 		if d.ProjectID != nil {
 			row.Project = names(*d.ProjectID)
 		}
 		if n := len(d.Attempts); n > 0 {
-			row.Answer = say.Answered(&d.Attempts[n-1].Outcome)
+			row.Answer = say.Answered(&d.Attempts[n-1].WebhookOutcome)
 		}
 		v.Rows = append(v.Rows, row)
 	}
@@ -157,7 +157,7 @@ func (c *Console) deliveryOf(request *webhook.Request) *deliveryView {
 	}
 	for _, a := range d.Attempts {
 		row := attemptRow{Time: a.Time, Seconds: a.Time.Unix(), Kind: "good", Answer: a.Answer}
-		o := client.Outcome{Millis: a.Took.Milliseconds()}
+		o := client.WebhookOutcome{Millis: a.Took.Milliseconds()}
 		if a.Status != 0 {
 			o.Status = &a.Status
 		}

@@ -23,7 +23,7 @@ type webhookView struct {
 	Link        string
 	Problem     string // why no deliveries are shown
 	Overlaps    []overlap
-	Tested      *client.Tested
+	Tested      *client.WebhookTest
 	Failed      *failure // why what the person wanted was not done
 }
 
@@ -50,7 +50,7 @@ func (c *Console) webhookOf(r *http.Request, s *session) (v webhookView, err err
 }
 
 // TestSays says what has become of the test.
-func (v *webhookView) TestSays() string { return say.Answered(&v.Tested.Outcome) }
+func (v *webhookView) TestSays() string { return say.Answered(&v.Tested.WebhookOutcome) }
 
 func (c *Console) showWebhook(w http.ResponseWriter, r *http.Request, s *session) error {
 	v, err := c.webhookOf(r, s)
@@ -83,17 +83,17 @@ func (c *Console) webhookAction(w http.ResponseWriter, r *http.Request, s *sessi
 	case "on", "off", "remove", "rotate":
 		return c.draftWebhook(w, r, s, do, name)
 	case "test":
-		var tested client.Tested
+		var tested client.WebhookTest
 		if tested, err = api.TestWebhook(r.Context(), name); err == nil {
 			v.Tested = &tested
 			return c.renderWebhook(w, r, s, &v)
 		}
 	case "resume":
 		done = "The webhook " + name + " goes on, with the delivery that was refused."
-		err = api.ResumeWebhook(r.Context(), name)
+		_, err = api.ResumeWebhook(r.Context(), name)
 	case "again":
 		done = "The delivery is sent again."
-		err = api.ReplayDelivery(r.Context(), name, r.PostFormValue("id"))
+		_, err = api.ReplayWebhook(r.Context(), name, client.WebhookReplay{ID: r.PostFormValue("id")})
 	case "replay":
 		done, err = replay(r, api, name)
 	default:
@@ -128,7 +128,11 @@ func replay(r *http.Request, api *client.Client, name string) (done string, err 
 		return "", &failure{Status: http.StatusBadRequest,
 			Message: "“From” is required: events are sent again from that time on."}
 	}
-	n, err := api.ReplayTime(r.Context(), name, from, to)
+	again := client.WebhookReplay{From: catalog.Moment(from)}
+	if !to.IsZero() {
+		again.To = catalog.Moment(to)
+	}
+	n, err := api.ReplayWebhook(r.Context(), name, again)
 	if n == 0 {
 		return "Nothing of that time is for the webhook.", err
 	}

@@ -38,7 +38,7 @@ var httpWords = map[int]string{
 }
 
 // Answered says what has become of a request to the receiver of a webhook, as a sentence.
-func Answered(o *client.Outcome) string {
+func Answered(o *client.WebhookOutcome) string {
 	took := " after " + Millis(o.Millis)
 	switch {
 	case o.Status == nil && o.Error != nil:

@@ -36,7 +36,7 @@ func TestDeliveryState(t *testing.T) {
 func TestAnswered(t *testing.T) {
 	f := func(status int, ms int64, err, want string) {
 		t.Helper()
-		o := client.Outcome{Millis: ms}
+		o := client.WebhookOutcome{Millis: ms}
 		if status != 0 {
 			o.Status = &status
 		}
