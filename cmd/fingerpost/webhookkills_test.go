@@ -1,9 +1,6 @@
 package main
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -121,17 +118,6 @@ func TestWebhookRotatesUnderLoad(t *testing.T) {
 	if bad > 0 {
 		t.Errorf("%d of %d deliveries verify neither with the old nor with the new secret", bad, got)
 	}
-}
-
-// signedWith reports whether a delivery has the signature of a secret, as Standard Webhooks 1.0 defines it.
-func signedWith(h http.Header, body []byte, secret string) bool {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-	if err != nil {
-		return false
-	}
-	mac := hmac.New(sha256.New, key)
-	fmt.Fprintf(mac, "%s.%s.%s", h.Get("webhook-id"), h.Get("webhook-timestamp"), body)
-	return slices.Contains(strings.Fields(h.Get("webhook-signature")), "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
 // TestWebhookOfARemovedProject: what has happened to a project that is renamed, and then removed, over the API reaches a
