@@ -6,45 +6,60 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sort"
+	"sync/atomic"
 	"time"
 
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/records"
 )
 
-// do has f called by Run, and waits for it. UNAVAILABLE if Run has ended.
+// do has f called by Run, and waits for it. UNAVAILABLE if Run has ended. With an error f is not called any more.
 func (e *Engine) do(ctx context.Context, f func()) error {
 	done := make(chan struct{})
-	if !e.inbox.post(func() { f(); close(done) }) {
+	var taken atomic.Bool // by Run, which calls f, or by this caller, who gives up
+	if !e.inbox.post(func() {
+		if taken.CompareAndSwap(false, true) {
+			f()
+			close(done)
+		}
+	}) {
 		return errEnded
 	}
+	var err error
 	select {
 	case <-done:
 		return nil
 	case <-e.ended:
-		return errEnded
+		err = errEnded
 	case <-ctx.Done():
-		return ctx.Err()
+		err = ctx.Err()
 	}
+	if taken.CompareAndSwap(false, true) {
+		return err
+	}
+	<-done // it was called
+	return nil
 }
 
 // ask is do for a function that may return an error.
 func (e *Engine) ask(ctx context.Context, f func() error) error {
 	var refused error
 	if err := e.do(ctx, func() { refused = f() }); err != nil {
-		return err // f may be at work still
+		return err
 	}
 	return refused
 }
 
-// change has f called by Run, and waits until what it has changed is stored. The error is that of f, or UNAVAILABLE.
+// change has f called by Run, and waits until what it has changed is stored. The error is that of f or of the context, or
+// UNAVAILABLE; then nothing has changed. Once f was called the context has no say.
 func (e *Engine) change(ctx context.Context, f func() error) error {
 	if err := e.ask(ctx, f); err != nil {
 		return err
 	}
 	problem := ""
 	// Run calls this after the turn that follows f: a turn stores what was changed before it.
-	if err := e.do(ctx, func() { problem = e.problem }); err != nil {
+	if err := e.do(context.WithoutCancel(ctx), func() { problem = e.problem }); err != nil {
 		return err
 	}
 	if problem != "" {
@@ -235,6 +250,21 @@ func (e *Engine) replayOne(h *Hook, id string, of *records.HookLane) (int, error
 	return 1, nil
 }
 
+// clockStep is by how much the clock may have been set back: but for that, events are in the order of their time.
+const clockStep = time.Hour
+
+// placeBefore returns a place before all events of a time and later, close to them. timeAfter returns the time of the
+// event that follows a place; zero: none does.
+func placeBefore(from time.Time, last int64, timeAfter func(id int64) (time.Time, error)) (id int64, err error) {
+	from = from.Add(-clockStep)
+	place := sort.Search(int(last), func(i int) bool {
+		t, failed := timeAfter(int64(i))
+		err = cmp.Or(err, failed)
+		return t.IsZero() || !t.Before(from)
+	})
+	return int64(place), err
+}
+
 // replayTime sets the bounds of a replay to the events of a time, and counts those that the webhook wants.
 func (e *Engine) replayTime(ctx context.Context, h *Hook, q Replay, of *records.HookLane) (count int, err error) {
 	at, _, _, err := e.o.Ledger.EventMarks()
@@ -244,21 +274,34 @@ func (e *Engine) replayTime(ctx context.Context, h *Hook, q Replay, of *records.
 	inside := func(t time.Time) bool {
 		return (q.From.IsZero() || !t.Before(q.From)) && (q.To.IsZero() || t.Before(q.To))
 	}
-	take := func(id, last int64, after, upTo *int64, wanted bool) (more bool) {
+	take := func(id, last int64, t time.Time, after, upTo *int64, wanted bool) (more bool) {
 		if id <= last && wanted {
 			if count++; *upTo == 0 {
 				*after = id - 1
 			}
 			*upTo = id
 		}
-		return id < last && ctx.Err() == nil
+		return id < last && ctx.Err() == nil && (q.To.IsZero() || t.Before(q.To.Add(clockStep)))
 	}
-	err = e.o.Ledger.EntriesSince(0, func(entry *catalog.AuditEntry) bool {
-		return take(entry.ID, at.Entry, &of.Entry, &of.LastEntry, inside(entry.Time) && h.wants(entry))
+	first, err := placeBefore(q.From, at.Entry, func(id int64) (t time.Time, err error) {
+		err = e.o.Ledger.EntriesSince(id, func(entry *catalog.AuditEntry) bool { t = entry.Time; return false })
+		return t, err
 	})
-	if err == nil && h.wantsMails() {
-		err = e.o.Ledger.EndedSince(0, func(m *records.EndedMail) bool {
-			return take(m.Seq, at.Mail, &of.Mail, &of.LastMail, inside(m.Time) && h.wantsMail(m))
+	if err == nil {
+		err = e.o.Ledger.EntriesSince(first, func(entry *catalog.AuditEntry) bool {
+			return take(entry.ID, at.Entry, entry.Time, &of.Entry, &of.LastEntry, inside(entry.Time) && h.wants(entry))
+		})
+	}
+	if err != nil || !h.wantsMails() {
+		return count, cmp.Or(err, ctx.Err())
+	}
+	first, err = placeBefore(q.From, at.Mail, func(id int64) (t time.Time, err error) {
+		err = e.o.Ledger.EndedSince(id, func(m *records.EndedMail) bool { t = m.Time; return false })
+		return t, err
+	})
+	if err == nil {
+		err = e.o.Ledger.EndedSince(first, func(m *records.EndedMail) bool {
+			return take(m.Seq, at.Mail, m.Time, &of.Mail, &of.LastMail, inside(m.Time) && h.wantsMail(m))
 		})
 	}
 	return count, cmp.Or(err, ctx.Err())

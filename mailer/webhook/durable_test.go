@@ -517,6 +517,10 @@ func TestNotStored(t *testing.T) {
 	if _, err := r.Replay(ended, "crm", webhook.Replay{From: time.Unix(1, 0)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that is gone: %v", err)
 	}
+	r.idle("crm")
+	if last, _, err := r.LastDelivery("crm"); err != nil || last.Number != 2 {
+		t.Errorf("a caller that is gone has sent %v, %v", last, err)
+	}
 	r.end()
 	_, tested := r.Test(t.Context(), "crm")
 	_, replayed := replay()
@@ -530,4 +534,53 @@ func TestNotStored(t *testing.T) {
 func unavailable(err error) bool {
 	e, is := errors.AsType[*catalog.Error](err)
 	return is && e.Code == catalog.CodeUnavailable
+}
+
+// TestReplayTime: of a long trail the events of a time are found, also where the clock was set back for a while.
+func TestReplayTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	h := hook("crm", newReceiver(t, nil).URL)
+	began := r.clock.Now().UTC().Truncate(time.Second)
+	var entries []catalog.AuditEntry
+	for i := range 1000 {
+		at := began.Add(time.Duration(i) * time.Minute)
+		if i%100 == 50 {
+			at = at.Add(-30 * time.Minute)
+		}
+		entries = append(entries, catalog.AuditEntry{Time: at, Action: "domain.update", ProjectID: int64(i%7 + 1), Slug: "p", Object: fmt.Sprint(i),
+			Door: catalog.DoorFile})
+	}
+	if _, err := r.book.AppendAudit(entries, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.start(h)
+	f := func(from, to int) {
+		t.Helper()
+		q := webhook.Replay{From: began.Add(time.Duration(from) * time.Minute), To: began.Add(time.Duration(to) * time.Minute)}
+		want := 0
+		for i := range entries {
+			if at := entries[i].Time; !at.Before(q.From) && at.Before(q.To) {
+				want++
+			}
+		}
+		var n int
+		r.until("the former replay has ended", func() bool {
+			var err error
+			n, err = r.Replay(t.Context(), "crm", q)
+			return err == nil
+		})
+		if n != want {
+			t.Errorf("from %d to %d: %d events, want %d", from, to, n, want)
+		}
+	}
+	f(-10, 0)
+	f(-10, 1)
+	f(0, 3)
+	f(118, 123) // the one that was set back from 150 is in it
+	f(120, 121)
+	f(150, 151)
+	f(998, 1001)
+	f(1000, 2000)
+	f(-1000, 2000)
 }

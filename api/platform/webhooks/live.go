@@ -44,7 +44,7 @@ const (
 var (
 	refuseEngine = &catalog.Error{Code: catalog.CodeUnavailable,
 		Message: "this server delivers no events to webhooks: it runs with --webhooks=false or --read-only"}
-	refuseBusy = catalog.Unavailable("too many requests to receivers are at work; try again")
+	refuseBusy = catalog.Unavailable("too much is at work for webhooks at the moment; nothing was done")
 	refuseDry  = web.InvalidField(web.DryRunParam, "is not for this call: it changes no file")
 )
 
