@@ -83,7 +83,8 @@ func (e *Engine) find(name string) (Hook, error) {
 }
 
 // Test sends a test event to a webhook, also to an inactive one, and returns what has become of it. It is not repeated
-// and not kept. UNAVAILABLE if Run has ended; the context's error if that ends before there is a place for a request.
+// and not kept. UNAVAILABLE if Run has ended; context.DeadlineExceeded if there is no place for a request within placeTime,
+// and the context's error if that ends before the attempt does.
 func (e *Engine) Test(ctx context.Context, name string) (Outcome, error) {
 	h, err := e.find(name)
 	if err != nil {
@@ -101,15 +102,24 @@ func (e *Engine) Test(ctx context.Context, name string) (Outcome, error) {
 		return Outcome{}, errEnded
 	default:
 	}
-	release, err := e.places.Take(ctx, h.Name)
+	waits, cancel := context.WithTimeout(ctx, placeTime)
+	defer cancel()
+	release, err := e.places.Take(waits, h.Name)
 	if err != nil {
 		return Outcome{}, err
 	}
 	defer release()
 	now := e.o.Clock.Now()
 	id := fmt.Sprintf("%s.t%d.%s", at.Epoch, now.UnixMicro(), h.Name)
-	return e.sender.send(ctx, &h, id, encode("test", now, struct{}{}), now), nil
+	out := e.sender.send(ctx, &h, id, encode("test", now, struct{}{}), now)
+	if out.cutOff {
+		return Outcome{}, ctx.Err()
+	}
+	return out, nil
 }
+
+// placeTime is how long a test waits for a place.
+const placeTime = 2 * time.Second
 
 // Resume switches a webhook on that was switched off by itself, and returns once that is stored. It does nothing to one
 // that is on.

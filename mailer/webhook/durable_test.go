@@ -536,6 +536,39 @@ func unavailable(err error) bool {
 	return is && e.Code == catalog.CodeUnavailable
 }
 
+// TestManyTests: tests share the places of requests, and one that gets none, or whose caller is gone, has no outcome.
+func TestManyTests(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.o.Timeout = time.Hour
+	release := make(chan struct{})
+	hang := newReceiver(t, func(_ request, w http.ResponseWriter, _ int) { <-release })
+	t.Cleanup(sync.OnceFunc(func() { close(release) }))
+	crm := hook("crm", hang.URL)
+	crm.Active = false
+	good := hook("good", newReceiver(t, nil).URL)
+	r.start(crm, good)
+	ctx, cancel := context.WithCancel(t.Context())
+	var tests sync.WaitGroup
+	const most = 64 * 3 / 4
+	for range most {
+		tests.Go(func() {
+			if out, err := r.Test(ctx, "crm"); !errors.Is(err, context.Canceled) {
+				t.Errorf("%+v, %v", out, err)
+			}
+		})
+	}
+	r.until("all places that it may have are taken", func() bool { return len(hang.all()) == most })
+	if out, err := r.Test(t.Context(), "crm"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without a place: %+v, %v", out, err)
+	}
+	if out, err := r.Test(t.Context(), "good"); !out.Delivered || err != nil {
+		t.Errorf("next to them: %+v, %v", out, err)
+	}
+	cancel()
+	tests.Wait()
+}
+
 // TestReplayTime: of a long trail the events of a time are found, also where the clock was set back for a while.
 func TestReplayTime(t *testing.T) {
 	t.Parallel()
