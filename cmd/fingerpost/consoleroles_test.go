@@ -73,7 +73,8 @@ func (r *role) offered(git bool) map[string]bool {
 	add(edit, "edit project", "delete project", "new domain", "edit domain", "delete domain", "new template", "edit template",
 		"delete template", "edit service-settings", "edit auth-settings", "edit smtp-config", "delete smtp-config", "drop draft")
 	add(edit && !r.shop, "new project")
-	add(r.may("write") && r.may("secrets") && !r.shop, "new key", "rotate key", "revoke key")
+	add(r.may("write") && r.may("secrets") && !r.shop, "new key", "rotate key", "revoke key", "new webhook", "edit webhook",
+		"test webhook", "off webhook", "remove webhook", "rotate webhook", "replay webhook")
 	add(r.may("mail"), "test smtp", "test saved smtp", "send mail")
 	add(r.may("write"), "save draft", "check domain", "open customer link", "check by customer link")
 	add(r.may("write") && !r.shop, "end customer links")
@@ -234,6 +235,10 @@ func (w *walk) tryForm(f formDoor) {
 		for _, b := range f.buttons {
 			w.tryButton(f, b)
 		}
+	case strings.HasPrefix(f.action, "/console/webhooks/"):
+		for _, b := range f.buttons {
+			w.tryWebhook(f, b)
+		}
 	case f.action == "/console/smtp-test":
 		if f.fields.Get("project") != "" {
 			f.fields.Set("toEmail", "b@example.com")
@@ -283,8 +288,18 @@ func (w *walk) tryButton(f formDoor, b formButton) {
 	}
 }
 
-// draft checks the buttons of the page of a draft, and presses one. Changes of keys are not proposed.
-func (w *walk) draft(do string, ofKey bool) {
+// tryWebhook presses a button of a webhook's page. What is a draft is dropped.
+func (w *walk) tryWebhook(f formDoor, b formButton) {
+	f.fields.Set(b.name, b.value)
+	f.fields.Set("from", "2026-01-31T09:30")
+	f.fields.Set("overlap", "24h")
+	if w.through(b.value+" webhook", f.action, f.fields) && slices.Contains([]string{"off", "remove", "rotate"}, b.value) {
+		w.draft("drop", b.value == "rotate")
+	}
+}
+
+// draft checks the buttons of the page of a draft, and presses one. Changes of keys, and rotations, are always live.
+func (w *walk) draft(do string, live bool) {
 	w.t.Helper()
 	f := w.form("/console/drafts/")
 	if f == nil {
@@ -299,7 +314,7 @@ func (w *walk) draft(do string, ofKey bool) {
 		w.t.Errorf("%s: a draft offers %v, not %s", w.name, offered, do)
 		return
 	}
-	for name, may := range map[string]bool{"save": w.may("write"), "propose": w.offered(w.git)["propose draft"] && !ofKey} {
+	for name, may := range map[string]bool{"save": w.may("write"), "propose": w.offered(w.git)["propose draft"] && !live} {
 		if slices.Contains(offered, name) != may {
 			w.t.Errorf("%s: a draft offers %v; %s is %v: %s", w.name, offered, name, may, mainText(w.body))
 		}
@@ -381,6 +396,11 @@ func (w *walk) change(kind string, form url.Values) {
 		if form.Get("id") != "" {
 			form.Del("code")
 		}
+	case "webhook":
+		form.Set("url", fmt.Sprintf("https://127.0.0.1:9/by-%d", w.n))
+		if form.Has("name") {
+			form.Set("name", "made-by-matrix")
+		}
 	case "key":
 		form["name"], form["allow"] = []string{"made-by-matrix"}, []string{"read"}
 	}
@@ -410,8 +430,11 @@ func rolesRun(t *testing.T, git bool) {
 	for _, x := range roles {
 		files["role-"+x.name+".hcl"] = x.file()
 	}
+	files["hooks.hcl"] = "webhook \"crm\" {\n  url    = \"https://127.0.0.1:9/\"\n  secret = \"" + catalog.NewWebhookSecret() +
+		"\"\n  events = [\"edge.*\"]\n}\n" // of which there are none
 	r := idleRig(t, t.TempDir(), files)
 	r.flags = []string{"--dns-resolver", "127.53.3.9"} // where nobody answers
+	r.seals()
 	if git {
 		newGitRig(t, r)
 		r.flags = append(r.flags, "--git")
