@@ -206,7 +206,7 @@ func TestDebouncerFloods(t *testing.T) {
 func TestDebouncerProperties(t *testing.T) {
 	t.Parallel()
 	ids := []string{"files-broken", "git-conflict", "domain-failing", "edge-missing"}
-	for seed := range uint64(testrig.Size(t, 400, testrig.Part(40))) {
+	for seed := range uint64(testrig.Size(t, 150, testrig.Part(20))) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s := newStory(t)
 		var list []conditions.Condition

@@ -45,7 +45,8 @@ func (c *Console) nowOf(ctx context.Context, s *session, known sinces) *nowView 
 // facts collects what the session's key may know of the present state: that of the node, if it covers every project.
 func (c *Console) facts(ctx context.Context, s *session, known sinces) *now.Facts {
 	k, may, api := s.Key(), c.may(s), c.client(s, "")
-	f := &now.Facts{May: now.May{Write: may.Save, Edit: may.Edit, Everything: k.Everything, Key: k.Name}}
+	f := &now.Facts{May: now.May{Write: may.Save, Edit: may.Edit, Everything: k.Everything,
+		Webhooks: may.Webhooks, Key: k.Name}}
 	node := &conditions.State{Time: time.Now()}
 	if c.o.State != nil {
 		node = c.o.State()

@@ -188,7 +188,7 @@ func TestGuideChannel(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(g.dir, "receiver.py"), []byte(program), 0o644))
 	g.run([]string{"SLACK_URL=" + keep.URL + "/slack", "PURGE_URL=" + keep.URL + "/purge"}, python, "receiver.py")
 	g.serve()
-	want := []string{`/slack {"text": "api: project.update acme"}`, `/slack {"text": "api: domain.create new.acme.example"}`,
+	want := []string{`/slack {"text": "project.update acme"}`, `/slack {"text": "domain.create new.acme.example"}`,
 		`/purge {"hosts": ["new.acme.example"]}`}
 	testrig.Eventually(t, "all of it", func() bool { mu.Lock(); defer mu.Unlock(); return len(got) >= len(want) })
 	mu.Lock()

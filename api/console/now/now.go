@@ -50,6 +50,7 @@ type May struct {
 	Write      bool
 	Edit       bool // write or propose
 	Everything bool // it covers every project
+	Webhooks   bool // it sees webhooks
 	Key        string
 }
 
@@ -98,7 +99,7 @@ func fold(alike []Item, more int, text func(n int) string, all page) []Item {
 }
 
 func itemOf(c *conditions.Condition, may *May) Item {
-	p := page{c.Guide, "See what to do"}
+	p := guideOf(c)
 	if own, has := pages[c.ID]; has {
 		if p = own.one; own.of != nil {
 			p = own.of(c, may)

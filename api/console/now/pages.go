@@ -46,6 +46,12 @@ var pages = map[string]struct {
 	"edge-cut-off":    {of: ofEverything(page{live, "See the state"})},
 	"cluster-problem": {one: page{live, "See the state"}},
 
+	"webhook-off":      {of: hooks},
+	"webhook-waits":    {of: hooks},
+	"webhook-gave-up":  {of: hooks},
+	"webhook-gap":      {of: hooks},
+	"webhooks-stopped": {of: hooks},
+
 	"domain-lost":    {of: records},
 	"domain-failing": {of: records},
 	"domain-pending": {of: records},
@@ -61,6 +67,16 @@ func ofEverything(p page) func(*conditions.Condition, *May) page {
 		return page{}
 	}
 }
+
+// hooks is the list of webhooks, for a key that may see it.
+func hooks(c *conditions.Condition, may *May) page {
+	if may.Webhooks {
+		return page{"/console/webhooks", "See the webhooks"}
+	}
+	return guideOf(c)
+}
+
+func guideOf(c *conditions.Condition) page { return page{c.Guide, "See what to do"} }
 
 func held(_ *conditions.Condition, may *May) page {
 	if may.Write {
