@@ -91,7 +91,7 @@ type Config struct {
 	// WebhookEngine delivers events to webhooks. Nil: calls about deliveries are answered 503.
 	WebhookEngine webhooks.Engine
 	// WebhookAllow says to which addresses a webhook may have http; nil: to any.
-	WebhookAllow *catalog.WebhookAllow
+	WebhookAllow *catalog.HTTPAllow
 	// Hook fetches from the git repository's remote when that has changed.
 	Hook platform.Hook
 }

@@ -42,7 +42,7 @@ func (s *base) rules() hclfile.Rules {
 	if s.o.Follow {
 		return hclfile.Rules{}
 	}
-	return hclfile.Rules{Today: s.now().UTC().Format(time.DateOnly), WebhookAllow: s.o.WebhookAllow}
+	return hclfile.Rules{Today: s.now().UTC().Format(time.DateOnly), Allow: s.o.Allow}
 }
 
 func (s *base) now() time.Time {

@@ -33,7 +33,7 @@ type Known interface {
 // rules, and changes nothing. It needs no secrets. written, by path below the folder, takes the place of files. allow is as in Options. progress
 // is called, from several goroutines, with the number of files read; it may be nil. An error means that the folder
 // cannot be read.
-func Judge(dir string, written map[string][]byte, known Known, allow *catalog.WebhookAllow,
+func Judge(dir string, written map[string][]byte, known Known, allow catalog.Allows,
 	progress func(done, total int)) ([]Judged, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
@@ -45,7 +45,7 @@ func Judge(dir string, written map[string][]byte, known Known, allow *catalog.We
 		return nil, fmt.Errorf("open config folder %s: %w", dir, atomicfile.Cause(err))
 	}
 	defer t.Close()
-	s := newBase(Options{Dir: dir, WebhookAllow: allow})
+	s := newBase(Options{Dir: dir, Allow: allow})
 	s.redecode = true // so that gather finds every file
 	find := &finder{base: s, states: newPathStates(s), beforeList: func(string) {}, progress: progress}
 	row := func(string) (*catalog.FileRow, error) { return nil, os.ErrNotExist }

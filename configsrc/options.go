@@ -83,8 +83,8 @@ type Options struct {
 	// OpenSecret opens a secret, to recognise a password that is saved again unchanged. Nil: no secret can be opened. See
 	// Secrets.Open.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
-	// WebhookAllow says to which addresses a webhook may have http; nil: to any.
-	WebhookAllow *catalog.WebhookAllow
+	// Allow says to which addresses attributes may lead with http.
+	Allow catalog.Allows
 	// StatEvery is the pause between two sweeps over the names and stamps of all files; 0: 5 s. For tests.
 	StatEvery time.Duration
 	// Room measures the file system of a folder; nil asks the system. For tests.

@@ -42,7 +42,7 @@ type nodeOptions struct {
 	sink     configsrc.Sink     // nil: the resolver
 	now      func() time.Time   // nil: the system's clock
 	journal  configsrc.Journal  // nil: none
-	allow    *catalog.WebhookAllow
+	allow    catalog.Allows
 }
 
 // newNode loads dir and, unless loadOnly is set, runs until the test ends or stop is called.
@@ -58,7 +58,7 @@ func newNode(t *testing.T, dir string, o nodeOptions) *node {
 	}
 	n := &node{T: t, dir: dir, resolver: r}
 	n.source = configsrc.New(configsrc.Options{Dir: dir, Sink: o.sink, Logger: log, MaxDelete: 0.3, AcceptDeletes: o.accept, ReadOnly: o.readOnly, Disk: o.disk, Journal: o.journal,
-		WebhookAllow: o.allow, Hooks: configsrc.Hooks{Now: o.now}})
+		Allow: o.allow, Hooks: configsrc.Hooks{Now: o.now}})
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.load()
 	if !o.loadOnly {

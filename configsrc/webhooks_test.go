@@ -171,11 +171,11 @@ func TestWebhookOverHTTP(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "hooks.hcl"), "webhook \"crm\" {\n  url = \"http://10.0.0.1/\"\n  secret = env(\"CRM\")\n}\n")
 	for networks, want := range map[string]int{"": 0, "10.0.0.0/8": 1} {
-		allow := new(catalog.WebhookAllow)
+		allow := new(catalog.HTTPAllow)
 		if networks != "" {
 			allow.Networks = []netip.Prefix{netip.MustParsePrefix(networks)}
 		}
-		n := newNode(t, dir, nodeOptions{allow: allow, loadOnly: true})
+		n := newNode(t, dir, nodeOptions{allow: catalog.Allows{Webhooks: allow}, loadOnly: true})
 		if got := len(n.resolver.Webhooks()); got != want {
 			t.Errorf("with %q there are %d webhooks, want %d: %v", networks, got, want, n.source.Status().Problems)
 		}

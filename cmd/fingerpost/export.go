@@ -86,7 +86,7 @@ type exported struct {
 
 func runExport(ctx context.Context, t cli.Terminal, dir string, f exportFlags) error {
 	out := exported{DryRun: f.dryRun, Against: f.URL, Exported: transfer.NewExported(), Diagnostics: hclfile.Diagnostics{}}
-	want, err := loadTree(t, dir, nil, f.asJSON, &out, &out.Diagnostics)
+	want, err := loadTree(t, dir, catalog.Allows{}, f.asJSON, &out, &out.Diagnostics)
 	if err != nil {
 		return err
 	}

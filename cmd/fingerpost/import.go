@@ -149,7 +149,7 @@ func (f *importFlags) read(ctx context.Context, t cli.Terminal, dir string) (*tr
 
 // checkTarget checks the folder that receives an import. One that does not exist is empty.
 func checkTarget(t cli.Terminal, dir string) (*offline.Checked, error) {
-	checked, err := checkFiles(t, dir, nil, nil)
+	checked, err := checkFiles(t, dir, nil, catalog.Allows{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return &offline.Checked{}, nil
 	}

@@ -18,7 +18,7 @@ type planFlags struct {
 	cli.RemoteFlags
 	data, base  string
 	ids, asJSON bool
-	webhooks    cli.WebhookFlags
+	allows      cli.AllowFlags
 }
 
 func newPlan(t cli.Terminal) *cobra.Command {
@@ -73,7 +73,7 @@ whose uuid or id differ but were not compared; "diagnostics" are those of "valid
 		"folder of the store of a server that does not run; used without --url")
 	cmd.Flags().StringVar(&f.base, "base", "", "branch, tag or commit whose files are compared, such as origin/main")
 	cmd.Flags().BoolVar(&f.ids, "ids", false, "count differing uuids and ids as changes, with --url")
-	f.webhooks.Add(cmd.Flags())
+	f.allows.Add(cmd.Flags())
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON document on stdout")
 	return cmd
 }
@@ -86,7 +86,7 @@ func runPlan(ctx context.Context, t cli.Terminal, dir string, f planFlags) error
 	if f.URL != "" {
 		p.Against = f.URL
 	}
-	allow, err := f.webhooks.Parse()
+	allow, err := f.allows.Parse()
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func planBase(ctx context.Context, t cli.Terminal, dir string, f planFlags) erro
 	} else if err != nil {
 		return err
 	}
-	allow, err := f.webhooks.Parse()
+	allow, err := f.allows.Parse()
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,6 @@ import (
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc/seal"
-	"fingerpost/resolver/catalog"
 )
 
 // serveFlags are the flags of serve: options of the node, and the texts of those that are not plain.
@@ -30,7 +29,7 @@ type serveFlags struct {
 	mailRetention, mailSink          string
 	sealKey, logFormat, otlp         string
 	dns                              cli.DNSFlags
-	webhooks                         cli.WebhookFlags
+	allows                           cli.AllowFlags
 }
 
 // add adds all flags, in groups after the given ones.
@@ -73,7 +72,9 @@ func (f *serveFlags) addListen(fl *pflag.FlagSet) {
 	f.addGate(fl)
 	fl.StringVar(&f.Listen.TLSCert, "tls-cert", "", "file of the certificate chain (PEM), reloaded when it changes")
 	fl.StringVar(&f.Listen.TLSKey, "tls-key", "", "file of the certificate's private key (PEM), reloaded when it changes")
-	fl.StringVar(&f.Listen.Gateway.Issuer, "auth-issuer", gateway.DefaultIssuer, "iss claim that bearer tokens must have")
+	fl.StringVar(&f.Listen.Gateway.Issuer, "auth-issuer", gateway.DefaultIssuer,
+		"iss claim that bearer tokens must have, where no jwt_issuer says otherwise")
+	f.allows.AddKeySets(fl)
 }
 
 func (f *serveFlags) addLimits(fl *pflag.FlagSet) {
@@ -101,7 +102,7 @@ func (f *serveFlags) addLogs(fl *pflag.FlagSet) {
 func (f *serveFlags) addWebhooks(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.Webhooks.On, "webhooks", true,
 		"deliver events to webhooks; what happens without it is delivered by a later start with it")
-	f.webhooks.Add(fl)
+	f.allows.AddWebhooks(fl)
 }
 
 func (f *serveFlags) addConsole(fl *pflag.FlagSet) {
@@ -150,11 +151,8 @@ func (f *serveFlags) parse(t cli.Terminal) (err error) {
 	if f.DNS.Resolver, f.DNS.Allow, err = f.dns.Parse(); err != nil {
 		return err
 	}
-	if f.Webhooks.Allow, err = f.webhooks.Parse(); err != nil {
+	if f.Allow, err = f.allows.ParseAll(); err != nil {
 		return err
-	}
-	if f.Webhooks.Allow == nil {
-		f.Webhooks.Allow = new(catalog.WebhookAllow)
 	}
 	if err := cli.UsageAll(f.CheckGit()); err != nil {
 		return err

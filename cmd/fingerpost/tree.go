@@ -13,7 +13,7 @@ import (
 
 // loadTree reads the config folder. If the files have errors it prints them, and the exit code is 1. With asJSON it
 // prints document, after it has put them into diagnostics, which is a part of document.
-func loadTree(t cli.Terminal, dir string, allow *catalog.WebhookAllow, asJSON bool, document any,
+func loadTree(t cli.Terminal, dir string, allow catalog.Allows, asJSON bool, document any,
 	diagnostics *hclfile.Diagnostics) (*transfer.Tree, error) {
 	checked, err := checkTree(t, dir, nil, allow, asJSON, document, diagnostics)
 	if err != nil {
@@ -23,7 +23,7 @@ func loadTree(t cli.Terminal, dir string, allow *catalog.WebhookAllow, asJSON bo
 }
 
 // checkTree is loadTree for the files one by one, checked as by a server that knows others; nil: none.
-func checkTree(t cli.Terminal, dir string, known configsrc.Known, allow *catalog.WebhookAllow, asJSON bool, document any,
+func checkTree(t cli.Terminal, dir string, known configsrc.Known, allow catalog.Allows, asJSON bool, document any,
 	diagnostics *hclfile.Diagnostics) (*offline.Checked, error) {
 	checked, err := checkFiles(t, dir, known, allow)
 	switch {

@@ -23,7 +23,7 @@ import (
 
 func newValidate(t cli.Terminal) *cobra.Command {
 	asJSON, data, format, stdinName := false, "", "", ""
-	var webhooks cli.WebhookFlags
+	var allows cli.AllowFlags
 	cmd := &cobra.Command{
 		Use:   "validate [PATH… | -]",
 		Short: "Check the files as serve would, and print every problem",
@@ -49,7 +49,7 @@ func newValidate(t cli.Terminal) *cobra.Command {
 				}
 				format = "json"
 			}
-			allow, err := webhooks.Parse()
+			allow, err := allows.Parse()
 			if err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ func newValidate(t cli.Terminal) *cobra.Command {
 		"name of the file that standard input (-) stands for, below the config folder")
 	cmd.Flags().StringVar(&data, "data", ".fingerpost",
 		"folder of the store of a server that does not run, to compare with")
-	webhooks.Add(cmd.Flags())
+	allows.Add(cmd.Flags())
 	return cmd
 }
 
@@ -114,7 +114,7 @@ type validation struct {
 	Diagnostics hclfile.Diagnostics `json:"diagnostics"`
 }
 
-func validate(t cli.Terminal, dir string, known *datadir.Stored, allow *catalog.WebhookAllow, paths []string,
+func validate(t cli.Terminal, dir string, known *datadir.Stored, allow catalog.Allows, paths []string,
 	format string) error {
 	v := validation{Diagnostics: hclfile.Diagnostics{}}
 	roots, err := configRoots(dir, paths)
@@ -142,7 +142,7 @@ func validate(t cli.Terminal, dir string, known *datadir.Stored, allow *catalog.
 }
 
 // validateInput checks one file from standard input, in the place of the named one.
-func validateInput(t cli.Terminal, dir, name string, allow *catalog.WebhookAllow, format string) error {
+func validateInput(t cli.Terminal, dir, name string, allow catalog.Allows, format string) error {
 	display := name
 	if !below(dir, name) { // relative to the config folder
 		display = filepath.Join(dir, name)
@@ -156,13 +156,13 @@ func validateInput(t cli.Terminal, dir, name string, allow *catalog.WebhookAllow
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	checked, err := offline.CheckWith(dir, offline.Options{WebhookAllow: allow,
+	checked, err := offline.CheckWith(dir, offline.Options{Allow: allow,
 		Written: map[string][]byte{filepath.ToSlash(path): content}})
 	if err != nil {
 		return err
 	}
 	v := validation{Diagnostics: hclfile.Diagnostics{}, Files: len(checked.Files)}
-	present, err := offline.CheckWith(dir, offline.Options{WebhookAllow: allow})
+	present, err := offline.CheckWith(dir, offline.Options{Allow: allow})
 	if err != nil {
 		return err
 	}
@@ -232,10 +232,10 @@ func inRepository(ds hclfile.Diagnostics) hclfile.Diagnostics {
 
 // checkFiles is offline.CheckWith with a progress display.
 func checkFiles(t cli.Terminal, dir string, known configsrc.Known,
-	allow *catalog.WebhookAllow) (*offline.Checked, error) {
+	allow catalog.Allows) (*offline.Checked, error) {
 	p := t.Progress("files read")
 	defer p.End()
-	return offline.CheckWith(dir, offline.Options{Known: known, WebhookAllow: allow, Progress: p.Set})
+	return offline.CheckWith(dir, offline.Options{Known: known, Allow: allow, Progress: p.Set})
 }
 
 // A configRoot is a folder to load, and the part of it that was asked about; nil: all.

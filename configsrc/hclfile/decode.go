@@ -22,9 +22,8 @@ type Options struct {
 // Rules are what only the service that accepts a file knows. The zero Rules are for files that were accepted before,
 // perhaps by a node whose clock is ahead, or with other flags.
 type Rules struct {
-	Today string // in UTC, as "2006-01-02": a proof of a later day is a warning. "": no day is too late
-	// WebhookAllow says to which addresses a webhook may have http; nil: to any.
-	WebhookAllow *catalog.WebhookAllow
+	Today string         // in UTC, as "2006-01-02": a proof of a later day is a warning. "": no day is too late
+	Allow catalog.Allows // to which addresses attributes may lead with http
 }
 
 // A Result is one decoded file.

@@ -40,7 +40,7 @@ func (d *decoder) webhook(block *hclsyntax.Block) {
 
 // webhookProblems is Validate without the problems that were reported for single elements of a list.
 func (d *decoder) webhookProblems(w *catalog.Webhook) (ps catalog.Problems) {
-	for _, p := range w.Validate(d.o.WebhookAllow) {
+	for _, p := range w.Validate(d.o.Allow.Webhooks) {
 		if p.Path == "events" && len(w.Events) > 0 || p.Path == "projects" && len(w.Projects) > 0 {
 			continue
 		}

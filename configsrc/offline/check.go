@@ -90,8 +90,8 @@ type Options struct {
 	// Known is the store of a service: which of two files keeps a name depends on which had it before, and a renamed
 	// project is distinguished from a new one. Nil is an empty store.
 	Known configsrc.Known
-	// WebhookAllow says to which addresses a webhook may have http; nil: that is not known, and each is a warning.
-	WebhookAllow *catalog.WebhookAllow
+	// Allow says to which addresses attributes may lead with http; nil: that is not known, and each is a warning.
+	Allow catalog.Allows
 	// Progress is called, from several goroutines, with the number of files read. It may be nil.
 	Progress func(done, total int)
 }
@@ -99,10 +99,7 @@ type Options struct {
 // CheckWith is Check with what else is known of the service or of the folder.
 func CheckWith(dir string, o Options) (*Checked, error) {
 	known := o.Known
-	if o.WebhookAllow == nil {
-		o.WebhookAllow = &catalog.WebhookAllow{Unsure: true}
-	}
-	judged, err := configsrc.Judge(dir, o.Written, known, o.WebhookAllow, o.Progress)
+	judged, err := configsrc.Judge(dir, o.Written, known, o.Allow.OrUnsure(), o.Progress)
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -27,7 +25,6 @@ type Webhook struct {
 const (
 	MaxWebhooks       = 100
 	MaxWebhookSecrets = 3
-	maxWebhookURL     = 2048 // bytes
 )
 
 // NewWebhook returns a webhook with the values that hold without a line in its block.
@@ -74,27 +71,18 @@ func newestSecret(o *Object) (s Secret) {
 	return s
 }
 
-// A WebhookAllow says to which addresses a webhook may have http. Everything else needs https.
-type WebhookAllow struct {
-	Networks []netip.Prefix
-	// Unsure says that the networks of the service are not known: an address outside of Networks is a warning.
-	Unsure bool
-}
-
-func (a *WebhookAllow) allows(addr netip.Addr) bool {
-	return slices.ContainsFunc(a.Networks, func(p netip.Prefix) bool {
-		return p.Contains(addr) || p.Contains(addr.Unmap())
-	})
-}
-
 // Validate checks the values. With allow nil, http to any literal address is right, for values that another node has
 // accepted.
-func (w *Webhook) Validate(allow *WebhookAllow) Problems {
+func (w *Webhook) Validate(allow *HTTPAllow) Problems {
 	var ps Problems
 	if msg := CheckSlug(w.Name); msg != "" {
 		ps.Addf("name", "%s", msg)
 	}
-	w.validateURL(&ps, allow)
+	if w.URL == "" {
+		ps.Addf("url", "is required: the address that events are posted to, with https")
+	} else {
+		webhookURL.check(&ps, w.URL, allow)
+	}
 	switch n := len(w.Secrets); {
 	case n == 0:
 		ps.Addf("secret", "is required: it signs what is sent")
@@ -131,56 +119,8 @@ func (w *Webhook) Validate(allow *WebhookAllow) Problems {
 	return ps
 }
 
-// validateURL never quotes the address.
-func (w *Webhook) validateURL(ps *Problems, allow *WebhookAllow) {
-	if w.URL == "" {
-		ps.Addf("url", "is required: the address that events are posted to, with https")
-		return
-	}
-	u, err := url.Parse(w.URL)
-	if err != nil || u.Opaque != "" || u.Scheme != "https" && u.Scheme != "http" ||
-		strings.ContainsFunc(w.URL, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		ps.Addf("url", "must be an address such as https://hooks.acme.example/fingerpost")
-		return
-	}
-	if len(w.URL) > maxWebhookURL {
-		ps.Addf("url", "has %d bytes, %d are allowed", len(w.URL), maxWebhookURL)
-	}
-	if u.User != nil {
-		ps.Addf("url", "must not have a user or a password: what is sent is signed with the secret")
-	}
-	if strings.Contains(w.URL, "#") {
-		ps.Addf("url", `must not have a "#": what follows one is never sent`)
-	}
-	if msg := checkPort(u); msg != "" {
-		ps.Addf("url", "%s", msg)
-	}
-	addr, err := netip.ParseAddr(u.Hostname())
-	switch literal := err == nil; {
-	case !literal:
-		if _, err := ParseHost(u.Hostname()); err != nil {
-			ps.Addf("url", "must have a host name or an IP address: %v", err)
-		} else if u.Scheme == "http" {
-			ps.Addf("url", "must begin with https: http is for an IP address in a network that --webhook-allow names")
-		}
-	case u.Scheme == "https" || allow == nil || allow.allows(addr):
-	case allow.Unsure:
-		ps.Warnf("url", "begins with http: the service accepts that if its --webhook-allow names a network with the address")
-	default:
-		ps.Addf("url", "must begin with https: no --webhook-allow names a network with this address")
-	}
-}
-
-func checkPort(u *url.URL) string {
-	port := u.Port()
-	if host := u.Host; port == "" && strings.HasSuffix(host, ":") {
-		return "has a colon and no port"
-	}
-	if _, err := netip.ParseAddrPort("0.0.0.0:" + port); port != "" && err != nil || port == "0" {
-		return "must have a port from 1 to 65535"
-	}
-	return ""
-}
+var webhookURL = urlRule{field: "url", flag: "--webhook-allow", example: "https://hooks.acme.example/fingerpost",
+	noUser: "what is sent is signed with the secret"}
 
 const webhookSecretPrefix = "whsec_"
 

@@ -20,7 +20,7 @@ func webhook(change func(w *catalog.Webhook)) *catalog.Webhook {
 
 func TestWebhookRules(t *testing.T) {
 	t.Parallel()
-	allow := &catalog.WebhookAllow{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),
+	allow := &catalog.HTTPAllow{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),
 		netip.MustParsePrefix("fd00::/8")}}
 	f := func(change func(w *catalog.Webhook), want ...string) {
 		t.Helper()
@@ -71,7 +71,7 @@ func TestWebhookRules(t *testing.T) {
 // TestWebhookAllow: without the networks of the service, http to an address is a warning; of accepted files it is none.
 func TestWebhookAllow(t *testing.T) {
 	t.Parallel()
-	f := func(allow *catalog.WebhookAllow, problems int, warning bool) {
+	f := func(allow *catalog.HTTPAllow, problems int, warning bool) {
 		t.Helper()
 		ps := webhook(func(w *catalog.Webhook) { w.URL = "http://10.0.0.1/" }).Validate(allow)
 		if len(ps) != problems || problems > 0 && ps[0].Warning != warning {
@@ -79,10 +79,10 @@ func TestWebhookAllow(t *testing.T) {
 		}
 	}
 	f(nil, 0, false)
-	f(new(catalog.WebhookAllow), 1, false)
-	f(&catalog.WebhookAllow{Unsure: true}, 1, true)
-	f(&catalog.WebhookAllow{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, 0, false)
-	f(&catalog.WebhookAllow{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/9")}, Unsure: true}, 0, false)
+	f(new(catalog.HTTPAllow), 1, false)
+	f(&catalog.HTTPAllow{Unsure: true}, 1, true)
+	f(&catalog.HTTPAllow{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, 0, false)
+	f(&catalog.HTTPAllow{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/9")}, Unsure: true}, 0, false)
 }
 
 func TestWebhookEventHint(t *testing.T) {

@@ -42,8 +42,8 @@ type API struct {
 	Keys   func() *resolver.KeySet // those that are live
 	Writer *web.Writer
 	Notes  Notes
-	Allow  *catalog.WebhookAllow // to which addresses a webhook may have http; nil: to any
-	Engine Engine                // nil: what needs one is answered 503
+	Allow  *catalog.HTTPAllow // to which addresses a webhook may have http; nil: to any
+	Engine Engine             // nil: what needs one is answered 503
 	Trail  Trail
 }
 

@@ -132,7 +132,7 @@ func examine(ctx context.Context, p *patient) (all []Result) {
 	if !p.Cluster.IsEdge() {
 		end := p.Loading()
 		p.checked, p.filesErr = offline.CheckWith(p.Files.Config,
-			offline.Options{WebhookAllow: p.Webhooks.Allow, Progress: p.OnProgress})
+			offline.Options{Allow: p.Allow, Progress: p.OnProgress})
 		end()
 	}
 	p.findRepository(ctx)

@@ -96,7 +96,7 @@ func (o *opening) openSource(context.Context) error {
 	options := configsrc.Options{
 		Dir: files.Config, Clone: o.clone, Problems: o.problems, Sink: o.resolver, Logger: o.o.Logger,
 		ReadOnly: files.ReadOnly, Disk: o.o.Disk, OpenSecret: o.secrets.Open, MaxDelete: files.MaxDelete,
-		AcceptDeletes: files.AcceptDeletes, WebhookAllow: o.o.Webhooks.Allow,
+		AcceptDeletes: files.AcceptDeletes, Allow: o.o.Allow,
 		Hooks: configsrc.Hooks{
 			OnProgress: o.o.OnProgress,
 			OnConfirm:  func(h configsrc.Held) { NoteConfirm(o.resolver, h) },
@@ -149,7 +149,7 @@ func (o *opening) apiOptions() (api.Options, error) {
 	options := api.Options{
 		Resolver: o.resolver,
 		Config: api.Config{Files: o.source, Explainer: o.source, Plan: planFiles, Hook: hook,
-			Verifier: verification{o.verify}, WebhookAllow: o.o.Webhooks.Allow},
+			Verifier: verification{o.verify}, WebhookAllow: o.o.Allow.Webhooks},
 		Mail: o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),

@@ -29,6 +29,7 @@ type Options struct {
 	Limits   Limits
 	DNS      DNS
 	Webhooks Webhooks
+	Allow    catalog.Allows // to which private networks webhooks and key sets may lead
 	Log
 	Progress
 
@@ -122,19 +123,8 @@ type Mail struct {
 	EHLOName        string // host name to greet servers with; "": this machine's
 }
 
-// Webhooks say whether events are delivered, and where webhooks may lead.
-type Webhooks struct {
-	On    bool
-	Allow *catalog.WebhookAllow // to which addresses they may have http; nil: to any
-}
-
-// networks lists the private networks in which receivers may be reached.
-func (w *Webhooks) networks() []netip.Prefix {
-	if w.Allow == nil {
-		return nil
-	}
-	return w.Allow.Networks
-}
+// Webhooks say whether events are delivered.
+type Webhooks struct{ On bool }
 
 // DNS says how the domains of customers are looked up.
 type DNS struct {

@@ -28,7 +28,7 @@ func (o *opening) openWebhooks(context.Context) error {
 	o.declared = &declaredWebhooks{live: o.resolver, trail: o.resolver.Records, feed: o.resolver.Events(),
 		open: o.secrets.Open, log: o.o.Logger}
 	o.webhooks = webhook.New(webhook.Options{
-		Hooks: o.declared, Ledger: o.resolver.Records, Allow: o.o.Webhooks.networks(), Version: o.o.Build.Version,
+		Hooks: o.declared, Ledger: o.resolver.Records, Allow: o.o.Allow.Webhooks.List(), Version: o.o.Build.Version,
 		Commits: o.repo != nil, Logger: o.o.Logger,
 	})
 	return nil
