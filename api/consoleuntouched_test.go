@@ -72,6 +72,9 @@ func formValues(f catalog.Field) (values []string) {
 	case *[]catalog.Label:
 		return []string{`{ plan = "gold" }`, `{ plan = " gold ", shard = "a=b" }`, `{}`}
 	}
+	if list, is := map[string][]string{"jwtAlgorithms": {`["HS256"]`}, "jwtKeys": {`[]`}, "jwksUrl": {"null"}}[f.Name]; is {
+		return list
+	}
 	for _, v := range f.OneOf {
 		values = append(values, strconv.Quote(v))
 	}
@@ -138,6 +141,8 @@ func (f *formFolder) everyState() {
 	f.add("smtp-config", "", map[string]string{"from_email": `"sender@acme.example"`}) // a sender alone
 	f.together("auth-settings", map[string][]string{"registration_mode": {"", `"OPEN"`, `"APPROVAL_REQUIRED"`, `"INVITE_ONLY"`},
 		"approval_required": {"", "true", "false"}, "invite_only": {"", "true", "false"}})
+	f.add("auth-settings", "", map[string]string{"jwt_algorithms": `["RS256", "ES256"]`, "jwks_url": `"https://a.example/"`})
+	f.add("auth-settings", "", map[string]string{"jwt_algorithms": `["EdDSA"]`, "jwt_keys": `[file("b.pem"), file("a.pem")]`})
 	f.together("smtp-config", map[string][]string{"port": {"", "465", "2525"}, "ssl_enabled": {"", "true", "false"},
 		"tls_enabled": {"", "true", "false"}})
 }

@@ -23,6 +23,8 @@ func alter(t *testing.T, f *catalog.Field) bool {
 		*v += "x"
 	case **string:
 		*v = &text
+	case *[]string:
+		*v = append(*v, "altered")
 	case *[]catalog.Label:
 		*v = []catalog.Label{{Name: "altered", Value: "x"}}
 	case *catalog.Secret:

@@ -69,6 +69,8 @@ func record(project, id int64, fields []catalog.Field) raw {
 			o = append(o, f.Name, *v)
 		case **string:
 			o = append(o, f.Name, *v)
+		case *[]string:
+			o = append(o, f.Name, *v)
 		}
 	}
 	return object(o...)

@@ -40,6 +40,13 @@ func (f *Project) fillFull(x row) error {
 	if err := x.fill(f.Project.Fields(), OwnFields(catalog.KindProject)); err != nil {
 		return err
 	}
+	var auth row
+	if err := json.Unmarshal(x["authSettings"], &auth); err != nil {
+		return fmt.Errorf("field authSettings of the answer: %w", err)
+	}
+	if err := auth.fill(f.Auth.Fields(), OwnFields(catalog.KindAuthSettings)); err != nil {
+		return err
+	}
 	var domains []row
 	if err := json.Unmarshal(x["domains"], &domains); err != nil {
 		return fmt.Errorf("field domains of the answer: %w", err)
@@ -72,7 +79,7 @@ func ownBody(fields []catalog.Field, full bool) map[string]any {
 		value := f.Plain()
 		labels, isLabels := value.([]catalog.Label)
 		switch {
-		case !f.Own, !full && (value == nil || isLabels && len(labels) == 0):
+		case !f.Own, f.FileOnly, !full && (value == nil || isLabels && len(labels) == 0):
 		case isLabels:
 			values := make(map[string]string, len(labels))
 			for _, l := range labels {

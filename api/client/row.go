@@ -34,7 +34,7 @@ func OwnFields(kind catalog.Kind) []string {
 
 // FlatFields names the settings that only the flat form of resolve returns. No call accepts them.
 func FlatFields(kind catalog.Kind) []string {
-	return fieldsThat(kind, func(f *catalog.Field) bool { return f.FileOnly && kind.Lasts() })
+	return fieldsThat(kind, func(f *catalog.Field) bool { return f.FileOnly && !f.Own && kind.Lasts() })
 }
 
 // fieldsThat names the fields of a kind's table, without secrets: no API returns them.

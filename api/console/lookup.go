@@ -296,7 +296,7 @@ func groupsOf(x *catalog.Explained) (groups []valueGroup) {
 			switch f.Value.(type) {
 			case *catalog.Secret:
 				row.Value = "(secret)"
-			case *[]catalog.Label:
+			case *[]catalog.Label, *[]string:
 				row.Value = strings.ReplaceAll(row.Value, "\n", ", ")
 			}
 			if o, told := from[f.Name]; told {

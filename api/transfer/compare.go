@@ -38,7 +38,7 @@ func (v *view) compares(o *catalog.Object, f *catalog.Field, isNew bool) bool {
 	case secret:
 		return false
 	case f.Own:
-		return v.own || isNew
+		return v.own || isNew && !f.FileOnly // only the files change what is FileOnly
 	case f.FileOnly:
 		return v.flat && o.Kind.Lasts()
 	}

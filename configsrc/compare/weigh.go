@@ -258,7 +258,8 @@ func (t *touching) text(p string) {
 // namesFile reports whether a project names a file for anything but a body.
 func namesFile(project *catalog.ProjectConfig, p string) bool {
 	is := func(s catalog.Secret) bool { return s.Source == catalog.SecretFile && path.Clean(s.Ref) == p }
-	if is(project.Auth.Token.JWTSecret) {
+	names := func(key string) bool { file, is := catalog.FilePath(key); return is && path.Clean(file) == p }
+	if is(project.Auth.Token.JWTSecret) || slices.ContainsFunc(project.Auth.Rules.Keys, names) {
 		return true
 	}
 	c := project.SMTP

@@ -48,6 +48,7 @@ func (a author) project() *catalog.ProjectConfig {
 	for _, fields := range [][]catalog.Field{p.Service.Fields(), p.Auth.Fields()} {
 		a.fill(fields)
 	}
+	p.Auth.Rules = a.rules()
 	if a.flip() {
 		p.SMTP = &catalog.SMTPConfig{Host: "smtp.example", FromEmail: "a@b.example", Username: "u", FromName: a.pick("", "A \"b\""),
 			Port: a.IntN(2) * 25, Active: a.flip(), TLSEnabled: a.flip()}
@@ -87,6 +88,16 @@ func (a author) identity(kind catalog.Kind, derived catalog.UUID) (catalog.UUID,
 	return u, catalog.DeriveID(kind, u)
 }
 
+func (a author) rules() catalog.TokenRules {
+	url, issuer := "https://login.acme.example/jwks?${x}", a.pick("https://login.acme.example/", `"q" ${x}`)
+	r := []catalog.TokenRules{catalog.NewTokenRules(), {Algorithms: []string{"ES256", "HS256"}, Keys: []string{catalog.FileText("keys/${x}.pem")}},
+		{Algorithms: []string{"RS256"}, KeySetURL: &url}}[a.IntN(3)]
+	if a.flip() {
+		r.Issuer, r.Audience = &issuer, &issuer
+	}
+	return r
+}
+
 func (a author) fill(fields []catalog.Field) {
 	for _, f := range fields {
 		switch v := f.Value.(type) {
@@ -122,7 +133,10 @@ func TestWriteProject(t *testing.T) {
 			a.fill(auth.Fields())
 			a.fill(service.Fields())
 			auth.Said, service.Said = catalog.FieldSet(a.Uint32()), catalog.FieldSet(a.Uint32())
-			auth.Token.JWTSecret = catalog.Secret{}
+			auth.Token.JWTSecret, auth.Rules = catalog.Secret{}, a.rules()
+			if together := auth.Said.Has(15); together != auth.Said.Has(16) || together != auth.Said.Has(17) {
+				auth.Said |= 7 << 15 // as the decoder does
+			}
 			defaults = &catalog.Defaults{Auth: &auth, Service: &service}
 		}
 		out, err := hcledit.WriteProject(p, defaults)

@@ -197,8 +197,12 @@ func identityLines(kind catalog.Kind, uuid catalog.UUID, id int64, derived catal
 
 // changedFields returns the attributes of a new block: the fields that differ from their value without a line.
 func changedFields(old, want []catalog.Field) (lines []string) {
+	groups := map[string]bool{} // of fields that go together, which differ
 	for i, f := range want {
-		if f.Same(old[i]) {
+		groups[f.Together] = groups[f.Together] || f.Together != "" && !f.Same(old[i])
+	}
+	for i, f := range want {
+		if f.Same(old[i]) && !groups[f.Together] {
 			continue
 		}
 		if expr, set := fieldText(f); set {
@@ -226,6 +230,18 @@ func formatted(header string, lines []string) ([]byte, error) {
 	return out, nil
 }
 
+// textElements returns the elements of a list as HCL. files: some may be a catalog.FileText.
+func textElements(list []string, files bool) []string {
+	texts := make([]string, len(list))
+	for i, s := range list {
+		path, is := catalog.FilePath(s)
+		if texts[i] = Quote(s); files && is {
+			texts[i] = "file(" + Quote(path) + ")"
+		}
+	}
+	return texts
+}
+
 // fieldText returns a field's value as HCL. set is false for null, for which no line is written.
 func fieldText(f catalog.Field) (expr string, set bool) {
 	switch v := f.Plain().(type) {
@@ -239,6 +255,8 @@ func fieldText(f catalog.Field) (expr string, set bool) {
 		return Literal(v), true
 	case []catalog.Label:
 		return mapText(v), len(v) > 0
+	case []string:
+		return listText(textElements(v, f.Files)), true
 	case catalog.Secret:
 		switch v.Source {
 		case catalog.SecretNone:

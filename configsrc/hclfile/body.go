@@ -106,6 +106,8 @@ func (d *decoder) attribute(attr *hclsyntax.Attribute, f catalog.Field) bool {
 		return d.bodyValue(attr, to)
 	case *list:
 		return d.listValue(attr, to)
+	case *[]string:
+		return d.textsValue(attr, f, to)
 	case *[]catalog.Label:
 		return d.labelsValue(attr, to)
 	}
@@ -172,6 +174,51 @@ func (d *decoder) listValue(attr *hclsyntax.Attribute, to *list) bool {
 		to.ranges = append(to.ranges, e.Range())
 	}
 	return ok
+}
+
+// textsValue reads a list of strings, in which file("…") may stand where the field has Files.
+func (d *decoder) textsValue(attr *hclsyntax.Attribute, f catalog.Field, to *[]string) bool {
+	tuple, ok := Unparen(attr.Expr).(*hclsyntax.TupleConsExpr)
+	if !ok {
+		d.mismatch(attr.Name, attr.Expr, wantList)
+		return false
+	}
+	list := make([]string, 0, len(tuple.Exprs))
+	for _, e := range tuple.Exprs {
+		text, read := d.element(attr.Name, e, f)
+		switch {
+		case !read:
+		case f.OneOf != nil && !slices.Contains(f.OneOf, text):
+			d.errorf(e.Range(), attr.Name+": must be one of "+strings.Join(f.OneOf, ", "), "%s", didYouMean(text, f.OneOf))
+		case f.OneOf != nil && slices.Contains(list, text):
+			d.errorf(e.Range(), attr.Name+": "+Quoted(text)+" is in the list twice", "")
+		default:
+			list = append(list, text)
+		}
+	}
+	*to = list
+	return len(list) == len(tuple.Exprs)
+}
+
+func (d *decoder) element(name string, e hclsyntax.Expression, f catalog.Field) (text string, ok bool) {
+	if call, is := Unparen(e).(*hclsyntax.FunctionCallExpr); f.Files && is && call.Name == "file" {
+		if text, ok = d.argument(call); !ok {
+			return "", false
+		}
+		if msg := checkPath(text); msg != "" {
+			d.errorf(call.Args[0].Range(), msg, "")
+			return "", false
+		}
+		return catalog.FileText(text), true
+	}
+	if text, ok = d.stringValue(name, e, "strings in its list"); !ok || !f.Files {
+		return text, ok
+	}
+	if _, file := catalog.FilePath(text); file {
+		d.errorf(e.Range(), name+": file(…) stands in quotes", `write file("path") without quotes around it`)
+		return "", false
+	}
+	return text, true
 }
 
 // unknownAttribute reports an attribute that the block does not have, and where it belongs.

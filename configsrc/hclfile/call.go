@@ -19,7 +19,7 @@ var functionUse = map[string]string{
 	"trimsuffix": `trimsuffix(<<-EOT … EOT, "\n") stands around a heredoc whose text has no final newline, and nowhere else`,
 	"env":        `env("NAME") is for the attributes password, jwt_secret and secret only: all else must be the same on every node`,
 	"sealed":     `sealed("…") is for the attributes password, jwt_secret and secret only`,
-	"file":       `file("path") is for the attributes password, jwt_secret, secret, body_html and body_text only`,
+	"file":       `file("path") is for the attributes password, jwt_secret, jwt_keys, secret, body_html and body_text only`,
 }
 
 // misplacedCall reports a function that is unknown, or not allowed for this attribute.

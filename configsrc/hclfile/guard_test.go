@@ -169,7 +169,7 @@ func TestLineEndings(t *testing.T) {
 			t.Helper()
 			got, ds := hclfile.Decode(name, src, hclfile.Options{ReadFile: mail})
 			if ds.HasErrors() || fmt.Sprintf("%#v", got.Declared.Projects[0].Templates) != fmt.Sprintf("%#v", want.Declared.Projects[0].Templates) ||
-				got.Declared.Projects[0].Auth != want.Declared.Projects[0].Auth || got.Declared.Projects[0].SMTP.Password != want.Declared.Projects[0].SMTP.Password {
+				!got.Declared.Projects[0].Auth.Same(&want.Declared.Projects[0].Auth) || got.Declared.Projects[0].SMTP.Password != want.Declared.Projects[0].SMTP.Password {
 				t.Errorf("%s, %s: %s", name, what, text(ds))
 			}
 		}

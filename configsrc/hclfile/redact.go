@@ -35,6 +35,9 @@ func secretName(name string) bool {
 	return slices.ContainsFunc(secretNames, func(s string) bool { return distance(name, s) <= 2 })
 }
 
+// privateKey finds private keys, in PEM and as the member of a JWK, also with the quotes of HCL.
+var privateKey = regexp.MustCompile(`PRIVATE KEY-----(?s:.*?)(?:-----END|\z)|\\?"d\\?"\s*:\s*\\?"[\w-]{8,}`)
+
 // secretSpans returns the bytes of s that must not be shown, sorted and disjoint. The syntax tree is exact but may be
 // missing or wrong in a broken file, so the lines are searched as well, where it hides too much rather than too little.
 func (s *Source) secretSpans() []span {
@@ -54,6 +57,9 @@ func (s *Source) secretSpans() []span {
 			}
 			found = append(found, span{from + start, from + end})
 			from += end
+		}
+		for _, at := range privateKey.FindAllIndex(s.Src, -1) { // one may stand where a public key belongs
+			found = append(found, span{at[0], at[1]})
 		}
 		s.secrets = joinSpans(found)
 	})

@@ -44,7 +44,8 @@ func (d *decoder) authBlock(block *hclsyntax.Block, schema *schema, a *catalog.A
 	c := d.attributes(block, schema, append(fields, more...))
 	a.Said = firstOf(c.said, len(fields))
 	d.followMode(c, a)
-	d.validated(c, a.Validate(), "")
+	a.Said = together(fields, a.Said)
+	d.validated(c, append(a.Validate(), a.Rules.Validate(d.o.Allow.KeySets)...), "")
 	if s := a.Token.JWTSecret; s.Source == catalog.SecretPlain && len(s.Ref) < minJWTSecret {
 		d.warn("", block.Body.Attributes["jwt_secret"].Expr.Range(), "jwt_secret: is shorter than 32 bytes",
 			"whoever has one token can try out short secrets: use 32 random bytes")
@@ -66,6 +67,20 @@ func (d *decoder) followMode(c *content, a *catalog.AuthSettings) {
 	}
 	follow("approval_required", &a.ApprovalRequired, catalog.RegistrationApprovalRequired)
 	follow("invite_only", &a.InviteOnly, catalog.RegistrationInviteOnly)
+}
+
+// together adds the fields that go together with one of a set: a block that has one inherits none of the others.
+func together(fields []catalog.Field, said catalog.FieldSet) catalog.FieldSet {
+	groups := map[string]bool{}
+	for i, f := range fields {
+		groups[f.Together] = groups[f.Together] || said.Has(i)
+	}
+	for i, f := range fields {
+		if f.Together != "" && groups[f.Together] {
+			said = said.With(i)
+		}
+	}
+	return said
 }
 
 // firstOf returns the first n fields of a set: a noun's own, without those that only files have.

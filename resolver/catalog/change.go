@@ -31,7 +31,7 @@ func (d *Declared) Clone() *Declared {
 		p.Project.Owner = clone(p.Project.Owner)
 		p.Domains, p.Templates = slices.Clone(p.Domains), slices.Clone(p.Templates)
 		p.Service.SMSProvider = clone(p.Service.SMSProvider)
-		p.SMTP = clone(p.SMTP)
+		p.SMTP, p.Auth.Rules = clone(p.SMTP), p.Auth.Rules.Clone()
 	}
 	for i := range c.Projects {
 		for j := range c.Projects[i].Domains {
@@ -49,7 +49,10 @@ func (d *Declared) Clone() *Declared {
 		s.Recipients = slices.Clone(s.Recipients)
 	}
 	if f := c.Defaults; f != nil {
-		f.Auth, f.SMTP = clone(f.Auth), clone(f.SMTP)
+		f.SMTP = clone(f.SMTP)
+		if f.Auth = clone(f.Auth); f.Auth != nil {
+			f.Auth.Rules = f.Auth.Rules.Clone()
+		}
 		if f.Service = clone(f.Service); f.Service != nil {
 			f.Service.SMSProvider = clone(f.Service.SMSProvider)
 		}

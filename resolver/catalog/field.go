@@ -8,10 +8,10 @@ import (
 // A Field is one attribute of a noun, as Fields lists it.
 type Field struct {
 	Name string // the API's name; files use Snake(Name)
-	// Value points into the noun: *bool, **bool (nullable), *int, *string, **string (nullable), *Secret or *[]Label. A noun
+	// Value points into the noun: *bool, **bool (nullable), *int, *string, **string (nullable), *Secret, *[]string or *[]Label. A noun
 	// without Fields may have a []string, []Secret or time.Time, too.
 	Value any
-	OneOf []string // the allowed values of an enum, for a *string
+	OneOf []string // the allowed values of an enum, for a *string and the elements of a *[]string
 	// Label names the field for people, and Help tells them what it does; "": its name says it.
 	Label, Help string
 	Unset       string // what null means, for people
@@ -29,6 +29,10 @@ type Field struct {
 	Private bool
 	// Follows names a field of the noun: a request of the API that has that field and not this one sets this one, too.
 	Follows string
+	// Together names a group: a block that has one field of it inherits none of the others.
+	Together string
+	// Files says that elements of a *[]string may be the FileText of a file.
+	Files bool
 }
 
 // FieldNames lists the names of fields.
@@ -53,7 +57,7 @@ func RequestNames(fields []Field) (names []string) {
 // Attribute returns the field's name in the files.
 func (f *Field) Attribute() string { return cmp.Or(f.File, Snake(f.Name)) }
 
-// Plain returns the value: a bool, an int, a string, a Secret, a []Label, or nil for null.
+// Plain returns the value: a bool, an int, a string, a Secret, a []string, a []Label, or nil for null.
 func (f Field) Plain() any {
 	switch v := f.Value.(type) {
 	case *bool:
@@ -76,6 +80,8 @@ func (f Field) Plain() any {
 		return *v
 	case *[]Label:
 		return *v
+	case *[]string:
+		return *v
 	}
 	panic("catalog: a Field of a type that no case handles: impossible while Fields and this switch agree")
 }
@@ -97,6 +103,8 @@ func (f Field) Same(g Field) bool {
 		return *v == *g.Value.(*Secret)
 	case *[]Label:
 		return slices.Equal(*v, *g.Value.(*[]Label))
+	case *[]string:
+		return slices.Equal(*v, *g.Value.(*[]string))
 	}
 	panic("catalog: a Field of a type that no case handles: impossible while Fields and this switch agree")
 }
@@ -132,6 +140,8 @@ func copyMissing(dst []Field, said FieldSet, src []Field, srcSaid FieldSet) {
 			*d = *src[i].Value.(**bool)
 		case *[]Label:
 			*d = *src[i].Value.(*[]Label)
+		case *[]string:
+			*d = *src[i].Value.(*[]string)
 		case *int:
 			*d = *src[i].Value.(*int)
 		case *string:

@@ -87,6 +87,10 @@ func auditValue(f *Field) any {
 		if v != nil {
 			return v
 		}
+	case *[]string:
+		if len(*v) > 0 {
+			return *v
+		}
 	case []Secret:
 		switch len(v) {
 		case 0:
@@ -149,6 +153,13 @@ func cutChanges(changes []FieldChange) []FieldChange {
 }
 
 func cutText(v any) any {
+	if list, is := v.([]string); is && slices.ContainsFunc(list, func(s string) bool { return len(s) > MaxAuditText }) {
+		cut := make([]string, len(list))
+		for i, s := range list {
+			cut[i], _ = cutText(s).(string)
+		}
+		return cut
+	}
 	s, is := v.(string)
 	if !is || len(s) <= MaxAuditText {
 		return v

@@ -82,6 +82,7 @@ type AuthSettings struct {
 	TwoFactorRequired         bool
 	Token                     TokenSettings
 	Password                  PasswordRules
+	Rules                     TokenRules
 	Said                      FieldSet // which Fields the block has
 }
 
@@ -107,7 +108,7 @@ type PasswordRules struct {
 
 // Fields lists the attributes of the block.
 func (a *AuthSettings) Fields() []Field {
-	return []Field{
+	return append([]Field{
 		{Name: "registrationMode", Value: &a.RegistrationMode, OneOf: RegistrationModes, Label: "Registration",
 			Group: "Who may register",
 			Help:  "Approval and invitation below follow it where the file does not set them."},
@@ -132,13 +133,11 @@ func (a *AuthSettings) Fields() []Field {
 			Label: "Passwords need a capital letter"},
 		{Name: "passwordRequireNumbers", Value: &a.Password.RequireNumbers, FileOnly: true,
 			Label: "Passwords need a digit"},
-	}
+	}, a.Rules.Fields()...)
 }
 
 // Same reports whether the Fields have the same values.
-func (a *AuthSettings) Same(o *AuthSettings) bool {
-	return *a == *o || SameFields(a.Fields(), o.Fields())
-}
+func (a *AuthSettings) Same(o *AuthSettings) bool { return SameFields(a.Fields(), o.Fields()) }
 
 // NewAuthSettings returns the built-in defaults.
 func NewAuthSettings() AuthSettings {
@@ -150,6 +149,7 @@ func NewAuthSettings() AuthSettings {
 			SessionTimeout: 3600,
 		},
 		Password: PasswordRules{MinLength: 8},
+		Rules:    NewTokenRules(),
 	}
 }
 
@@ -163,7 +163,7 @@ func (a AuthSettings) Over(defaults *AuthSettings) AuthSettings {
 
 var lifetime = regexp.MustCompile(`^[1-9][0-9]{0,5}[smhdw]$`)
 
-// Validate checks the values.
+// Validate checks the values but the Rules, which have a Validate of their own.
 func (a *AuthSettings) Validate() Problems {
 	var ps Problems
 	if !slices.Contains(RegistrationModes, a.RegistrationMode) {

@@ -1,7 +1,9 @@
 package catalog_test
 
 import (
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"fingerpost/resolver/catalog"
@@ -26,6 +28,8 @@ func say(t *testing.T, fields []catalog.Field, said *catalog.FieldSet, names ...
 		case **string:
 			text := "said-" + name
 			*v = &text
+		case *[]string:
+			*v = []string{"said-" + name}
 		case *catalog.Secret:
 			*v = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
 		default:
@@ -56,6 +60,8 @@ func value(f catalog.Field) any {
 			return nil
 		}
 		return **v
+	case *[]string:
+		return strings.Join(*v, " ")
 	case *catalog.Secret:
 		return *v
 	}
@@ -94,7 +100,7 @@ func TestAuthOver(t *testing.T) {
 			t.Errorf("%s: an unsaid default is in force", name)
 		}
 	}
-	if got := builtin.Over(nil); got != builtin {
+	if got := builtin.Over(nil); !reflect.DeepEqual(got, builtin) {
 		t.Errorf("Over(nil) = %+v", got)
 	}
 }
@@ -130,9 +136,10 @@ func TestBuiltIn(t *testing.T) {
 			JWTEnabled: true, JWTExpiresIn: "15m", RefreshTokenEnabled: true, RefreshTokenExpiresIn: "30d", SessionTimeout: 3600,
 		},
 		Password: catalog.PasswordRules{MinLength: 8},
+		Rules:    catalog.TokenRules{Algorithms: []string{"HS256"}},
 	}
 	auth, service := catalog.NewAuthSettings(), catalog.NewServiceSettings()
-	if auth != want {
+	if !reflect.DeepEqual(auth, want) {
 		t.Errorf("NewAuthSettings = %+v, want %+v", auth, want)
 	}
 	if service != (catalog.ServiceSettings{AuditRetentionDays: 90}) {
