@@ -17,9 +17,9 @@ const (
 	Flat
 	// FlatSecrets is Flat with the jwtSecret in clear text, null if it cannot be opened. Such answers are never cached.
 	FlatSecrets
-	// Tokens has no Data. It serves TokenSecret.
+	// Tokens has no Data. It serves TokenKeys.
 	Tokens
-	// Gateway has header lines as its Data, see appendGateway. It serves MayHaveCertificate and TokenSecret, too.
+	// Gateway has header lines as its Data, see appendGateway. It serves MayHaveCertificate and TokenKeys, too.
 	Gateway
 	// NestedLabels is Nested with the project's labels.
 	NestedLabels
@@ -89,6 +89,9 @@ func (a *Answer) cost() int64 {
 	cost := answerOverhead + int64(len(a.Data))*9/8 + int64(len(a.host)+len(a.ETag)+len(a.Slug))
 	if a.tokens != nil {
 		cost += tokenSourceBytes + int64(len(a.tokens.slug)+len(a.tokens.secret.Ref))
+		for _, text := range a.tokens.rules.Keys {
+			cost += int64(len(text))
+		}
 	}
 	return cost
 }

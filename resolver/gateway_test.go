@@ -70,8 +70,8 @@ func TestGatewayAnswers(t *testing.T) {
 		if text := string(a.Data); !strings.Contains(text, "X-Auth-Enabled: true\r\n") || !strings.Contains(text, "X-Matched-Domain: *.acme.example\r\n") || a.ETag == "" {
 			t.Errorf("%s %q", a.ETag, a.Data)
 		}
-		if secret, err := r.TokenSecret(a); string(secret) != "s3cret" || err != nil {
-			t.Errorf("the secret is %q, %v", secret, err)
+		if keys, err := r.TokenKeys(a); err != nil || string(keys.Secret) != "s3cret" {
+			t.Errorf("the keys are %v, %v", keys, err)
 		}
 		if a.MayHaveCertificate(false) || !a.MayHaveCertificate(true) || !resolve(t, r, "acme.example", resolver.Gateway).MayHaveCertificate(false) {
 			t.Error("certificates are for the exact name only, unless wildcards may have them")

@@ -177,7 +177,7 @@ var otherMethods = strings.Fields(`
 	NoteRemovals Pace
 	PendingWrites Position ProjectEntriesSince ProjectsWithKey ProposalRecords PruneAudit PruneHooks PruneMail
 	PruneTrail Published QueuedMail ReclaimMail Refused Removals RemoveNamed ResolveTraced SMTPConfig Sealing
-	SecretProblems SetDecoderRevision SetKeyUses SetNamed Settle TakeUp Text TokenSecret TrailLedger UnknownSlugs
+	SecretProblems SetDecoderRevision SetKeyUses SetNamed Settle TakeUp Text TokenKeys TrailLedger UnknownSlugs
 	UpdateMail Use VerifyAudit WaitPosition Webhooks Writable`)
 
 // inMemory are the reads that something in memory answers. They are asked most.

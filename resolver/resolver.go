@@ -33,7 +33,7 @@ type Options struct {
 	CacheBytes int64
 	// StoreCacheBytes is the store's block cache; 0 means store.DefaultCacheBytes.
 	StoreCacheBytes int64
-	// OpenSecret opens a secret for the FlatSecrets form and for TokenSecret. context is "<project's uuid>/jwt_secret". If
+	// OpenSecret opens a secret for the FlatSecrets form and for TokenKeys. context is "<project's uuid>/jwt_secret". If
 	// nil, no secret can be opened.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
 	// Rebuild makes configsrc apply all files again, because the store has lost their content; Files yields none of them

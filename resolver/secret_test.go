@@ -2,6 +2,10 @@ package resolver_test
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"log/slog"
 	"strings"
@@ -31,6 +35,15 @@ func (l *lock) open(s catalog.Secret, _ string) (string, error) {
 		return v, nil
 	}
 	return "", errors.New("the environment variable " + s.Ref + " is not set")
+}
+
+// set gives a secret another value; "" removes it.
+func (l *lock) set(ref, value string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.values[ref] = value; value == "" {
+		delete(l.values, ref)
+	}
 }
 
 func (l *lock) count(ref string) int {
@@ -83,11 +96,11 @@ func TestFlatWithoutItsSecret(t *testing.T) {
 // tokenSecret asks for the secret of a domain's project.
 func tokenSecret(t *testing.T, r *resolver.Resolver, domain string) (string, catalog.Code) {
 	t.Helper()
-	secret, err := r.TokenSecret(resolve(t, r, domain, resolver.Tokens))
+	keys, err := r.TokenKeys(resolve(t, r, domain, resolver.Tokens))
 	if err != nil {
 		return "", code(err)
 	}
-	return string(secret), ""
+	return string(keys.Secret), ""
 }
 
 func TestTokenSecret(t *testing.T) {
@@ -224,13 +237,78 @@ func TestTokenSecretSingleFlight(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 32 {
 		wg.Go(func() {
-			if s, err := r.TokenSecret(answer); err != nil || string(s) != "secret" {
-				t.Errorf("%q, %v", s, err)
+			if k, err := r.TokenKeys(answer); err != nil || string(k.Secret) != "secret" {
+				t.Errorf("%v, %v", k, err)
 			}
 		})
 	}
 	wg.Wait()
 	if n := l.count("A"); n != 1 {
 		t.Errorf("opened %d times", n)
+	}
+}
+
+// TestTokenKeysFromFiles: keys are read again after a while, each counts or fails on its own, and the identity of what
+// verifies tokens changes with the content alone.
+func TestTokenKeysFromFiles(t *testing.T) {
+	t.Parallel()
+	pemOf := func() string {
+		public, _, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		der, err := x509.MarshalPKIXPublicKey(public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+	}
+	one, two := pemOf(), pemOf()
+	now := noon
+	l := &lock{values: map[string]string{"one.pem": one, "two.pem": two}}
+	r := open(t, resolver.Options{OpenSecret: l.open, Now: func() time.Time { return now }})
+	p := block("a", "a.example")
+	p.Service.AuthEnabled = true
+	p.Auth.Rules = catalog.TokenRules{Algorithms: []string{"EdDSA"}, Keys: []string{catalog.FileText("one.pem"), catalog.FileText("two.pem")}}
+	apply(t, r, file("a.hcl", p))
+	check := func(want int, problem string) *resolver.TokenKeys {
+		t.Helper()
+		now = now.Add(5 * time.Second)
+		keys, err := r.TokenKeys(resolve(t, r, "a.example", resolver.Gateway))
+		if want == 0 {
+			if !errors.Is(err, resolver.ErrNoTokenKeys) {
+				t.Errorf("%v, want ErrNoTokenKeys", err)
+			}
+		} else if err != nil || len(keys.Public) != want {
+			t.Errorf("%+v %v, want %d keys", keys, err, want)
+		}
+		problems := r.SecretProblems()
+		if told := len(problems) == 1 && problems[0].Field == "jwtKeys" && strings.Contains(problems[0].Message, problem); told != (problem != "") || len(problems) > 1 {
+			t.Errorf("problems %+v, want %q", problems, problem)
+		}
+		return keys
+	}
+	first := check(2, "")
+	if again := check(2, ""); again != first {
+		t.Error("the same content, and other keys")
+	}
+	l.set("two.pem", "")
+	if without := check(1, "entry 2"); without.Identity == first.Identity {
+		t.Error("a key is gone, and the identity is the same")
+	}
+	check(1, "entry 2") // and it is still told
+	l.set("two.pem", "garbage")
+	check(1, "entry 2 is neither PEM nor a JWK")
+	l.set("one.pem", "")
+	check(0, "entry 1")
+	l.set("one.pem", one)
+	l.set("two.pem", two)
+	if back := check(2, ""); back.Identity != first.Identity {
+		t.Error("the same content, and another identity")
+	}
+	now = now.Add(-time.Hour) // a clock that is set back
+	l.set("one.pem", two)
+	if other := check(2, ""); other.Identity == first.Identity {
+		t.Error("another key, and the same identity")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/gate"
+	"fingerpost/api/gateway/jwks"
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -52,17 +53,26 @@ func (o *Options) MayAsk(peer net.Addr) bool {
 	return addr.IsLoopback()
 }
 
-// Live finds the project of a domain, and the secret that signs the tokens of its users, as *resolver.Resolver does.
+// Live finds the project of a domain, and what verifies the tokens of its users, as *resolver.Resolver does.
 type Live interface {
 	// Resolve is for a request, whose trace shows what the cache did.
 	Resolve(ctx *fasthttp.RequestCtx, host []byte, form resolver.Form) (*resolver.Answer, error)
-	TokenSecret(answer *resolver.Answer) ([]byte, error)
+	TokenKeys(answer *resolver.Answer) (*resolver.TokenKeys, error)
+}
+
+// KeySets are the key sets that projects name, see package jwks.
+type KeySets interface {
+	// KeySet returns the last good set at an address; nil: there was none yet. It does not wait.
+	KeySet(url string) *jwks.Set
+	// NoteUnknown notes that a token names a key that is not in the set of its project.
+	NoteUnknown(project int64, url string)
 }
 
 // An API answers gateways. Safe for concurrent use.
 type API struct {
 	Options
-	Live Live
+	Live    Live
+	KeySets KeySets // nil: there are none
 	// Throttle counts a failed token of me against the peer's address, and returns how long it has to wait, 0 while it
 	// need not.
 	Throttle     func(peer netip.Addr) time.Duration

@@ -58,22 +58,28 @@ func (a *API) beforeDomain(token []byte, err error) error {
 
 // identify verifies the token for the project of an answer.
 func (a *API) identify(ctx *fasthttp.RequestCtx, answer *resolver.Answer, token []byte) (*Identity, error) {
-	secret, err := a.Live.TokenSecret(answer)
+	keys, err := a.Live.TokenKeys(answer)
 	if err != nil {
 		return nil, a.beforeDomain(token, err)
 	}
 	now, sum := ctx.Time(), sha256.Sum256(token)
-	if user := a.verified.find(&sum, answer.ProjectID, secret, now); user != nil {
+	v := a.verifier(keys)
+	if user := a.verified.find(&sum, answer.ProjectID, &v.identity, now); user != nil {
 		return user, nil
 	}
-	user, err := verify(string(token), secret, answer.ProjectID, a.Issuer, now)
+	user, err := v.verify(string(token), now)
 	switch {
+	case errors.Is(err, resolver.ErrNoTokenKeys):
+		return nil, resolver.ErrNoTokenKeys
+	case errors.Is(err, errUnknownKey) && v.set != nil:
+		a.KeySets.NoteUnknown(answer.ProjectID, *keys.Rules.KeySetURL)
+		return nil, a.failed(invalid)
 	case errors.Is(err, errMalformed):
 		return nil, a.failed(malformed)
 	case err != nil:
 		return nil, a.failed(invalid)
 	}
-	a.verified.store(&verified{Identity: user, sum: sum, secret: secret}, now)
+	a.verified.store(&verified{Identity: user, sum: sum, by: v.identity}, now)
 	return user, nil
 }
 
@@ -83,12 +89,26 @@ func (a *API) Known(answer *resolver.Answer, authorization []byte, now time.Time
 	if why != good {
 		return nil
 	}
-	secret, err := a.Live.TokenSecret(answer)
+	keys, err := a.Live.TokenKeys(answer)
 	if err != nil {
 		return nil
 	}
-	sum := sha256.Sum256(token)
-	return a.verified.find(&sum, answer.ProjectID, secret, now)
+	sum, v := sha256.Sum256(token), a.verifier(keys)
+	return a.verified.find(&sum, answer.ProjectID, &v.identity, now)
+}
+
+// verifier returns what verifies a project's tokens now.
+func (a *API) verifier(keys *resolver.TokenKeys) verifier {
+	v := verifier{TokenKeys: keys, issuer: a.Issuer, identity: keysIdentity{own: keys.Identity}}
+	if keys.Rules.Issuer != nil {
+		v.issuer = *keys.Rules.Issuer
+	}
+	if url := keys.Rules.KeySetURL; url != nil && a.KeySets != nil {
+		if v.set = a.KeySets.KeySet(*url); v.set != nil {
+			v.identity.set = v.set.Identity
+		}
+	}
+	return v
 }
 
 func (a *API) failed(why failure) *catalog.Error {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,10 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"fingerpost/api/gateway/jwks"
 	"fingerpost/api/web"
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 // maxTokenBytes is the length of the longest token that is read.
@@ -41,20 +45,43 @@ func isToken(text string) bool {
 	return !errors.Is(err, jwt.ErrTokenMalformed)
 }
 
-// verify verifies a project's token: signed with HS256 and the project's secret, by the issuer, for the project,
-// and valid now. The error says what is wrong, for tests; clients do not see it.
-func verify(token string, secret []byte, projectID int64, issuer string, now time.Time) (*Identity, error) {
-	parser := jwt.NewParser(
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(),
-		jwt.WithIssuer(issuer), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(tokenLeeway),
+// A keysIdentity changes with everything that decides whether a token is good, but the time.
+type keysIdentity struct {
+	own [sha256.Size]byte // of what the project declares
+	set [sha256.Size]byte // of the key set
+}
+
+// A verifier verifies the tokens of a project.
+type verifier struct {
+	*resolver.TokenKeys
+	issuer   string
+	set      *jwks.Set // nil: the project names none, or there was none yet
+	identity keysIdentity
+}
+
+// errUnknownKey is the error of verify for a token whose kid no key has.
+var errUnknownKey = errors.New("no key has the kid of the token")
+
+// verify verifies a token: signed with an algorithm and a key of the project, by the issuer, for the audience and the
+// project, and valid now. The error says what is wrong, for tests; clients do not see it. It wraps
+// resolver.ErrNoTokenKeys if there is no key yet for the token's algorithm.
+func (v *verifier) verify(token string, now time.Time) (*Identity, error) {
+	options := []jwt.ParserOption{
+		jwt.WithValidMethods(v.Rules.Algorithms), jwt.WithStrictDecoding(),
+		jwt.WithIssuer(v.issuer), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(tokenLeeway),
 		jwt.WithTimeFunc(func() time.Time { return now }),
-	)
-	claims := &tokenClaims{identity: Identity{ProjectID: projectID}}
-	_, err := parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
+	}
+	if v.Rules.Audience != nil {
+		options = append(options, jwt.WithAudience(*v.Rules.Audience))
+	}
+	claims := &tokenClaims{identity: Identity{ProjectID: v.ProjectID}}
+	_, err := jwt.NewParser(options...).ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) {
 		if _, critical := t.Header["crit"]; critical { // RFC 7515, 4.1.11: we support none, and the library does not check
 			return nil, errors.New("the header has crit")
 		}
-		return secret, nil
+		algorithm := t.Method.Alg()
+		claims.anyProject = v.OwnRules && algorithm != catalog.AlgorithmHS256
+		return v.keysFor(algorithm, t.Header["kid"])
 	})
 	if err != nil {
 		return nil, err
@@ -67,10 +94,42 @@ func verify(token string, secret []byte, projectID int64, issuer string, now tim
 	return user, nil
 }
 
+// keysFor returns the keys of the type that an algorithm needs. A kid narrows them where the token and the key have one.
+func (v *verifier) keysFor(algorithm string, kid any) (any, error) {
+	if algorithm == catalog.AlgorithmHS256 {
+		if v.Secret == nil {
+			return nil, resolver.ErrNoTokenKeys
+		}
+		return v.Secret, nil
+	}
+	id, isText := kid.(string)
+	if kid != nil && !isText {
+		return nil, errors.New("kid is not a string")
+	}
+	public := v.Public
+	switch {
+	case v.set != nil:
+		public = v.set.Keys
+	case v.Rules.KeySetURL != nil, len(public) == 0:
+		return nil, resolver.ErrNoTokenKeys
+	}
+	var keys jwt.VerificationKeySet
+	for _, k := range public {
+		if k.Algorithm == algorithm && (id == "" || k.ID == "" || k.ID == id) {
+			keys.Keys = append(keys.Keys, k.Key)
+		}
+	}
+	if len(keys.Keys) == 0 {
+		return nil, errUnknownKey
+	}
+	return keys, nil
+}
+
 // tokenClaims are the claims of one token. Their names are case-sensitive, and no name may occur twice.
 type tokenClaims struct {
 	jwt.MapClaims
-	identity Identity // ProjectID is what the claim must say; Validate fills in the rest
+	identity   Identity // ProjectID is what the claim must say; Validate fills in the rest
+	anyProject bool     // the claim may be missing
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -84,7 +143,7 @@ func (c *tokenClaims) UnmarshalJSON(b []byte) error {
 
 // Validate implements jwt.ClaimsValidator. The library calls it after it has verified the signature.
 func (c *tokenClaims) Validate() (err error) {
-	if !isProject(c.MapClaims["projectId"], c.identity.ProjectID) {
+	if id, named := c.MapClaims["projectId"]; (named || !c.anyProject) && !isProject(id, c.identity.ProjectID) {
 		return errors.New("projectId is not that of the project")
 	}
 	if c.identity.Subject, err = c.text("sub"); err != nil {

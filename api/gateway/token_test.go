@@ -5,11 +5,16 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 // The leeway is 30 s on both sides, to the millisecond, also for a token that was verified before.
 func TestTokenLeeway(t *testing.T) {
 	secret := []byte("0123456789abcdef0123456789abcdef")
+	rules := catalog.NewTokenRules()
+	v := &verifier{TokenKeys: &resolver.TokenKeys{ProjectID: 7, Rules: &rules, Secret: secret}, issuer: "i"}
 	at := time.Unix(1_800_000_000, 0)
 	far := at.Add(24 * time.Hour).Unix()
 	for _, c := range []struct {
@@ -27,11 +32,11 @@ func TestTokenLeeway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := verify(token, secret, 7, "i", at.Add(c.by)); (err == nil) != c.good {
+		if _, err := v.verify(token, at.Add(c.by)); (err == nil) != c.good {
 			t.Errorf("%s with the clock %s ahead: %v, want good: %t", c.claim, c.by, err, c.good)
 		}
 		before := map[string]time.Duration{"exp": -time.Hour, "iat": time.Hour, "nbf": time.Hour}[c.claim]
-		user, err := verify(token, secret, 7, "i", at.Add(before))
+		user, err := v.verify(token, at.Add(before))
 		if err != nil || user.validAt(at.Add(c.by)) != c.good {
 			t.Errorf("%s verified before, with the clock %s ahead: %v, want good: %t", c.claim, c.by, err, c.good)
 		}

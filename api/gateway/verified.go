@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"sync"
@@ -18,7 +17,7 @@ const (
 )
 
 // verifiedTokens remembers tokens that were verified: verifying one costs as much as ten resolve hits. A token counts
-// only for the project and the secret that it was verified with, and while its times allow it, so no reload has to drop
+// only for the project and the rules and keys that it was verified with, and while its times allow it, so no reload has to drop
 // anything. Refused tokens are not remembered. The zero value is ready. Safe for concurrent use; find takes no lock.
 //
 // Each token belongs to one of the sets. A project may fill three quarters of a set, and the rest is left to the others;
@@ -33,9 +32,9 @@ type tokenSet struct {
 // A verified is a token that was verified. Only used changes.
 type verified struct {
 	*Identity
-	sum    [sha256.Size]byte // of the token
-	secret []byte            // of the project, shared
-	used   atomic.Bool       // since a search for a place has passed it
+	sum  [sha256.Size]byte // of the token
+	by   keysIdentity
+	used atomic.Bool // since a search for a place has passed it
 }
 
 func (t *verifiedTokens) set(sum *[sha256.Size]byte) *tokenSet {
@@ -43,11 +42,11 @@ func (t *verifiedTokens) set(sum *[sha256.Size]byte) *tokenSet {
 }
 
 // find returns the user of a token, nil if the token has to be verified.
-func (t *verifiedTokens) find(sum *[sha256.Size]byte, projectID int64, secret []byte, now time.Time) *Identity {
+func (t *verifiedTokens) find(sum *[sha256.Size]byte, projectID int64, by *keysIdentity, now time.Time) *Identity {
 	set := t.set(sum)
 	for i := range set.ways {
 		v := set.ways[i].Load()
-		if v != nil && v.sum == *sum && v.ProjectID == projectID && bytes.Equal(v.secret, secret) && v.validAt(now) {
+		if v != nil && v.sum == *sum && v.ProjectID == projectID && v.by == *by && v.validAt(now) {
 			if !v.used.Load() { // a store by each request would make cores wait for each other
 				v.used.Store(true)
 			}
@@ -81,7 +80,7 @@ func (s *tokenSet) place(v *verified, now time.Time) *atomic.Pointer[verified] {
 			free = &s.ways[i]
 			places++
 			continue
-		case w.ProjectID == v.ProjectID && (w.sum == v.sum || !bytes.Equal(w.secret, v.secret)):
+		case w.ProjectID == v.ProjectID && (w.sum == v.sum || w.by != v.by):
 			return &s.ways[i]
 		}
 		held[w.ProjectID]++

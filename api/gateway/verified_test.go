@@ -22,14 +22,18 @@ type tokens struct {
 
 func newTokens(t *testing.T) *tokens { return &tokens{T: t, now: time.Unix(1_800_000_000, 0)} }
 
+// byOf identifies the keys of a project with this secret.
+func byOf(secret string) keysIdentity { return keysIdentity{own: sha256.Sum256([]byte(secret))} }
+
 func (t *tokens) add(project int64, secret string, sum [sha256.Size]byte) {
 	t.store(&verified{Identity: &Identity{ProjectID: project, from: t.now.Add(-time.Hour), until: t.now.Add(time.Hour)},
-		sum: sum, secret: []byte(secret)}, t.now)
+		sum: sum, by: byOf(secret)}, t.now)
 }
 
 func (t *tokens) want(project int64, secret string, sum [sha256.Size]byte, found bool) {
 	t.Helper()
-	if user := t.find(&sum, project, []byte(secret), t.now); (user != nil) != found || user != nil && user.ProjectID != project {
+	by := byOf(secret)
+	if user := t.find(&sum, project, &by, t.now); (user != nil) != found || user != nil && user.ProjectID != project {
 		t.Errorf("project %d, secret %s: %v, want found: %t", project, secret, user, found)
 	}
 }
@@ -57,7 +61,7 @@ func TestVerifiedTokens(test *testing.T) {
 		t.want(2, "old", sum, found)
 	}
 	t.now = begun
-	t.store(&verified{Identity: &Identity{ProjectID: 1, until: t.now.Add(1), data: make([]byte, maxVerifiedData+1)}, sum: inSet(6, 1)}, t.now)
+	t.store(&verified{Identity: &Identity{ProjectID: 1, until: t.now.Add(1), data: make([]byte, maxVerifiedData+1)}, sum: inSet(6, 1), by: byOf("")}, t.now)
 	t.want(1, "", inSet(6, 1), false)
 }
 

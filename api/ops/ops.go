@@ -283,7 +283,7 @@ func (o *Server) secretStatus() []secretStatus {
 		if p.Warning {
 			severity = "warning"
 		}
-		list = append(list, secretStatus{Severity: severity, Project: p.Slug, ProjectID: p.ProjectID, Field: "jwtSecret",
+		list = append(list, secretStatus{Severity: severity, Project: p.Slug, ProjectID: p.ProjectID, Field: p.Field,
 			Message: p.Message})
 	}
 	if o.Mail == nil {

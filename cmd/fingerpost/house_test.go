@@ -152,7 +152,9 @@ var plan = map[string][]string{
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml
 	// x/net/html: the search reads the pages, which Markdown and openapi.yaml give, in one form
 	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3", "golang.org/x/net/html"},
-	"fingerpost/api/gateway": {"fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
+	// fetches and keeps the key sets that projects name
+	"fingerpost/api/gateway/jwks": {"fingerpost/resolver/catalog"},
+	"fingerpost/api/gateway": {"fingerpost/api/gateway/jwks", "fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	// configsrc: the outcome of a write, and the preview of a dry run; names: what a slug may have meant; trace: a handler's
 	// steps belong to its request's span

@@ -185,4 +185,3 @@ func TestParseKeySet(t *testing.T) {
 		f(bad, 0, 0, true)
 	}
 }
-
