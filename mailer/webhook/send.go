@@ -2,18 +2,10 @@ package webhook
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	"fingerpost/resolver/publicnet"
@@ -49,54 +41,44 @@ type Outcome struct {
 
 // A sender makes requests.
 type sender struct {
-	client  *http.Client
+	client  *publicnet.Client
 	agent   string
 	timeout time.Duration
 }
 
 func newSender(o *Options) *sender {
-	d := net.Dialer{Control: publicnet.New(o.Allow).Control, Resolver: o.Resolver}
 	return &sender{
 		agent:   "fingerpost/" + o.Version,
 		timeout: o.Timeout,
-		client: &http.Client{
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			// Proxy stays nil: one from the environment would connect to what the guard refuses.
-			Transport: &http.Transport{
-				DialContext: d.DialContext, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-				DisableCompression: true, MaxIdleConns: sharedPlaces, MaxIdleConnsPerHost: onWire,
-				IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: maxRead,
-			},
-		},
+		client: publicnet.NewClient(publicnet.ClientOptions{Guard: publicnet.New(o.Allow), Resolver: o.Resolver,
+			Idle: sharedPlaces, IdleOfOne: onWire, HeaderBytes: maxRead}),
 	}
 }
 
-func (s *sender) close() { s.client.CloseIdleConnections() }
+func (s *sender) close() { s.client.Close() }
 
 // send makes one attempt. The status line decides; what follows it may take what is left of the time.
 func (s *sender) send(ctx context.Context, h *Hook, id string, body []byte, now time.Time) (out Outcome) {
 	began := time.Now()
 	limited, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	var insecure atomic.Bool // the handshake failed: the errors of crypto/tls have no type for all of it
-	traced := httptrace.WithClientTrace(limited, &httptrace.ClientTrace{
-		TLSHandshakeDone: func(_ tls.ConnectionState, err error) { insecure.Store(err != nil) }})
-	res, err := s.post(traced, h, id, body, now)
-	if err == nil {
+	res, none := s.post(limited, h, id, body, now)
+	if none == nil {
 		out = s.read(res, now)
 	} else {
-		out.Error = sentence(err, insecure.Load(), s.timeout)
-		out.timedOut = limited.Err() != nil || isTimeout(err)
+		out.Error = none.Sentence(s.timeout)
+		out.timedOut = limited.Err() != nil || none.Timeout()
 		out.cutOff = ctx.Err() != nil
 	}
 	out.Took = time.Since(began)
 	return out
 }
 
-func (s *sender) post(ctx context.Context, h *Hook, id string, body []byte, now time.Time) (*http.Response, error) {
+func (s *sender) post(ctx context.Context, h *Hook, id string, body []byte,
+	now time.Time) (*http.Response, *publicnet.NoAnswer) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, strings.NewReader(string(body)))
 	if err != nil {
-		return nil, err
+		return nil, &publicnet.NoAnswer{Cause: err}
 	}
 	req.Header = s.header(id)
 	req.Header["Webhook-Timestamp"] = []string{strconv.FormatInt(now.Unix(), 10)}
@@ -134,42 +116,4 @@ func retryAfter(value string, now time.Time) time.Duration {
 		return min(max(at.Sub(now), time.Second), longestWait)
 	}
 	return 0
-}
-
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
-}
-
-// closedIdle is the text of an error of net/http that has no name outside: the receiver closed the connection before the
-// request was on it.
-const closedIdle = "http: server closed idle connection"
-
-// sentence says why no answer came. It never has the address, which may be a secret, and tells nothing of names and
-// addresses that only the inside knows.
-func sentence(err error, insecure bool, limit time.Duration) string {
-	var dns *net.DNSError
-	var certificate *tls.CertificateVerificationError
-	var hostname x509.HostnameError
-	var op *net.OpError
-	switch {
-	case errors.Is(err, publicnet.ErrNotAllowed), errors.As(err, &dns):
-		return "the address " + publicnet.CannotBeAsked
-	case isTimeout(err):
-		return fmt.Sprintf("no answer within %s", limit)
-	case errors.As(err, &hostname):
-		return "the certificate is for another name"
-	case errors.As(err, &certificate):
-		return "the certificate is not trusted: " + certificate.Err.Error()
-	case insecure:
-		return "there was no TLS connection, of version 1.2 or later"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
-		errors.Is(err, syscall.EPIPE), strings.HasSuffix(err.Error(), closedIdle):
-		return "the connection ended before an answer came"
-	case errors.As(err, &op) && op.Op == "dial":
-		return "there was no connection"
-	}
-	return "there was no answer in HTTP"
 }
