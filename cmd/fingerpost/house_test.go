@@ -153,7 +153,7 @@ var plan = map[string][]string{
 	// x/net/html: the search reads the pages, which Markdown and openapi.yaml give, in one form
 	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3", "golang.org/x/net/html"},
 	// fetches and keeps the key sets that projects name
-	"fingerpost/api/gateway/jwks": {"fingerpost/resolver/catalog"},
+	"fingerpost/api/gateway/jwks": {"fingerpost/resolver/catalog", "fingerpost/resolver/publicnet", "fingerpost/resolver/share"},
 	"fingerpost/api/gateway": {"fingerpost/api/gateway/jwks", "fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	// configsrc: the outcome of a write, and the preview of a dry run; names: what a slug may have meant; trace: a handler's
@@ -188,7 +188,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
 		"fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/proposals",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/mailer/webhook", "fingerpost/api/conditions", "fingerpost/api/ops", "fingerpost/api/ops/history",
-		"fingerpost/api/console", "fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/platform", "fingerpost/api",
+		"fingerpost/api/console", "fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/gateway/jwks", "fingerpost/api/platform", "fingerpost/api",
 		"github.com/coreos/go-systemd/v22/daemon", "github.com/coreos/go-systemd/v22/activation"},
 	// what all commands share. client: which server to ask; offline: what the shell completes; hclfile: which
 	// word a misspelt one was meant to be

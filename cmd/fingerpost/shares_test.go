@@ -42,6 +42,10 @@ var shared = map[string]bounded{
 		"peers, each up to ConnsPerPeer",
 		"an eighth is kept for peers with a good key; quiet connections are closed for new ones",
 	},
+	"api/gateway/jwks: places": {
+		"projects that name addresses of a slow provider",
+		"a quarter of the places for another provider at once, then rounds by provider; no request waits",
+	},
 	"api/mailapi: sends": {
 		"projects with slow servers, each up to the mailer's bounds for a project",
 		"their mails are accepted and queued at once, without the wait",
