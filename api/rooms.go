@@ -38,7 +38,7 @@ func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
 			Engine: config.WebhookEngine, Trail: live},
 		mail: &mailapi.API{Config: live, Writer: writer, Live: live, Log: live, Mail: o.Mail,
 			Waits: mailapi.NewWaits(o.Limits.Sends)},
-		gateway: &gateway.API{Options: o.Gateway, Live: traced{live}, Throttle: ring.throttle.fail,
+		gateway: &gateway.API{Options: o.Gateway, Live: traced{live}, KeySets: config.KeySets, Throttle: ring.throttle.fail,
 			CacheControl: cacheControl},
 	}
 }

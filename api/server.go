@@ -90,6 +90,8 @@ type Config struct {
 	Verifier platform.Verifier
 	// WebhookEngine delivers events to webhooks. Nil: calls about deliveries are answered 503.
 	WebhookEngine webhooks.Engine
+	// KeySets are those that projects name; nil: none is kept.
+	KeySets gateway.KeySets
 	// WebhookAllow says to which addresses a webhook may have http; nil: to any.
 	WebhookAllow *catalog.HTTPAllow
 	// Hook fetches from the git repository's remote when that has changed.

@@ -172,9 +172,9 @@ var otherMethods = strings.Fields(`
 	AcceptMail AddGuestKey AnswerMail Apply AuditEntry AuditGaps AuditHeads Auditable Back Backup Cached
 	ChangeDomainNotes ChangeHooks ChangePending ChangeProposals Close Committed DataDir DecoderRevision Defaults
 	Degraded DomainNote DropIndexes EachDomainNote EachNamed EachQueued Edges EndedSince EntriesSince EventMarks
-	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeyUses LastHookDelivery
-	MailAcross MailGaps MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteAll NoteDomain NoteObject
-	NoteRemovals Pace
+	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeySource KeySources KeyUses
+	LastHookDelivery MailAcross MailGaps MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteAll
+	NoteDomain NoteObject NoteRemovals Pace
 	PendingWrites Position ProjectEntriesSince ProjectsWithKey ProposalRecords PruneAudit PruneHooks PruneMail
 	PruneTrail Published QueuedMail ReclaimMail Refused Removals RemoveNamed ResolveTraced SMTPConfig Sealing
 	SecretProblems SetDecoderRevision SetKeyUses SetNamed Settle TakeUp Text TokenKeys TrailLedger UnknownSlugs

@@ -17,8 +17,9 @@ var at = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 func everything() *conditions.State {
 	gap := []conditions.Gap{{Found: at.Add(-time.Hour), Reason: "a table is missing"}}
 	return &conditions.State{Time: at, NotReady: true, Unaudited: true, DiskUsed: 0.95, Certificate: at.Add(time.Hour),
-		Secrets: []conditions.Secret{{ProjectID: 7, Project: "acme", Field: "jwtSecret", Message: "a file is missing"}, {Project: "globex", Field: "jwtSecret", Works: true}},
-		Keys:    []conditions.Key{{Name: "ci", Ends: at.Add(time.Hour)}}, AuditGaps: gap,
+		Secrets: []conditions.Secret{{ProjectID: 7, Project: "acme", Field: "jwtSecret", Message: "a file is missing"}, {Project: "globex", Field: "jwtSecret", Works: true},
+			{Project: "initech", Field: conditions.KeySetField}},
+		Keys: []conditions.Key{{Name: "ci", Ends: at.Add(time.Hour)}}, AuditGaps: gap,
 		Files: conditions.Files{Errors: 1, Warnings: 1, Error: "no folder", LowDisk: "1 kB", Held: new(conditions.Held)},
 		Git:   conditions.Git{Errors: []string{"no route"}, Behind: 2, Overruled: 1}, MailRoom: "1 kB", MailWaits: time.Hour,
 		Stopped: []conditions.Stopped{{Project: 7, Slug: "acme", Name: "Acme", Code: "SMTP_AUTH_FAILED", Why: "it is refused"}}, MoreStopped: 1,

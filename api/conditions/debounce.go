@@ -51,7 +51,7 @@ type Begun struct {
 	Since     time.Time `json:"since"`
 	Sentence  string    `json:"sentence"`
 	Detail    string    `json:"detail,omitempty"` // "" of a project: its keys need not know what the machine says
-	Count     int       `json:"count,omitempty"` // of those alike, where the kind has begun as a whole
+	Count     int       `json:"count,omitempty"`  // of those alike, where the kind has begun as a whole
 }
 
 // Transitions are what is to be told.

@@ -88,6 +88,9 @@ var node = []Kind{
 	{ID: "secret-weak", Severity: Info, Check: "secrets", Guide: "/docs/keys-and-secrets",
 		Remedy: `mend the secret, then "fingerpost reload"`, Except: "no metric counts secrets",
 		find: func(s *State) []Condition { return secrets(s, true, "can be opened, and should be another one") }},
+	{ID: "key-set-missing", Severity: Warning, Broken: true, Check: "secrets", Guide: "/docs/keys-and-secrets",
+		Remedy: "see that this machine reaches the jwks_url; it tries again by itself", Except: "no metric counts key sets",
+		find: keySets},
 }
 
 // gaps are those that are examined, or were found lately.
@@ -98,9 +101,22 @@ func gaps(s *State, gaps []Gap, sentence string) (list []Condition) {
 	return list
 }
 
+// KeySetField is the Field of a Secret that is no secret: the key set of a project, of which no key is known yet.
+const KeySetField = "jwksUrl"
+
+func keySets(s *State) (list []Condition) {
+	for _, x := range s.Secrets {
+		if x.Field == KeySetField {
+			list = append(list, Condition{Subject: "project " + x.Project, Project: x.ProjectID, Detail: x.Message,
+				Sentence: "There is no key yet of the key set of the project " + x.Project + ": its tokens cannot be verified."})
+		}
+	}
+	return list
+}
+
 func secrets(s *State, work bool, is string) (list []Condition) {
 	for _, x := range s.Secrets {
-		if x.Works == work {
+		if x.Works == work && x.Field != KeySetField {
 			list = append(list, Condition{Subject: "project " + x.Project, Project: x.ProjectID, Detail: x.Message,
 				Sentence: "The secret " + x.Field + " of the project " + x.Project + " " + is + "."})
 		}

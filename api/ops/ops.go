@@ -286,6 +286,14 @@ func (o *Server) secretStatus() []secretStatus {
 		list = append(list, secretStatus{Severity: severity, Project: p.Slug, ProjectID: p.ProjectID, Field: p.Field,
 			Message: p.Message})
 	}
+	if o.Readings.KeySets != nil {
+		o.Readings.KeySets(func(project int64, slug, message string) {
+			if len(list) < 2*maxSecretProblems {
+				list = append(list, secretStatus{Severity: "error", Project: slug, ProjectID: project,
+					Field: conditions.KeySetField, Message: message})
+			}
+		})
+	}
 	if o.Mail == nil {
 		return list
 	}

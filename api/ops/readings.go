@@ -9,6 +9,8 @@ type Readings struct {
 	DiskFree       func() float64   // free share of the disk of the data folder
 	CertificateEnd func() time.Time // of the certificate that is served
 	SpansDropped   func() uint64    // since the start
+	// KeySets yields the projects whose key set is needed and was never there. Nil: there are none.
+	KeySets func(yield func(project int64, slug, message string))
 }
 
 func (r *Readings) diskFree() float64 {

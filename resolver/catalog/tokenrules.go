@@ -55,7 +55,7 @@ func (a *AuthSettings) OwnRules() bool {
 	}
 	r := &a.Rules
 	return own["jwtIssuer"] && r.Issuer != nil && (own["jwtAudience"] && r.Audience != nil ||
-		own["jwtKeys"] && (len(r.Keys) > 0 || r.KeySetURL != nil))
+		own["jwtKeys"] && len(r.Keys) > 0 || own["jwksUrl"] && r.KeySetURL != nil)
 }
 
 // FileText returns the element of TokenRules.Keys for file("path").

@@ -14,6 +14,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 
 	"fingerpost/api"
+	"fingerpost/api/gateway/jwks"
 	"fingerpost/api/ops"
 	"fingerpost/api/ops/history"
 	"fingerpost/api/transfer"
@@ -58,6 +59,7 @@ type background struct {
 	verify   *verify.Service
 	webhooks *webhook.Engine
 	declared *declaredWebhooks
+	keySets  *jwks.Keeper
 	// delivering: webhooks runs, or has run.
 	delivering atomic.Bool
 }
@@ -115,6 +117,7 @@ func Run(ctx context.Context, o Options) error {
 	verifying := n.runVerification(ctx)
 	delivering := n.runWebhooks(ctx)
 	rotating := n.runRotations(ctx)
+	fetching := n.runKeySets(ctx)
 	keeping := n.run(func() error { n.api.KeepKeyUses(ctx); return nil })
 	clustered := n.run(func() error { return n.cluster.run(ctx) })
 	tracing := n.runTraces()
@@ -129,6 +132,7 @@ func Run(ctx context.Context, o Options) error {
 	<-verifying
 	<-delivering
 	<-rotating
+	<-fetching
 	<-clustered
 	return err
 }

@@ -34,7 +34,7 @@ func (n *service) open(ctx context.Context) error {
 	o := &opening{service: n, made: make(chan struct{})}
 	for _, step := range []func(ctx context.Context) error{
 		o.readKeys, o.bind, o.openStore, o.openCluster, o.openGit, o.openSource, o.openMail, o.openVerification,
-		o.openWebhooks, o.openServers,
+		o.openWebhooks, o.openKeySets, o.openServers,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -149,7 +149,8 @@ func (o *opening) apiOptions() (api.Options, error) {
 	options := api.Options{
 		Resolver: o.resolver,
 		Config: api.Config{Files: o.source, Explainer: o.source, Plan: planFiles, Hook: hook,
-			Verifier: verification{o.verify}, WebhookAllow: o.o.Allow.Webhooks},
+			Verifier: verification{o.verify}, WebhookAllow: o.o.Allow.Webhooks,
+			KeySets: o.keySets},
 		Mail: o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
@@ -205,6 +206,11 @@ func (o *opening) opsOptions() ops.Options {
 				"error", err)
 		} else {
 			options.SignIn, options.Proof = o.signInLinks, proof
+		}
+	}
+	options.Readings.KeySets = func(yield func(project int64, slug, message string)) {
+		for _, p := range o.keySets.Problems() {
+			yield(p.Project, p.Slug, p.Message)
 		}
 	}
 	if o.o.Trace != nil {
