@@ -191,3 +191,39 @@ func TestCheckWith(t *testing.T) {
 		t.Error("it was written")
 	}
 }
+
+// TestCheckSharedTokens: projects for which the same tokens are good are a warning, which an audience ends.
+func TestCheckSharedTokens(t *testing.T) {
+	f := func(warnings int, second, defaults string) {
+		t.Helper()
+		dir := t.TempDir()
+		block := func(slug, more string) string {
+			return "project \"" + slug + "\" {\n  name = \"x\"\n  auth_settings {\n" + more + "  }\n}\n"
+		}
+		const rules = "jwt_algorithms = [\"RS256\"]\njwks_url = \"https://login.example/jwks\"\njwt_issuer = \"https://login.example/\"\n"
+		write(t, filepath.Join(dir, "a.hcl"), block("acme", rules))
+		write(t, filepath.Join(dir, "b.hcl"), block("globex", strings.ReplaceAll(second, "RULES", rules)))
+		write(t, filepath.Join(dir, "d.hcl"), "defaults {\n  auth_settings {\n"+strings.ReplaceAll(defaults, "RULES", rules)+"  }\n}\n")
+		c, err := offline.Check(dir)
+		if err != nil || c.Problems.HasErrors() {
+			t.Fatal(err, c.Problems)
+		}
+		n := 0
+		for _, d := range c.Problems {
+			if strings.Contains(d.Summary, "tokens without projectId") {
+				if n++; !strings.Contains(d.Summary, "acme") || !strings.Contains(d.Summary, "globex") || filepath.Base(d.File) != "b.hcl" {
+					t.Errorf("the warning is %v", d)
+				}
+			}
+		}
+		if n != warnings {
+			t.Errorf("%q, %q: %d warnings, want %d: %v", second, defaults, n, warnings, c.Problems)
+		}
+	}
+	f(1, "RULES", "")
+	f(0, "RULES jwt_audience = \"globex\"\n", "")
+	f(0, "RULES", "jwt_audience = \"all\"\n")
+	f(0, "", "RULES") // of defaults: such tokens are not good there
+	f(0, "jwt_issuer = \"https://login.example/\"\n", "")
+	f(0, "jwt_algorithms = [\"RS256\"]\njwks_url = \"https://other.example/jwks\"\njwt_issuer = \"https://login.example/\"\n", "")
+}

@@ -134,6 +134,7 @@ func CheckWith(dir string, o Options) (*Checked, error) {
 	}
 	out.Problems = append(out.Problems, warnOfOverlaps(out.Files)...)
 	out.Problems = append(out.Problems, warnOfSenders(out.Files)...)
+	out.Problems = append(out.Problems, warnOfSharedTokens(out.Files)...)
 	out.Problems.Sort()
 	return out, nil
 }
