@@ -151,6 +151,14 @@ func shown(v any) string {
 			v = string(r[:maxExplained]) + "…"
 		}
 		return strconv.Quote(v)
+	case []string:
+		texts := make([]string, len(v))
+		for i, s := range v {
+			if texts[i] = shown(s); isFile(s) {
+				texts[i] = Printable(s)
+			}
+		}
+		return "[" + strings.Join(texts, ", ") + "]"
 	case []catalog.Label:
 		pairs := make([]string, len(v))
 		for i, l := range v {
@@ -160,6 +168,8 @@ func shown(v any) string {
 	}
 	return fmt.Sprint(v)
 }
+
+func isFile(text string) bool { _, is := catalog.FilePath(text); return is }
 
 // originText writes an origin.
 func originText(o catalog.Origin) string {

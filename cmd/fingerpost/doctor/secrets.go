@@ -30,7 +30,11 @@ func (p *patient) secrets(ctx context.Context) (rs []Result) {
 			break
 		}
 		all++
-		if _, err := o.Open(s.secret, s.context); err != nil {
+		text, err := o.Open(s.secret, s.context)
+		if err == nil && s.rules != nil {
+			_, err = s.rules.Key(text)
+		}
+		if err != nil {
 			bad[s.secret.Source] = append(bad[s.secret.Source], fmt.Sprintf("%s, %s: %v", s.owner, s.field, err))
 		}
 	}
@@ -69,6 +73,7 @@ func (p *patient) opener() *seal.Secrets {
 type secret struct {
 	owner, field, context string
 	secret                catalog.Secret
+	rules                 *catalog.TokenRules // of a public key; nil: it is a secret
 }
 
 // secretsOf yields the secrets of the files.
@@ -76,13 +81,16 @@ func secretsOf(c *offline.Checked) iter.Seq[secret] {
 	return func(yield func(secret) bool) {
 		for i := range c.Files {
 			f := &c.Files[i]
-			if d := f.Declared.Defaults; d != nil && !smtpSecrets("the defaults block", catalog.UUID{}, d.SMTP, yield) {
-				return
+			if d := f.Declared.Defaults; d != nil {
+				if !smtpSecrets("the defaults block", catalog.UUID{}, d.SMTP, yield) ||
+					d.Auth != nil && !keyFiles("the defaults block", catalog.UUID{}, &d.Auth.Rules, yield) {
+					return
+				}
 			}
 			for j := range f.Declared.Webhooks {
 				w := &f.Declared.Webhooks[j]
 				for _, s := range w.Secrets {
-					if !yield(secret{fmt.Sprintf("webhook %q", w.Name), "secret", w.SecretContext(), s}) {
+					if !yield(secret{fmt.Sprintf("webhook %q", w.Name), "secret", w.SecretContext(), s, nil}) {
 						return
 					}
 				}
@@ -91,7 +99,10 @@ func secretsOf(c *offline.Checked) iter.Seq[secret] {
 				p := &f.Declared.Projects[j]
 				owner, jwt := fmt.Sprintf("project %q", p.Project.Slug), p.Auth.Token.JWTSecret
 				if jwt.Source != catalog.SecretNone &&
-					!yield(secret{owner, "jwt_secret", seal.Context(p.Project.UUID, "jwt_secret"), jwt}) {
+					!yield(secret{owner, "jwt_secret", seal.Context(p.Project.UUID, "jwt_secret"), jwt, nil}) {
+					return
+				}
+				if !keyFiles(owner, p.Project.UUID, &p.Auth.Rules, yield) {
 					return
 				}
 				if p.SMTP.HasServer() && !smtpSecrets(owner, p.Project.UUID, p.SMTP, yield) {
@@ -102,14 +113,26 @@ func secretsOf(c *offline.Checked) iter.Seq[secret] {
 	}
 }
 
+// keyFiles yields the files of public keys, which are no secrets and are opened like them.
+func keyFiles(owner string, project catalog.UUID, r *catalog.TokenRules, yield func(secret) bool) bool {
+	for _, key := range r.Keys {
+		path, is := catalog.FilePath(key)
+		file := catalog.Secret{Source: catalog.SecretFile, Ref: path}
+		if is && !yield(secret{owner, "jwt_keys", seal.Context(project, "jwt_keys"), file, r}) {
+			return false
+		}
+	}
+	return true
+}
+
 func smtpSecrets(owner string, project catalog.UUID, c *catalog.SMTPConfig, yield func(secret) bool) bool {
 	if c == nil {
 		return true
 	}
 	if c.Password.Source != catalog.SecretNone &&
-		!yield(secret{owner, "smtp_config.password", c.SecretContext(project, "password"), c.Password}) {
+		!yield(secret{owner, "smtp_config.password", c.SecretContext(project, "password"), c.Password, nil}) {
 		return false
 	}
 	ca := catalog.Secret{Source: catalog.SecretFile, Ref: c.CAFile}
-	return c.CAFile == "" || yield(secret{owner, "smtp_config.ca_file", c.SecretContext(project, "ca_file"), ca})
+	return c.CAFile == "" || yield(secret{owner, "smtp_config.ca_file", c.SecretContext(project, "ca_file"), ca, nil})
 }
