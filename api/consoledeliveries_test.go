@@ -125,7 +125,7 @@ func TestConsoleDeliveries(t *testing.T) {
 	p.press("replay")
 	p.expects(400, "“From” is required")
 	p.press("replay", "from", "soon")
-	p.expects(400, "must be a time such as")
+	p.expects(400, "must be a time in UTC such as")
 	p.press("replay", "from", "2020-01-01T00:00", "until", "2020-01-02T00:00")
 	p.expects(200, "Nothing of that time is for the webhook.")
 	p.press("replay", "from", "2020-01-01T00:00")
@@ -173,7 +173,7 @@ func (s stillHooks) Status(context.Context) ([]webhook.Status, string, error) {
 	return []webhook.Status{s.status}, s.problem, nil
 }
 
-func (s stillHooks) Delivery(string, int64) (d records.HookDelivery, found bool, err error) {
+func (s stillHooks) LastDelivery(string) (d records.HookDelivery, found bool, err error) {
 	return records.HookDelivery{}, false, nil
 }
 
@@ -187,7 +187,7 @@ func TestConsoleHookStates(t *testing.T) {
 	e := newEventDesk(t)
 	e.hook(t, "crm", "")
 	ago := time.Now().Add(-3 * time.Hour)
-	status := webhook.Status{Name: "crm", Waiting: 2, Failing: 1, Oldest: ago, Behind: 1234, DeadAt: ago, GapAt: ago, FailingSince: ago, Number: 7}
+	status := webhook.Status{Name: "crm", Waiting: 2, Failing: 1, Oldest: ago, Behind: 1234, DeadAt: ago, GapAt: ago, FailingSince: ago}
 	p := &hookPage{newDeliveringRig(t, e.desk, stillHooks{status, "the disk is full"}, false).signIn(t, e.key), "/console/webhooks/crm"}
 	p.send(p.path, nil)
 	p.expects(200, "Nothing is delivered at the moment, and all events wait: the disk is full.", "2 projects wait for the receiver", "3 hours ago", "changes",

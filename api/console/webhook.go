@@ -3,7 +3,6 @@ package console
 import (
 	"net/http"
 	"slices"
-	"time"
 
 	"fingerpost/api/client"
 	"fingerpost/api/console/say"
@@ -109,30 +108,12 @@ func (c *Console) webhookAction(w http.ResponseWriter, r *http.Request, s *sessi
 
 // replay sends the events of a time again.
 func replay(r *http.Request, api *client.Client, name string) (done string, err error) {
-	at := func(field, label string) (t time.Time) {
-		text := minutes(r.PostFormValue(field))
-		if text == "" {
-			return t
-		}
-		var bad error
-		if t, bad = catalog.ParseMoment(text); bad != nil {
-			err = &failure{Status: http.StatusBadRequest, Message: label + " must be a time such as 2026-01-31T09:30."}
-		}
-		return t
-	}
-	from, to := at("from", "“From”"), at("until", "“Until”")
-	switch {
-	case err != nil:
-		return "", err
-	case from.IsZero():
+	q := client.WebhookReplay{From: minutes(r.PostFormValue("from")), To: minutes(r.PostFormValue("until"))}
+	if q.From == "" {
 		return "", &failure{Status: http.StatusBadRequest,
 			Message: "“From” is required: events are sent again from that time on."}
 	}
-	again := client.WebhookReplay{From: catalog.Moment(from)}
-	if !to.IsZero() {
-		again.To = catalog.Moment(to)
-	}
-	n, err := api.ReplayWebhook(r.Context(), name, again)
+	n, err := api.ReplayWebhook(r.Context(), name, q)
 	if n == 0 {
 		return "Nothing of that time is for the webhook.", err
 	}

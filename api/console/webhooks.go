@@ -16,7 +16,7 @@ import (
 // Webhooks is what this node knows of deliveries beyond the answers of the API; *webhook.Engine has it.
 type Webhooks interface {
 	Status(ctx context.Context) (all []webhook.Status, problem string, err error)
-	Delivery(name string, number int64) (d records.HookDelivery, found bool, err error)
+	LastDelivery(name string) (d records.HookDelivery, found bool, err error)
 	Request(name, id string) (webhook.Request, error)
 }
 
@@ -100,10 +100,10 @@ func (c *Console) rowOf(w *client.Webhook, all []webhook.Status) webhookRow {
 	st := &row.Status
 	row.State = say.HookState(&say.Hook{Active: w.Active, Known: row.Known, OffSince: st.OffSince, Waiting: st.Waiting,
 		FailingSince: st.FailingSince})
-	if st.Number == 0 {
+	if c.o.Webhooks == nil {
 		return row
 	}
-	if d, found, err := c.o.Webhooks.Delivery(w.Name, st.Number); err == nil && found {
+	if d, found, err := c.o.Webhooks.LastDelivery(w.Name); err == nil && found {
 		row.Last = &lastDelivery{ID: d.ID, Event: d.Event, Created: d.Created,
 			State: say.DeliveryState(d.State), Next: c.nextTry(d.NextAttemptAt)}
 	}

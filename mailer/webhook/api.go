@@ -144,11 +144,6 @@ func (e *Engine) Deliveries(name string, q records.HookQuery) (list []records.Ho
 	return e.o.Ledger.HookDeliveries(name, q)
 }
 
-// Delivery returns a delivery of a webhook by its number; false if it is not kept.
-func (e *Engine) Delivery(name string, number int64) (d records.HookDelivery, found bool, err error) {
-	return e.o.Ledger.HookDelivery(name, number)
-}
-
 // A Request is a kept delivery with what is posted for it.
 type Request struct {
 	records.HookDelivery
@@ -334,9 +329,8 @@ func (r *receiver) replay(e *Engine, of records.HookLane, now time.Time) error {
 // A Status is how a webhook does, for metrics, conditions and lists.
 type Status struct {
 	Name    string
-	Waiting int   // projects of which something is to be delivered; a replay and a gap count as one each
-	Failing int   // of these, those whose delivery has failed at least once
-	Number  int64 // of the latest delivery; 0: there was none
+	Waiting int // projects of which something is to be delivered; a replay and a gap count as one each
+	Failing int // of these, those whose delivery has failed at least once
 	// FailingSince is when the first delivery failed since the last success; zero: none has.
 	FailingSince time.Time
 	Oldest       time.Time // when the oldest event happened of these; zero: none waits
@@ -377,6 +371,6 @@ func (r *receiver) status(last int64) Status {
 			s.Oldest = l.since
 		}
 	}
-	s.FailingSince, s.Number = c.FailingSince, c.Number
+	s.FailingSince = c.FailingSince
 	return s
 }
