@@ -65,7 +65,7 @@ type metrics struct {
 	}
 	told     *histogram // one of others: GET of me, status 200
 	others   sync.Map   // requestLabels to *histogram
-	samples  sync.Map // requestLabels to *samples
+	samples  sync.Map   // requestLabels to *samples
 	admitted atomic.Uint64
 }
 

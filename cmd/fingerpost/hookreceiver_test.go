@@ -64,7 +64,9 @@ func (h *hookReceiver) all() []receivedEvent {
 
 func (e receivedEvent) id() string { return e.header.Get("webhook-id") }
 
-func (e receivedEvent) signedBy(secret string) bool { return signedWith(e.header, []byte(e.body), secret) }
+func (e receivedEvent) signedBy(secret string) bool {
+	return signedWith(e.header, []byte(e.body), secret)
+}
 
 // signedWith reports whether a delivery has the signature of a secret, as Standard Webhooks 1.0 defines it.
 func signedWith(h http.Header, body []byte, secret string) bool {

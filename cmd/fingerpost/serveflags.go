@@ -96,7 +96,8 @@ func (f *serveFlags) addLogs(fl *pflag.FlagSet) {
 	fl.DurationVar(&f.ConditionsAfter, "conditions-after", time.Minute,
 		"time after which the audit trail, and so webhooks, tell what needs a person, and that it is over; 0 for never")
 	f.addTraces(fl)
-	fl.BoolVar(&f.AccessLogResolve, "access-log-resolve", false, "put requests of resolve and of gateways into the access log, too")
+	fl.BoolVar(&f.AccessLogResolve, "access-log-resolve", false,
+		"put requests of resolve and of gateways into the access log, too")
 }
 
 func (f *serveFlags) addWebhooks(fl *pflag.FlagSet) {
