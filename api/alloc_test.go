@@ -24,12 +24,14 @@ func TestResolveAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestFastPathAllocatesNothing(t *testing.T) {
+// allocatesNothing answers each request a hundred times on one connection, by the fast path.
+func allocatesNothing(t *testing.T, texts []string, gateway ...Services) {
+	t.Helper()
 	s, fill := fastServer(t)
 	p := make([]byte, s.o.Limits.HeaderBytes)
-	for _, text := range []string{plainRequests[1], plainRequests[5]} {
+	for _, text := range texts {
 		peer := &scriptedConn{requests: [][]byte{fill(text)}, done: func() {}}
-		c := s.admit(peer, true)
+		c := s.admit(peer, true, gateway...)
 		if n := testing.AllocsPerRun(10, func() {
 			peer.left = 100
 			if n, err := c.Read(p); n != 0 || err == nil {
@@ -41,36 +43,12 @@ func TestFastPathAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestFastMeAllocatesNothing(t *testing.T) {
-	s, fill := fastServer(t)
-	p := make([]byte, s.o.Limits.HeaderBytes)
-	for _, text := range plainMes {
-		peer := &scriptedConn{requests: [][]byte{fill(text)}, done: func() {}}
-		c := s.admit(peer, true)
-		if n := testing.AllocsPerRun(10, func() {
-			peer.left = 100
-			if n, err := c.Read(p); n != 0 || err == nil {
-				t.Fatal(n, err)
-			}
-		}); n != 0 {
-			t.Errorf("100 answers to %q allocate %v times", text, n)
-		}
-	}
+func TestFastPathAllocatesNothing(t *testing.T) {
+	allocatesNothing(t, []string{plainRequests[1], plainRequests[5]})
 }
+
+func TestFastMeAllocatesNothing(t *testing.T) { allocatesNothing(t, plainMes) }
 
 func TestFastCheckAllocatesNothing(t *testing.T) {
-	s, fill := fastServer(t)
-	p := make([]byte, s.o.Limits.HeaderBytes)
-	for _, text := range []string{plainChecks[1], plainChecks[2], plainChecks[10], plainChecks[15], plainChecks[17]} {
-		peer := &scriptedConn{requests: [][]byte{fill(text)}, done: func() {}}
-		c := s.admit(peer, true, Gateway)
-		if n := testing.AllocsPerRun(10, func() {
-			peer.left = 100
-			if n, err := c.Read(p); n != 0 || err == nil {
-				t.Fatal(n, err)
-			}
-		}); n != 0 {
-			t.Errorf("100 answers to %q allocate %v times", text, n)
-		}
-	}
+	allocatesNothing(t, []string{plainChecks[1], plainChecks[2], plainChecks[10], plainChecks[15], plainChecks[17]}, Gateway)
 }
