@@ -190,12 +190,11 @@ func (s *secrets) read(from *tokenSource, before *openedSecret) *openedSecret {
 	texts, problems := s.readKeys(from)
 	rules := sumOfRules(from.rules, texts)
 	keys.Identity = sha256.Sum256(slices.Concat([]byte(strconv.FormatBool(from.ownRules)), rules[:], keys.Secret))
-	if before != nil && before.keys.Identity == keys.Identity { // the texts are the same, and so are their problems
-		o.keys, o.keysProblem = before.keys, before.keysProblem
-		return o
-	}
 	keys.Public, problems = parseKeys(from.rules, texts, problems)
-	o.keys, o.keysProblem = keys, strings.Join(problems, "; ")
+	if o.keys = keys; before != nil && before.keys.Identity == keys.Identity {
+		o.keys = before.keys
+	}
+	o.keysProblem = strings.Join(problems, "; ")
 	return o
 }
 
@@ -229,9 +228,13 @@ func (s *secrets) readKeys(from *tokenSource) (texts, problems []string) {
 			return texts, []string{"files of keys cannot be read on this node"}
 		}
 		text, err := s.opener(catalog.Secret{Source: catalog.SecretFile, Ref: file}, from.uuid.String()+"/jwt_keys")
-		if texts[i] = text; err != nil {
-			texts[i] = ""
+		switch {
+		case err != nil:
 			problems = append(problems, fmt.Sprintf("entry %d: %v", i+1, err))
+		case text == "":
+			problems = append(problems, fmt.Sprintf("entry %d: the file is empty", i+1))
+		default:
+			texts[i] = text
 		}
 	}
 	return texts, problems
@@ -241,10 +244,7 @@ func (s *secrets) readKeys(from *tokenSource) (texts, problems []string) {
 func parseKeys(r *catalog.TokenRules, texts, problems []string) ([]*catalog.PublicKey, []string) {
 	var keys []*catalog.PublicKey
 	for i, text := range texts {
-		if text == "" { // it is told already, or an empty file
-			if len(problems) == 0 {
-				problems = append(problems, fmt.Sprintf("entry %d: the file is empty", i+1))
-			}
+		if text == "" { // readKeys has told why
 			continue
 		}
 		k, err := r.Key(text)

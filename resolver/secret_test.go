@@ -301,6 +301,10 @@ func TestTokenKeysFromFiles(t *testing.T) {
 	check(1, "entry 2 is neither PEM nor a JWK")
 	l.set("one.pem", "")
 	check(0, "entry 1")
+	l.mu.Lock()
+	l.values["two.pem"] = "" // an empty file next to one that is gone
+	l.mu.Unlock()
+	check(0, "one.pem is not set; entry 2: the file is empty")
 	l.set("one.pem", one)
 	l.set("two.pem", two)
 	if back := check(2, ""); back.Identity != first.Identity {
