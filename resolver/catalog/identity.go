@@ -23,6 +23,7 @@ const (
 	KindKey             Kind = "key"
 	KindEdge            Kind = "edge"
 	KindWebhook         Kind = "webhook"
+	KindLogin           Kind = "login"
 	KindDefaults        Kind = "defaults"
 	KindSealing         Kind = "sealing"
 )
@@ -31,7 +32,7 @@ const (
 func KnownKind(k Kind) Kind {
 	for _, known := range [...]Kind{
 		KindProject, KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindKey, KindEdge,
-		KindWebhook, KindDefaults, KindSealing,
+		KindWebhook, KindLogin, KindDefaults, KindSealing,
 	} {
 		if k == known {
 			return known
