@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/store"
 )
 
 // A KeySource is a project that names a key set (configsrc/tokens.md).
@@ -32,10 +33,23 @@ func (s *State) KeySource(project int64) (source KeySource, named bool, err erro
 		InUse: service.AuthEnabled && auth.Token.JWTEnabled}, true, nil
 }
 
-// KeySources returns the key sets that all projects name. It reads every project.
+// KeySources returns the key sets that all projects name. It reads the projects that name one themselves, or every project
+// where the defaults name one.
 func (s *State) KeySources() (list []KeySource, err error) {
 	var ids []int64
-	if err := s.EachProject(func(p *catalog.Project) bool { ids = append(ids, p.ID); return true }); err != nil {
+	err = s.each(func(st *store.State) error {
+		ids = nil
+		add := func(id int64) bool { ids = append(ids, id); return true }
+		defaults, err := st.Defaults()
+		switch {
+		case err != nil:
+			return err
+		case defaults != nil && defaults.Auth != nil && defaults.Auth.Rules.KeySetURL != nil:
+			return st.EachProjectID(add)
+		}
+		return st.EachKeySet(add)
+	})
+	if err != nil {
 		return nil, err
 	}
 	for _, id := range ids {

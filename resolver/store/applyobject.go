@@ -31,6 +31,11 @@ func (w *writer) project(p *catalog.ProjectConfig) (rec []byte, err error) {
 		return nil, err
 	}
 	w.set(key, rec)
+	if !bytes.Equal(settings, rec[headerLen+len(own):]) {
+		if err := w.keySet(id, text(p.Auth.Rules.KeySetURL)); err != nil {
+			return nil, err
+		}
+	}
 	if was.Slug != slug {
 		if was.Slug != "" {
 			w.release(textKey(prefixSlug, was.Slug))
@@ -44,6 +49,20 @@ func (w *writer) project(p *catalog.ProjectConfig) (rec []byte, err error) {
 	w.touchProject(ProjectEffect{ID: id, Slug: slug, Was: was.Slug, Domains: names, Owner: text(p.Project.Owner),
 		Owned: text(was.Owner)})
 	return rec, nil
+}
+
+// keySet writes the index of the projects whose files name a key set: url is "" for a project that names none.
+func (w *writer) keySet(project int64, url string) error {
+	key := idKey(prefixKeySet, project)
+	if url != "" {
+		w.set(key, []byte(url))
+		return nil
+	}
+	old, err := w.load(key)
+	if err == nil && old != nil {
+		w.delete(key)
+	}
+	return err
 }
 
 // text returns the text that p points to, "" for nil.
@@ -234,6 +253,9 @@ func (w *writer) removeProject(ref *catalog.Ref) error {
 		err = w.auditProject(&was, settings, nil, nil)
 	}
 	if err != nil {
+		return err
+	}
+	if err := w.keySet(ref.ID, ""); err != nil {
 		return err
 	}
 	w.delete(key)

@@ -193,7 +193,7 @@ func TestLayout(t *testing.T) {
 		catalog.Defaults{}, catalog.Sealing{}, catalog.Webhook{}, Counts{}} {
 		describe(h, reflect.TypeOf(v))
 	}
-	const want = "9 0039d9d672b9fd4b"
+	const want = "10 0039d9d672b9fd4b"
 	if got := fmt.Sprintf("%d %x", Format, h.Sum(nil)[:8]); got != want {
 		t.Errorf("the layout is %q, want %q: a stored noun has changed. Raise Format (store.go), see \"Key layout\" in doc.go, "+
 			"and put the hash here", got, want)

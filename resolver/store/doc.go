@@ -35,6 +35,7 @@
 //	b      file path                 the file's last accepted bytes                   Apply
 //	y      file path                 accepted bytes of a file that config files name  Apply
 //	q      file path                 bytes that an edge has received and refuses       Apply
+//	j      project id                jwks_url, of a project whose file has one         Apply
 //
 // Every value begins with a version byte, except plain ids, names, counters and bytes. The rest is CBOR (RFC 8949) in
 // its deterministic form, so that equal nouns have equal bytes; a noun is an array of its fields. In a project, domain

@@ -19,7 +19,7 @@ const importChunkBytes = 4 << 20
 var catalogPrefixes = []byte{
 	prefixProject, prefixSlug, prefixDomain, prefixProjectHost, prefixTemplate, prefixTemplateCode,
 	prefixKey, prefixEdge, prefixWebhook, prefixDefaults, prefixSealing, prefixBytes, prefixFile, prefixText,
-	prefixRefused,
+	prefixRefused, prefixKeySet,
 }
 
 // Import makes s declare exactly what from does, and writes only differences. The store in memory uses it when it takes

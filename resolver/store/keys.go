@@ -25,6 +25,7 @@ const (
 	prefixWebhook      = 'w'
 	prefixText         = 'y'
 	prefixRefused      = 'q'
+	prefixKeySet       = 'j'
 )
 
 // Keys that exist once. They are read-only.

@@ -61,6 +61,16 @@ func (s *State) EachProjectID(yield func(id int64) bool) error {
 	})
 }
 
+// EachKeySet yields the ids of the projects whose own files name a key set, ascending.
+func (s *State) EachKeySet(yield func(project int64) bool) error {
+	return s.scan([]byte{prefixKeySet}, func(key, _ []byte) error {
+		if len(key) != 1+8 {
+			return errRecord
+		}
+		return stopUnless(yield(int64(binary.BigEndian.Uint64(key[1:]))))
+	})
+}
+
 // EachDomain yields the domains of all projects by name. The value is valid within the call.
 func (s *State) EachDomain(yield func(*catalog.Domain) bool) error {
 	var d catalog.Domain
