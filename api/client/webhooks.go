@@ -98,6 +98,19 @@ func (c *Client) CreateWebhook(ctx context.Context, w *Webhook, secret string) (
 	return made, err
 }
 
+// UpdateWebhook gives a webhook the fields that w has. Its secrets stay.
+func (c *Client) UpdateWebhook(ctx context.Context, w *Webhook) error {
+	body := map[string]any{"url": w.URL, "events": w.Events, "projects": w.Projects, "active": w.Active}
+	_, err := c.platform.call(ctx, http.MethodPut, webhookPath(w.Name, ""), body, nil)
+	return err
+}
+
+// WebhookOf returns a declared webhook as the API answers it.
+func WebhookOf(w *catalog.Webhook) *Webhook {
+	return &Webhook{UUID: w.UUID, Name: w.Name, URL: w.URL, Events: w.Events, Projects: w.Projects, Active: w.Active,
+		Secrets: len(w.Secrets)}
+}
+
 // DeleteWebhook removes a webhook.
 func (c *Client) DeleteWebhook(ctx context.Context, name string) error {
 	_, err := c.platform.call(ctx, http.MethodDelete, webhookPath(name, ""), nil, nil)

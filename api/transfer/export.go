@@ -65,13 +65,17 @@ type job struct {
 	sealed   error  // why the password could not be opened
 }
 
-// An Export changes a server to match the files: PlanExport makes one, OpenPasswords completes it, Send does it.
+// An Export changes a server to match the files: PlanExport makes one, OpenPasswords and OpenWebhookSecrets complete it,
+// Send does it.
 type Export struct {
 	remote  *client.Client
 	options ExportOptions
 	want    *Tree
 	out     Exported
 	jobs    []*job
+	// webhooks come after the projects that they list.
+	webhooks       []*webhookJob
+	webhooksUntold bool
 
 	mu       sync.Mutex // guards mailless
 	mailless int        // projects whose SMTP config or templates the server cannot take
@@ -98,7 +102,7 @@ func PlanExport(ctx context.Context, c *client.Client, want *Tree, o ExportOptio
 	for _, j := range e.jobs {
 		e.out.Problems = append(e.out.Problems, owners.conflicts(j)...)
 	}
-	return e, nil
+	return e, e.planWebhooks(ctx)
 }
 
 // plan determines what to do for one project.
@@ -136,6 +140,9 @@ func (e *Export) Planned() Exported {
 		for _, c := range j.changes {
 			e.out.Actions = append(e.out.Actions, Action{Change: c, Result: Planned})
 		}
+	}
+	for _, j := range e.webhooks {
+		e.out.Actions = append(e.out.Actions, Action{Change: j.change, Result: Planned})
 	}
 	return e.result()
 }
@@ -200,7 +207,9 @@ func (e *Export) unsayable() (out []string) {
 	d := e.want
 	add(len(d.Keys), "key", "%s")
 	add(len(d.Edges), "edge", "%s")
-	add(len(d.Webhooks), "webhook", "%s")
+	if e.webhooksUntold && len(d.Webhooks) > 0 {
+		out = append(out, webhooksUntold)
+	}
 	add(len(d.Templates), "default template", "%s")
 	if d.Sealing != nil {
 		out = append(out, "the sealing block")

@@ -74,8 +74,8 @@ func PlanServer(ctx context.Context, c *client.Client, want *Tree, ids bool, par
 	return p, nil
 }
 
-// webhooksUntold says why webhooks are neither compared nor imported.
-const webhooksUntold = "webhooks: the server tells them only to a key with write and secrets on every project"
+// webhooksUntold says why webhooks are neither compared, imported nor exported.
+const webhooksUntold = "webhooks: the server has no call for them, or the key lacks write or secrets on every project"
 
 // readPairs reads the project of each pair that the server has.
 func readPairs(c *client.Client, pairs []pair) func(ctx context.Context, i int) (*client.Project, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Send does the jobs: first the removals, so that names are free; then the changed slugs, one after the other; then
-// everything else, several projects at once. show gets the actions of each project as they are done. An error means
+// everything else, several projects at once; then the webhooks, whose projects exist by then. show gets the actions of each project as they are done. An error means
 // that Send was interrupted: finished actions stay, and another Export does the rest.
 func (e *Export) Send(ctx context.Context, progress Progress, show func([]Action)) (Exported, error) {
 	err := e.send(ctx, progress, func(actions []Action) {
@@ -30,6 +30,12 @@ func (e *Export) send(ctx context.Context, progress Progress, show func([]Action
 				return nil
 			})
 	}
+	showSome := func(actions []Action) {
+		if len(actions) > 0 {
+			show(actions)
+		}
+	}
+	showSome(e.sendWebhooks(ctx, true))
 	if err := run(e.removals); err != nil {
 		return errInterrupted
 	}
@@ -37,11 +43,13 @@ func (e *Export) send(ctx context.Context, progress Progress, show func([]Action
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
-		if actions := e.rename(ctx, j); len(actions) > 0 {
-			show(actions)
-		}
+		showSome(e.rename(ctx, j))
 	}
 	if err := run(e.complete); err != nil {
+		return errInterrupted
+	}
+	showSome(e.sendWebhooks(ctx, false))
+	if ctx.Err() != nil {
 		return errInterrupted
 	}
 	return nil

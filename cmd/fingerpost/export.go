@@ -40,7 +40,10 @@ with each one (all) or never (none); env(), file() and sealed() values are opene
 on stderr: keys, default templates, defaults and sealing blocks, jwt_secret and what else only files can say. uuid and id are
 the server's to give.
 
-The key needs the permissions read and write on every project. Exit codes: 0 done; 1 nothing was sent, because of problems
+A new webhook gets the newest of its secrets, so that its receiver goes on verifying. From then on both servers tell the
+receiver what changes on them: write active = false where that is not meant. Secrets of webhooks that the server has stay.
+
+The key needs the permissions read and write on every project, and secrets for webhooks. Exit codes: 0 done; 1 nothing was sent, because of problems
 that are listed, or the server ignored a field; 2 wrong usage; 3 a request failed, or the server could not be asked.
 
 --json prints one document:
@@ -132,6 +135,9 @@ func planExport(ctx context.Context, t cli.Terminal, dir string, f exportFlags, 
 	secrets := &seal.Secrets{Dir: dir, SecretsDir: f.secretsDir, Identities: ids}
 	e.OpenPasswords(func(p *catalog.ProjectConfig) (string, error) {
 		return secrets.Open(p.SMTP.Password, seal.Context(p.Project.UUID, "password"))
+	})
+	e.OpenWebhookSecrets(func(w *catalog.Webhook) (string, error) {
+		return secrets.Open(w.Secrets[0], w.SecretContext())
 	})
 	return e, nil
 }

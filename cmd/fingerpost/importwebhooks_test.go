@@ -79,7 +79,7 @@ webhook "all" {
 		t.Errorf("plan: %+v", c)
 	}
 	tells = false
-	if c := f.with(t, dir, "plan"); c.code != cli.ExitOK || !strings.Contains(c.err, "webhooks: the server tells them only to a key") {
+	if c := f.with(t, dir, "plan"); c.code != cli.ExitOK || !strings.Contains(c.err, "webhooks: the server has no call for them, or the key lacks") {
 		t.Errorf("plan without the permission: %+v", c)
 	}
 	if c := f.with(t, t.TempDir(), "import"); c.code != cli.ExitOK || !strings.Contains(c.err, "not kept: webhooks") {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -223,10 +224,53 @@ func TestWebhooksMoveOn(t *testing.T) {
 	if got := to.all(); len(got) != 1 || !got[0].signedBy(secret) {
 		t.Errorf("%+v", got)
 	}
-	// What the files have is compared, and named as what export leaves out: no file has the secret.
 	if out, said, code := next.do("", "plan", "--config", dir, "--no-mail"); strings.Contains(out+said, "webhook \"crm-eu\"") {
 		t.Errorf("plan ends with %d: %s%s", code, out, said)
 	}
-	out, said, _ = from.do("", "export", "--config", dir, "--dry-run", "--no-mail")
-	says(t, out+said, "not exported: 1 webhook")
+}
+
+// TestExportWebhooks: a server gets the webhooks of the files with the newest of their secrets, a second run does nothing,
+// and what only the server has goes with --delete alone.
+func TestExportWebhooks(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	to, secret := newHookReceiver(t), catalog.NewWebhookSecret()
+	server := hookShellOn(t, map[string]string{}, "CRM="+secret)
+	dir := writeFiles(t, map[string]string{
+		"plain.hcl": "project \"plain\" {\n  name = \"Plain\"\n}\n",
+		"hooks.hcl": fmt.Sprintf("webhook \"crm\" {\n  url = %q\n  secret = env(\"CRM\")\n  projects = [\"plain\"]\n}\n", to.url),
+	})
+	export := func(code int, flags ...string) string {
+		t.Helper()
+		args := append([]string{"export", "--config", dir, "--no-mail"}, flags...)
+		out, said, got := server.do("", args...)
+		if got != code || strings.Contains(out+said, secret) {
+			t.Errorf("%q ends with %d, want %d: %s%s", args, got, code, out, said)
+		}
+		return out + said
+	}
+	edit(t, dir, "hooks.hcl", `env("CRM")`, `env("OTHER")`)
+	says(t, export(cli.ExitNot), `the secret of webhook "crm" cannot be opened`)
+	if out, _ := server.webhooks(cli.ExitOK, "list"); strings.Contains(out, "crm") {
+		t.Errorf("a webhook without its secret was sent: %s", out)
+	}
+	edit(t, dir, "hooks.hcl", `env("OTHER")`, `env("CRM")`)
+	says(t, export(cli.ExitOK, "--dry-run"), `+ webhook "crm"`)
+	says(t, export(cli.ExitOK), `+ webhook "crm"`, "2 added")
+	server.webhooks(cli.ExitOK, "test", "crm")
+	if got := to.all(); len(got) == 0 || !got[len(got)-1].signedBy(secret) {
+		t.Errorf("%+v", got)
+	}
+	says(t, export(cli.ExitOK), "no changes")
+	edit(t, dir, "hooks.hcl", "projects", "active = false\n  projects")
+	says(t, export(cli.ExitOK), `~ webhook "crm"`)
+	server.webhooks(cli.ExitOK, "test", "crm") // its secret has stayed
+	if got := to.all(); !got[len(got)-1].signedBy(secret) {
+		t.Errorf("%+v", got)
+	}
+	if err := os.Remove(filepath.Join(dir, "hooks.hcl")); err != nil {
+		t.Fatal(err)
+	}
+	says(t, export(cli.ExitOK), `only on the server, left alone: webhook "crm"`)
+	says(t, export(cli.ExitOK, "--delete"), `- webhook "crm"`)
 }
