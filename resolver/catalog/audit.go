@@ -52,7 +52,7 @@ const AuditReason = "reason"
 // The objects that the audit trail has actions for, which end in .create, .update and .delete, and the other actions.
 var (
 	AuditObjects = []string{"project", "service-settings", "auth-settings", "smtp-config", "domain", "template",
-		"default-template", "key", "edge", "webhook"}
+		"default-template", "key", "edge", "webhook", "login"}
 	AuditOthers = []string{"key.rotate", "defaults.update", "sealing.update", AuditLoad, AuditConfirm, AuditRestore,
 		AuditApply, AuditApprove, AuditDrop, AuditOverruled, AuditEndLinks, AuditVerify, AuditFailing, AuditLost,
 		"webhook.rotate", AuditReplay, AuditBegins, AuditEnds}

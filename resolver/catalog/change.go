@@ -13,6 +13,7 @@ type Declared struct {
 	Keys      []Key
 	Edges     []Edge
 	Webhooks  []Webhook
+	Logins    []Login
 	Defaults  *Defaults
 	Sealing   *Sealing
 }
@@ -22,7 +23,7 @@ func (d *Declared) Clone() *Declared {
 	c := &Declared{
 		Projects: slices.Clone(d.Projects), Templates: slices.Clone(d.Templates), Keys: slices.Clone(d.Keys),
 		Edges:    slices.Clone(d.Edges),
-		Webhooks: slices.Clone(d.Webhooks),
+		Webhooks: slices.Clone(d.Webhooks), Logins: slices.Clone(d.Logins),
 		Defaults: clone(d.Defaults), Sealing: clone(d.Sealing),
 	}
 	for i := range c.Projects {
@@ -44,6 +45,9 @@ func (d *Declared) Clone() *Declared {
 	}
 	for i := range c.Webhooks {
 		c.Webhooks[i] = c.Webhooks[i].Clone()
+	}
+	for i := range c.Logins {
+		c.Logins[i] = c.Logins[i].Clone()
 	}
 	if s := c.Sealing; s != nil {
 		s.Recipients = slices.Clone(s.Recipients)
@@ -83,14 +87,14 @@ type Sealing struct {
 type Ref struct {
 	_         struct{} `cbor:",toarray"`
 	Kind      Kind
-	Name      string // slug, canonical domain, template code, name of a key, edge or webhook; "" for defaults and sealing
+	Name      string // slug, canonical domain, template code, name of what has one; "" for defaults and sealing
 	UUID      UUID   // zero for keys, edges, defaults, sealing
 	ID        int64
 	ProjectID int64  // of a domain or template; 0 for a default template
 	KeyID     string // a key's public id, an edge's public key
 }
 
-// Lists yields the lists of projects of the keys and webhooks.
+// Lists yields the lists of projects of the keys, webhooks and logins. That of a login has the slugs of all its rules.
 func (d *Declared) Lists() iter.Seq2[ListHolder, []string] {
 	return func(yield func(ListHolder, []string) bool) {
 		for i := range d.Keys {
@@ -103,8 +107,28 @@ func (d *Declared) Lists() iter.Seq2[ListHolder, []string] {
 				return
 			}
 		}
+		for i := range d.Logins {
+			if !yield(ListHolder{KindLogin, d.Logins[i].Name}, d.Logins[i].Slugs()) {
+				return
+			}
+		}
 	}
 }
+
+// Shared counts the objects of d that belong to no project.
+func (d *Declared) Shared() int {
+	n := len(d.Templates) + len(d.Keys) + len(d.Edges) + len(d.Webhooks) + len(d.Logins)
+	if d.Defaults != nil {
+		n++
+	}
+	if d.Sealing != nil {
+		n++
+	}
+	return n
+}
+
+// DropNamed takes out what only a key for every project may see: keys, edges, webhooks and logins.
+func (d *Declared) DropNamed() { d.Keys, d.Edges, d.Webhooks, d.Logins = nil, nil, nil, nil }
 
 // Refs lists the objects of d that are stored separately.
 func (d *Declared) Refs() []Ref {
@@ -144,6 +168,9 @@ func (d *Declared) EachRef(yield func(Ref)) {
 	}
 	for i := range d.Webhooks {
 		yield(Ref{Kind: KindWebhook, Name: d.Webhooks[i].Name, UUID: d.Webhooks[i].UUID})
+	}
+	for i := range d.Logins {
+		yield(Ref{Kind: KindLogin, Name: d.Logins[i].Name, UUID: d.Logins[i].UUID})
 	}
 	if d.Defaults != nil {
 		yield(Ref{Kind: KindDefaults})

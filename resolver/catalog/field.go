@@ -33,6 +33,8 @@ type Field struct {
 	Together string
 	// Files says that elements of a *[]string may be the FileText of a file.
 	Files bool
+	// Elements says that a plan tells which elements of a []string come and go: each says much.
+	Elements bool
 }
 
 // FieldNames lists the names of fields.

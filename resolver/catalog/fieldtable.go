@@ -27,6 +27,8 @@ func NewFields(k Kind) []Field {
 		return new(Edge).AllFields()
 	case KindWebhook:
 		return NewWebhook("").AllFields()
+	case KindLogin:
+		return NewLogin("").AllFields()
 	case KindDefaults:
 		return newDefaultsFields()
 	case KindSealing:

@@ -105,13 +105,13 @@ type Key struct {
 	Owner     string    // the key also reaches the projects with this owner; "": none
 }
 
-// A ListHolder is a key or webhook: both have lists of projects.
+// A ListHolder is a key, a webhook or a login: these have lists of projects.
 type ListHolder struct {
 	Kind Kind
 	Name string
 }
 
-// An UnknownSlug is a slug in the list of a key or webhook that no project has.
+// An UnknownSlug is a slug in the list of a ListHolder that no project has.
 type UnknownSlug struct {
 	ListHolder
 	Slug string

@@ -16,7 +16,7 @@ type Login struct {
 	ClientSecret Secret   // none: a public client, which PKCE alone protects
 	Scopes       []string // nil: DefaultLoginScopes
 	Label        string   // on the button; "": the name
-	CAFile       string   // below the config folder, PEM; "": the machine's authorities
+	CAFile       string   // PEM, below the config folder or the folder of secrets; "": the machine's authorities
 	Rules        []LoginRule
 }
 
@@ -26,23 +26,51 @@ type LoginRule struct {
 	Claim    string
 	Value    string // "*" at one end stands for any text
 	Allow    Permission
-	Projects []string // slugs; nil: every project
+	Projects []string // slugs; nil: every project, an empty list none
 }
 
-// MaxLogins is the most login blocks.
-const MaxLogins = 20
+// Limits on logins.
+const (
+	MaxLogins     = 20
+	MaxLoginRules = 100 // of one login: all of them are judged at each request
+)
 
 // DefaultLoginScopes are asked for without a line in the block.
 var DefaultLoginScopes = []string{"openid", "email", "profile"}
 
+// NewLogin returns a login with the values that hold without a line in its block.
+func NewLogin(name string) *Login { return &Login{Name: name, UUID: DeriveLoginUUID(name)} }
+
 // DeriveLoginUUID returns the identity of a login: it follows from the name.
 func DeriveLoginUUID(name string) UUID { return deriveUUID(KindLogin, name) }
+
+// SecretContext returns the context for which the client secret is sealed. It does not have the issuer, so that a person
+// may change that in the file.
+func (l *Login) SecretContext() string { return l.UUID.String() + "/client_secret" }
+
+// Clone returns a copy of l that shares no mutable memory with it.
+func (l *Login) Clone() Login {
+	c := *l
+	c.Scopes, c.Rules = slices.Clone(l.Scopes), slices.Clone(l.Rules)
+	for i := range c.Rules {
+		c.Rules[i].Projects = slices.Clone(c.Rules[i].Projects)
+	}
+	return c
+}
+
+// Slugs lists the slugs that rules name, nil if none does.
+func (l *Login) Slugs() (slugs []string) {
+	for i := range l.Rules {
+		slugs = append(slugs, l.Rules[i].Projects...)
+	}
+	return slugs
+}
 
 // A Grant is a set of permissions on some projects. What a person may do is a list of grants, which are not combined: read
 // on every project and write on one are not write on every project.
 type Grant struct {
 	Allow    Permission
-	Projects []string // slugs; nil: every project
+	Projects []string // slugs; nil: every project, an empty list none
 }
 
 // Claims are what a provider says about a person, as its JSON has it.

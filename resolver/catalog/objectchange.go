@@ -115,7 +115,7 @@ func pairChanges(was, is []*Object) (list []ObjectChange) {
 
 // partKinds are the kinds of pairChanges, in the order of their changes.
 var partKinds = []Kind{KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindDefaults,
-	KindKey, KindEdge, KindWebhook, KindSealing}
+	KindKey, KindEdge, KindWebhook, KindLogin, KindSealing}
 
 // ChangeOf returns what differs between two states of one object, of which one may be nil.
 func ChangeOf(was, is *Object) ObjectChange {

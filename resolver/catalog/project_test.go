@@ -111,6 +111,7 @@ func TestRefs(t *testing.T) {
 		Templates: []catalog.Template{{ID: 9, Code: "WELCOME"}},
 		Keys:      []catalog.Key{{Name: "checkout"}},
 		Webhooks:  []catalog.Webhook{*catalog.NewWebhook("crm")},
+		Logins:    []catalog.Login{*catalog.NewLogin("company")},
 		Defaults:  &catalog.Defaults{},
 		Sealing:   &catalog.Sealing{},
 	}
@@ -122,6 +123,7 @@ func TestRefs(t *testing.T) {
 		{Kind: catalog.KindTemplate, Name: "WELCOME", ID: 9},
 		{Kind: catalog.KindKey, Name: "checkout"},
 		{Kind: catalog.KindWebhook, Name: "crm", UUID: catalog.DeriveWebhookUUID("crm")},
+		{Kind: catalog.KindLogin, Name: "company", UUID: catalog.DeriveLoginUUID("company")},
 		{Kind: catalog.KindDefaults},
 		{Kind: catalog.KindSealing},
 	}

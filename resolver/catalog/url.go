@@ -19,11 +19,15 @@ type HTTPAllow struct {
 type Allows struct {
 	Webhooks *HTTPAllow // --webhook-allow
 	KeySets  *HTTPAllow // --jwks-allow
+	Logins   *HTTPAllow // --login-allow
 }
+
+// All points to each of them.
+func (a *Allows) All() []**HTTPAllow { return []**HTTPAllow{&a.Webhooks, &a.KeySets, &a.Logins} }
 
 // OrUnsure returns a with an unsure HTTPAllow where a has none.
 func (a Allows) OrUnsure() Allows {
-	for _, allow := range []**HTTPAllow{&a.Webhooks, &a.KeySets} {
+	for _, allow := range a.All() {
 		if *allow == nil {
 			*allow = &HTTPAllow{Unsure: true}
 		}

@@ -75,6 +75,7 @@ var nouns = map[string]noun{
 	"key":      {"created the key %o", "revoked the key %o", "the key %o", (*writer).key},
 	"edge":     {"let the edge %o join", "removed the edge %o", "the edge %o", nil},
 	"webhook":  {"added the webhook %o", "removed the webhook %o", "the webhook %o", (*writer).webhook},
+	"login":    {"added the login %o", "removed the login %o", "the login %o", nil},
 	"defaults": {of: "the defaults of every project"},
 	"sealing":  {of: "the sealing of secrets"},
 }
