@@ -121,14 +121,14 @@ func (s *base) previewUpdate(u *submission, t contents) error {
 		}
 		if limited && f == u.file {
 			file.Shared = declaresMore(u.was.Declared)
-			file.Hidden = u.moves != nil && len(u.was.Declared.Keys)+len(u.was.Declared.Webhooks) > 0 || u.loser != nil
+			file.Hidden = u.moves != nil && hasLists(u.was.Declared) || u.loser != nil
 		}
 		p.Files = append(p.Files, file)
 	}
 	p.addDeclared(u.was.Declared, u.c.Declared)
 	if limited {
 		for _, d := range slices.Concat(p.Was, p.Is) {
-			d.Keys, d.Edges, d.Webhooks = nil, nil, nil
+			d.DropNamed()
 		}
 		if at := len(p.Is) - 1; u.loser != nil { // what another project loses is nothing for this key
 			p.Is[at].Projects[u.loser.at] = p.Was[len(p.Was)-1].Projects[u.loser.at]

@@ -121,7 +121,7 @@ func (s *base) filesOf(holders []catalog.ListHolder) (paths []string) {
 	return slices.Compact(paths)
 }
 
-// listFiles lists the files, except one, in which accepted keys or webhooks name the slug.
+// listFiles lists the files, except one, in which accepted keys, webhooks or logins name the slug.
 func (s *base) listFiles(slug, except string) (paths []string) {
 	paths = s.filesOf(s.facts.ListsNaming(slug))
 	return slices.DeleteFunc(paths, func(path string) bool { return path == except })

@@ -11,8 +11,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// rewriteLists rewrites the lists of keys and webhooks that name the slug: those in the project's own file in the draft, the others in
-// their files, which must be locked by now.
+// rewriteLists rewrites the lists of keys, webhooks and logins that name the slug: those in the project's own file in the
+// draft, the others in their files, which must be locked by now.
 func (p *projectTarget) rewriteLists(w *attempt) error {
 	p.moves.files = w.listFiles(p.moves.from, w.path)
 	for _, path := range p.moves.files {
@@ -42,7 +42,7 @@ func (p *projectTarget) rewriteLists(w *attempt) error {
 	return nil
 }
 
-// listSwap makes the new content of one file with keys or webhooks; nil if no list on disk names the slug any more.
+// listSwap makes the new content of one file with such lists; nil if no list on disk names the slug any more.
 func (w *attempt) listSwap(path string, m *slugMove) (*fileSwap, error) {
 	f, was, decoded, err := w.openFile(path)
 	if err != nil {
@@ -69,14 +69,21 @@ func (w *attempt) listSwap(path string, m *slugMove) (*fileSwap, error) {
 	return f, nil
 }
 
-// replaceIn makes the move in the lists of d, whose keys and webhooks are replaced by copies.
+// replaceIn makes the move in the lists of d, whose keys, webhooks and logins are replaced by copies.
 func (m *slugMove) replaceIn(d *catalog.Declared) {
-	d.Keys, d.Webhooks = slices.Clone(d.Keys), slices.Clone(d.Webhooks)
+	d.Keys, d.Webhooks, d.Logins = slices.Clone(d.Keys), slices.Clone(d.Webhooks), slices.Clone(d.Logins)
 	for i := range d.Keys {
 		d.Keys[i].Projects = m.listAfter(d.Keys[i].Projects)
 	}
 	for i := range d.Webhooks {
 		d.Webhooks[i].Projects = m.listAfter(d.Webhooks[i].Projects)
+	}
+	for i := range d.Logins {
+		d.Logins[i] = d.Logins[i].Clone()
+		for j := range d.Logins[i].Rules {
+			r := &d.Logins[i].Rules[j]
+			r.Projects = m.listAfter(r.Projects)
+		}
 	}
 }
 

@@ -71,6 +71,7 @@ template "reset" {
   projects = ["alpha", "beta"]
 }
 `,
+	"logins.hcl":       loginOf("company", `["alpha", "beta"]`, `["gamma"]`),
 	"mail/welcome.txt": "Welcome!\n",
 }
 
@@ -93,6 +94,8 @@ var overlayChanges = map[string]map[string]string{
 	"a key's list": {"keys.hcl": strings.Replace(overlayFiles["keys.hcl"], `"alpha", `, "", 1)},
 	"a webhook":    {"hooks.hcl": strings.Replace(overlayFiles["hooks.hcl"], `"alpha", `, "", 1)},
 	"no webhook":   {"hooks.hcl": ""},
+	"a login":      {"logins.hcl": loginOf("company", `["beta"]`, `["alpha"]`)},
+	"no login":     {"logins.hcl": ""},
 	"sealing":      {"sealing.hcl": "sealing {\n  require = true\n  recipients = [\"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p\"]\n}\n"},
 	"no SMTP": {"b.hcl": strings.Replace(overlayFiles["b.hcl"], `  smtp_config {
     host = "mail.b.example"
@@ -139,6 +142,7 @@ func differenceTo(change map[string]string) (*compare.Difference, map[string]str
 // A shownState is what reads of a state give: of a Resolver, or of an Overlay of one.
 type shownState interface {
 	configsrc.Facts
+	Logins() []catalog.Login
 	ProjectBySlug(slug string) (*catalog.Project, error)
 	ServiceSettings(id int64) (*catalog.ServiceSettings, error)
 	AuthSettings(id int64) (*catalog.AuthSettings, error)
@@ -175,6 +179,7 @@ func showState(s shownState, where interface {
 		note("lists naming "+slug, names, nil)
 	}
 	note("webhooks", s.Webhooks(), nil)
+	note("logins", s.Logins(), nil)
 	for _, id := range ids {
 		at := fmt.Sprintf("project %d: ", id)
 		p, err := s.ProjectByID(id)

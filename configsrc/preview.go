@@ -29,9 +29,11 @@ func (p *Preview) addDeclared(was, is *catalog.Declared) {
 
 // declaresMore reports whether a file declares anything next to one project.
 func declaresMore(d *catalog.Declared) bool {
-	return d != nil && (len(d.Projects)+len(d.Templates)+len(d.Keys)+len(d.Edges)+len(d.Webhooks) > 1 ||
-		d.Defaults != nil || d.Sealing != nil)
+	return d != nil && (len(d.Projects)+d.Shared() > 1 || d.Defaults != nil || d.Sealing != nil)
 }
+
+// hasLists reports whether a file declares anything with a list of projects.
+func hasLists(d *catalog.Declared) bool { return len(d.Keys)+len(d.Webhooks)+len(d.Logins) > 0 }
 
 // Diff returns the change as a unified diff, with paths relative to the config folder, "" if nothing changes. A sealed
 // secret is shown as sealed("…"), any other secret and a key's hash as (redacted). A key that is limited to projects

@@ -90,8 +90,8 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 	// until exchange raises all stamps: if that store is damaged, it may not be able to give them again.
 	if err == nil && read {
 		err = r.owners.noteEffect(st, effect)
-		if err != nil || effect.Keys || effect.Edges || effect.Webhooks || effect.Sealing || effect.Defaults ||
-			r.applying.unsettled || r.settled.Load().keys.rebinds(effect) {
+		if err != nil || effect.Keys || effect.Edges || effect.Webhooks || effect.Logins || effect.Sealing ||
+			effect.Defaults || r.applying.unsettled || r.settled.Load().keys.rebinds(effect) {
 			err = r.publishStore(st)
 			r.applying.unsettled = err != nil // the next change, or the replacing store, tries again
 		}
@@ -159,6 +159,7 @@ type settled struct {
 	keys     *KeySet
 	edges    []catalog.Edge
 	webhooks []catalog.Webhook
+	logins   []catalog.Login
 	sealing  *catalog.Sealing
 	defaults *catalog.Defaults
 }
@@ -190,9 +191,12 @@ func readSettled(st *store.Store, o *owners) (*settled, error) {
 	if err = st.Webhooks(func(w *catalog.Webhook) bool { s.webhooks = append(s.webhooks, *w); return true }); err != nil {
 		return nil, err
 	}
+	if err = st.Logins(func(l *catalog.Login) bool { s.logins = append(s.logins, *l); return true }); err != nil {
+		return nil, err
+	}
 	err = st.View(func(v *store.View) (err error) {
 		if s.keys, err = newKeySet(keys, o, v.ProjectID); err == nil {
-			err = s.keys.bindWebhooks(s.webhooks, v.ProjectID)
+			err = s.keys.bindLists(&catalog.Declared{Webhooks: s.webhooks, Logins: s.logins}, v.ProjectID)
 		}
 		return err
 	})

@@ -58,7 +58,7 @@ func (k *Key) SameReach(o *Key) bool {
 type KeySet struct {
 	byID    map[string]*Key
 	guests  map[string]*Key  // found by Lookup alone, see AddGuestKey
-	slugs   map[string]int64 // every slug that a key or webhook lists → the project that has it, 0 for none
+	slugs   map[string]int64 // every slug that a key, webhook or login lists → the project that has it, 0 for none
 	unknown []catalog.UnknownSlug
 	ends    []time.Time // of the keys that have one, in order
 }
@@ -106,11 +106,10 @@ func (s *KeySet) bind(list []string, of catalog.ListHolder, idOf func(slug strin
 	return nil
 }
 
-// bindWebhooks notes the slugs that webhooks list: those are renamed with their projects, as those of keys are.
-func (s *KeySet) bindWebhooks(webhooks []catalog.Webhook, idOf func(slug string) (int64, error)) error {
-	for i := range webhooks {
-		of := catalog.ListHolder{Kind: catalog.KindWebhook, Name: webhooks[i].Name}
-		if err := s.bind(webhooks[i].Projects, of, idOf, func(int64) {}); err != nil {
+// bindLists notes the slugs that webhooks and logins list: those are renamed with their projects, as those of keys are.
+func (s *KeySet) bindLists(d *catalog.Declared, idOf func(slug string) (int64, error)) error {
+	for of, list := range d.Lists() {
+		if err := s.bind(list, of, idOf, func(int64) {}); err != nil {
 			return err
 		}
 	}
@@ -143,7 +142,7 @@ func (s *KeySet) Named(name string) *Key {
 	return nil
 }
 
-// rebinds reports whether a change moved or removed a slug that a key or webhook lists.
+// rebinds reports whether a change moved or removed a slug that a key, webhook or login lists.
 func (s *KeySet) rebinds(e *store.Effect) bool {
 	if len(s.slugs) == 0 {
 		return false
@@ -159,8 +158,8 @@ func (s *KeySet) rebinds(e *store.Effect) bool {
 	return e.Many
 }
 
-// UnknownSlugs lists the slugs that keys and webhooks list and no project has. The list is shared until it changes, and must not be
-// modified.
+// UnknownSlugs lists the slugs that keys, webhooks and logins list and no project has. The list is shared until it
+// changes, and must not be modified.
 func (r *Resolver) UnknownSlugs() []catalog.UnknownSlug { return r.settled.Load().keys.unknown }
 
 // NextKeyEnd returns when the first of the keys that are good now ends, zero if none of them has an end.
@@ -180,7 +179,7 @@ func (r *Resolver) KeyNames() (names []string) {
 	return names
 }
 
-// ListsNaming lists the keys and webhooks whose lists hold the slug.
+// ListsNaming lists the keys, webhooks and logins whose lists hold the slug.
 func (r *Resolver) ListsNaming(slug string) (holders []catalog.ListHolder) {
 	s := r.settled.Load()
 	if _, named := s.keys.slugs[slug]; !named {
@@ -191,13 +190,14 @@ func (r *Resolver) ListsNaming(slug string) (holders []catalog.ListHolder) {
 			holders = append(holders, catalog.ListHolder{Kind: catalog.KindKey, Name: k.Name})
 		}
 	}
-	return append(holders, webhooksNaming(s.webhooks, slug)...)
+	return append(holders, listsNaming(s.webhooks, s.logins, slug)...)
 }
 
-func webhooksNaming(list []catalog.Webhook, slug string) (holders []catalog.ListHolder) {
-	for i := range list {
-		if slices.Contains(list[i].Projects, slug) {
-			holders = append(holders, catalog.ListHolder{Kind: catalog.KindWebhook, Name: list[i].Name})
+func listsNaming(webhooks []catalog.Webhook, logins []catalog.Login, slug string) (holders []catalog.ListHolder) {
+	d := catalog.Declared{Webhooks: webhooks, Logins: logins}
+	for of, list := range d.Lists() {
+		if slices.Contains(list, slug) {
+			holders = append(holders, of)
 		}
 	}
 	return holders
@@ -205,3 +205,6 @@ func webhooksNaming(list []catalog.Webhook, slug string) (holders []catalog.List
 
 // Webhooks lists the declared webhooks by name. The list is shared: do not change it.
 func (r *Resolver) Webhooks() []catalog.Webhook { return r.settled.Load().webhooks }
+
+// Logins lists the declared logins by name. The list is shared: do not change it.
+func (r *Resolver) Logins() []catalog.Login { return r.settled.Load().logins }

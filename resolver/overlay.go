@@ -24,6 +24,7 @@ type Overlay struct {
 	sealing  *catalog.Sealing
 	keys     bool // the files add, change or remove keys
 	webhooks bool // likewise
+	logins   bool // likewise
 	own      map[catalog.UUID]bool
 
 	// Bring, if set, is called before a project is shown that none of the files declares: the branch may have another file
@@ -71,7 +72,7 @@ func (o *Overlay) Put(files ...catalog.FileChange) error {
 	if e.Many {
 		o.touched = nil
 	}
-	o.keys, o.webhooks = o.keys || e.Keys, o.webhooks || e.Webhooks
+	o.keys, o.webhooks, o.logins = o.keys || e.Keys, o.webhooks || e.Webhooks, o.logins || e.Logins
 	if e.Defaults {
 		o.defaults, err = o.store.Defaults()
 	}
@@ -134,9 +135,9 @@ func (o *Overlay) KeyNames() (names []string) {
 	return names
 }
 
-// ListsNaming lists the keys and webhooks whose lists hold the slug.
+// ListsNaming lists the keys, webhooks and logins whose lists hold the slug.
 func (o *Overlay) ListsNaming(slug string) (holders []catalog.ListHolder) {
-	if !o.keys && !o.webhooks {
+	if !o.keys && !o.webhooks && !o.logins {
 		return o.live.ListsNaming(slug)
 	}
 	o.eachKey(func(k *catalog.Key) {
@@ -144,7 +145,7 @@ func (o *Overlay) ListsNaming(slug string) (holders []catalog.ListHolder) {
 			holders = append(holders, catalog.ListHolder{Kind: catalog.KindKey, Name: k.Name})
 		}
 	})
-	return append(holders, webhooksNaming(o.Webhooks(), slug)...)
+	return append(holders, listsNaming(o.Webhooks(), o.Logins(), slug)...)
 }
 
 // Webhooks lists the webhooks by name: those that are live, if the store cannot be read.
@@ -154,6 +155,17 @@ func (o *Overlay) Webhooks() (list []catalog.Webhook) {
 	}
 	if o.store.Webhooks(func(w *catalog.Webhook) bool { list = append(list, *w); return true }) != nil {
 		return o.live.Webhooks()
+	}
+	return list
+}
+
+// Logins lists the logins by name: those that are live, if the store cannot be read.
+func (o *Overlay) Logins() (list []catalog.Login) {
+	if !o.logins {
+		return o.live.Logins()
+	}
+	if o.store.Logins(func(l *catalog.Login) bool { list = append(list, *l); return true }) != nil {
+		return o.live.Logins()
 	}
 	return list
 }

@@ -173,7 +173,7 @@ var otherMethods = strings.Fields(`
 	ChangeDomainNotes ChangeHooks ChangePending ChangeProposals Close Committed DataDir DecoderRevision Defaults
 	Degraded DomainNote DropIndexes EachDomainNote EachNamed EachQueued Edges EndedSince EntriesSince EventMarks
 	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeySource KeySources KeyUses
-	LastHookDelivery MailAcross MailGaps MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteAll
+	LastHookDelivery Logins MailAcross MailGaps MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteAll
 	NoteDomain NoteObject NoteRemovals Pace
 	PendingWrites Position ProjectEntriesSince ProjectsWithKey ProposalRecords PruneAudit PruneHooks PruneMail
 	PruneTrail Published QueuedMail ReclaimMail Refused Removals RemoveNamed ResolveTraced SMTPConfig Sealing

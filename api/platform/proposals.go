@@ -170,12 +170,13 @@ func (s *Proposals) answerOf(p *proposals.Proposal) *proposalAnswer {
 	return a
 }
 
-// declarationsFor copies the declarations of files for a plan. A key that is limited to projects sees no keys.
+// declarationsFor copies the declarations of files for a plan. A key that is limited to projects sees nothing with
+// lists of projects.
 func declarationsFor(to *resolver.Key, files []*catalog.Declared) []*catalog.Declared {
 	list := make([]*catalog.Declared, len(files))
 	for i, d := range files {
 		if list[i] = d.Clone(); !to.EveryProject() {
-			list[i].Keys, list[i].Edges = nil, nil
+			list[i].DropNamed()
 		}
 	}
 	return list

@@ -179,10 +179,10 @@ func projectsOf(files []*catalog.Declared) *catalog.Declared {
 	return all
 }
 
-// without returns d with keys and webhooks that do not list some slugs.
+// without returns d with keys, webhooks and logins that do not list some slugs.
 func without(d *catalog.Declared, slugs map[string]bool) *catalog.Declared {
 	c := *d
-	c.Keys, c.Webhooks = slices.Clone(d.Keys), slices.Clone(d.Webhooks)
+	c.Keys, c.Webhooks, c.Logins = slices.Clone(d.Keys), slices.Clone(d.Webhooks), slices.Clone(d.Logins)
 	drop := func(list *[]string) {
 		if *list != nil {
 			*list = slices.DeleteFunc(slices.Clone(*list), func(slug string) bool { return slugs[slug] })
@@ -193,6 +193,12 @@ func without(d *catalog.Declared, slugs map[string]bool) *catalog.Declared {
 	}
 	for i := range c.Webhooks {
 		drop(&c.Webhooks[i].Projects)
+	}
+	for i := range c.Logins {
+		c.Logins[i] = c.Logins[i].Clone()
+		for j := range c.Logins[i].Rules {
+			drop(&c.Logins[i].Rules[j].Projects)
+		}
 	}
 	return &c
 }
@@ -229,7 +235,7 @@ func (t *touching) all(d *catalog.Declared) {
 	for i := range d.Projects {
 		t.projects[d.Projects[i].Project.ID] = true
 	}
-	if len(d.Templates)+len(d.Keys)+len(d.Edges)+len(d.Webhooks) > 0 || d.Defaults != nil || d.Sealing != nil {
+	if d.Shared() > 0 {
 		t.w.Rest = true
 	}
 }

@@ -9,25 +9,16 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// ReplaceInLists replaces the slug old by now in the projects list of every key and webhook of the file; if now is "", it removes
-// old. Other elements, comments and line breaks stay. An element on a line of its own is removed with that line. found
-// reports whether a list names old.
+// ReplaceInLists replaces the slug old by now in the projects list of every key, webhook and rule of a login of the file;
+// if now is "", it removes old. Other elements, comments and line breaks stay. An element on a line of its own is removed
+// with that line. found reports whether a list names old.
 func (d *Draft) ReplaceInLists(old, now string) (found bool, err error) {
-	for _, block := range d.Body.Blocks {
-		if block.Type != "key" && block.Type != "webhook" {
-			continue
+	for l := range hclfile.ProjectLists(d.Body) {
+		named, err := d.replaceInList(l.In, l.Attr, l.List, old, now)
+		if err != nil {
+			return false, err
 		}
-		attr := block.Body.Attributes["projects"]
-		if attr == nil {
-			continue
-		}
-		if list, ok := hclfile.Unparen(attr.Expr).(*hclsyntax.TupleConsExpr); ok {
-			named, err := d.replaceInList(block, attr, list, old, now)
-			if err != nil {
-				return false, err
-			}
-			found = found || named
-		}
+		found = found || named
 	}
 	return found, nil
 }

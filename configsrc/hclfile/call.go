@@ -17,9 +17,9 @@ var functions = []string{"trimsuffix", "env", "file", "sealed"}
 
 var functionUse = map[string]string{
 	"trimsuffix": `trimsuffix(<<-EOT … EOT, "\n") stands around a heredoc whose text has no final newline, and nowhere else`,
-	"env":        `env("NAME") is for the attributes password, jwt_secret and secret only: all else must be the same on every node`,
-	"sealed":     `sealed("…") is for the attributes password, jwt_secret and secret only`,
-	"file":       `file("path") is for the attributes password, jwt_secret, jwt_keys, secret, body_html and body_text only`,
+	"env":        `env("NAME") is for the attributes password, jwt_secret, secret and client_secret only: all else must be the same on every node`,
+	"sealed":     `sealed("…") is for the attributes password, jwt_secret, secret and client_secret only`,
+	"file":       `file("path") is for the attributes password, jwt_secret, jwt_keys, secret, client_secret, body_html and body_text only`,
 }
 
 // misplacedCall reports a function that is unknown, or not allowed for this attribute.
@@ -93,7 +93,7 @@ func trimmedText(s *Source, call *hclsyntax.FunctionCallExpr) (string, bool) {
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// secret reads a password, a jwt_secret, or a secret of a webhook.
+// secret reads a password, a jwt_secret, or a secret of a webhook or login.
 func (d *decoder) secret(attr string, e hclsyntax.Expression, to *catalog.Secret) bool {
 	expr := Unparen(e)
 	call, isCall := expr.(*hclsyntax.FunctionCallExpr)

@@ -179,6 +179,8 @@ func (d *decoder) file() {
 			d.edge(block)
 		case "webhook":
 			d.webhook(block)
+		case "login":
+			d.login(block)
 		case "sealing":
 			d.sealing(block)
 		default:

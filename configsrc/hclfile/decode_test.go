@@ -67,7 +67,8 @@ func expectations(src string) (want []expectation) {
 // rules are those of a service that allows http to one network.
 var rules = hclfile.Rules{Today: "2026-11-27",
 	Allow: catalog.Allows{Webhooks: &catalog.HTTPAllow{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
-		KeySets: &catalog.HTTPAllow{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
+		KeySets: &catalog.HTTPAllow{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		Logins:  &catalog.HTTPAllow{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
 
 // TestFixtures decodes every file in testdata/bad and testdata/good and compares its problems with those that the file announces. A file
 // in good announces no errors. Adding a case is adding a file.

@@ -40,7 +40,8 @@ func FuzzDecode(f *testing.F) {
 	}
 	secrets := []string{"password = \"" + sentinel + "\"", "password = \"" + sentinel, "jwt_secret = <<EOT\n" + sentinel + "\nEOT", "  hash=" + sentinel,
 		"password \"" + sentinel + "\" {}", "password = [\n\"" + sentinel + "\"]", "jwt_secret = \"" + sentinel + "\" junk ${", "password = \"a\n" + sentinel + "\"",
-		"secret = [\"" + sentinel + "\", env(\"A\")]", "secret = [\n\"" + sentinel + "\",\n  sealed(\"eA==\")]", "secret=\"" + sentinel + "\"}"}
+		"secret = [\"" + sentinel + "\", env(\"A\")]", "secret = [\n\"" + sentinel + "\",\n  sealed(\"eA==\")]", "secret=\"" + sentinel + "\"}",
+		"client_secret = \"" + sentinel + "\"", "client_secret \"" + sentinel + "\" {}", "client_secret = <<E\n" + sentinel + "\nE"}
 	f.Fuzz(func(t *testing.T, src []byte, at uint, which uint8) {
 		if len(src) > 64<<10 {
 			t.Skip()

@@ -100,20 +100,15 @@ func (d *decoder) keyExpiry(c *content, k *catalog.Key, text string) {
 	k.ExpiresAt = t
 }
 
-// DiagnoseSlug makes a warning about a slug in the list of a key or webhook. It points at the list's element, if there is
-// one.
+// DiagnoseSlug makes a warning about a slug in the list of a key, webhook or login. It points at the list's element, if
+// there is one.
 func (r *Result) DiagnoseSlug(u catalog.UnknownSlug, summary, detail string) Diagnostic {
 	if r.Source.Body != nil {
-		for _, block := range r.Source.Body.Blocks {
-			if block.Type != string(u.Kind) || len(block.Labels) != 1 || block.Labels[0] != u.Name ||
-				block.Body.Attributes["projects"] == nil {
+		for l := range ProjectLists(r.Source.Body) {
+			if l.Block.Type != string(u.Kind) || len(l.Block.Labels) != 1 || l.Block.Labels[0] != u.Name {
 				continue
 			}
-			list, _ := Unparen(block.Body.Attributes["projects"].Expr).(*hclsyntax.TupleConsExpr)
-			if list == nil {
-				continue
-			}
-			for _, e := range list.Exprs {
+			for _, e := range l.List.Exprs {
 				if r.Source.Canonical(e) == "string "+u.Slug {
 					return r.Source.diagnostic(Warning, e.Range(), summary, detail)
 				}

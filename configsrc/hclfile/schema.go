@@ -27,7 +27,7 @@ func newSchema(typ, label, sample string, fields []catalog.Field, more ...string
 
 // The blocks of the language. They are immutable.
 var (
-	fileSchema = &schema{blocks: []string{"project", "template", "defaults", "key", "edge", "webhook", "sealing"}}
+	fileSchema = &schema{blocks: []string{"project", "template", "defaults", "key", "edge", "webhook", "login", "sealing"}}
 
 	projectSchema = newSchema("project", "its slug", `project "acme" {`, new(catalog.Project).Fields(), "uuid", "id").
 			holds("domain", "service_settings", "auth_settings", "smtp_config", "template")
@@ -45,6 +45,9 @@ var (
 	edgeSchema    = newSchema("edge", "its name", `edge "fra1" {`, nil, "public_key")
 	webhookSchema = newSchema("webhook", "its name", `webhook "crm" {`, nil, "url", "secret", "events", "projects",
 		"active")
+	loginSchema = newSchema("login", "its name", `login "company" {`, nil, "issuer", "client_id", "client_secret", "scopes",
+		"label", "ca_file").holds("rule")
+	ruleSchema    = newSchema("rule", "", "rule {", nil, "claim", "value", "allow", "projects")
 	sealingSchema = newSchema("sealing", "", "sealing {", nil, "recipients", "require")
 
 	verificationSchema = newSchema("verification", "", "verification {", new(catalog.Verification).AllFields())
@@ -55,7 +58,7 @@ var (
 	defaultSMTPSchema    = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields())
 
 	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, defaultsSchema,
-		keySchema, edgeSchema, webhookSchema, sealingSchema, verificationSchema}
+		keySchema, edgeSchema, webhookSchema, loginSchema, ruleSchema, sealingSchema, verificationSchema}
 
 	allAttributes = func() (all []string) {
 		for _, s := range schemas {

@@ -47,7 +47,7 @@ type Content struct {
 	Declared *catalog.Declared   // nil when it does not decode
 	Refs     []catalog.Ref       // of the objects decoded here
 	Claims   []Claim             // the uuids of its projects first, then the names of its domains, then the rest
-	Counts   Counts              // projects, domains and webhooks among them
+	Counts   Counts              // of them
 	Deps     []catalog.Dep       // the files that it names
 	Texts    map[string][]byte   // their contents
 	Diags    hclfile.Diagnostics // of the file itself

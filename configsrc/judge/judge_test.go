@@ -144,6 +144,31 @@ func TestTooManyWebhooks(t *testing.T) {
 	f(map[string]string{"a.hcl": hooks("a", 30), "c.hcl": hooks("c", 30)}, "")
 }
 
+// TestTooManyLogins is TestTooManyWebhooks for logins, which count on their own.
+func TestTooManyLogins(t *testing.T) {
+	t.Parallel()
+	logins := func(prefix string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "login \"%s%d\" {\n  issuer = \"https://a.example/\"\n  client_id = \"a\"\n}\n", prefix, i)
+			fmt.Fprintf(&b, "webhook \"%s%d\" {\n  url = \"https://crm.example/\"\n  secret = env(\"A\")\n}\n", prefix, i)
+		}
+		return b.String()
+	}
+	w := newWorld()
+	f := func(files map[string]string, rejected string) {
+		t.Helper()
+		for _, c := range w.change(files) {
+			if c.Rejected != (c.Path == rejected) || c.Rejected && !strings.Contains(fmt.Sprint(c.Cross), "would be 21 logins in all files") {
+				t.Errorf("%s is rejected: %v, %v", c.Path, c.Rejected, c.Cross)
+			}
+		}
+	}
+	f(map[string]string{"a.hcl": logins("a", 12), "b.hcl": logins("b", 9), "c.hcl": logins("c", 8)}, "b.hcl")
+	f(map[string]string{"a.hcl": logins("a", 13)}, "a.hcl")
+	f(map[string]string{"a.hcl": logins("a", 1), "b.hcl": logins("b", 9)}, "")
+}
+
 // TestCopies: of two new files with the same project, the same one wins on every node: never one that looks like a copy,
 // the one named after the project before others, else the earlier path.
 func TestCopies(t *testing.T) {

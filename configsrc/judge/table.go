@@ -23,19 +23,30 @@ func ClaimOf(what, of string) Claim {
 // ProjectClaim is a project's identity for the brake and for renames. A domain's is its name: ClaimOf("domain", name).
 func ProjectClaim(u catalog.UUID) Claim { return ClaimOf("project uuid", string(u[:])) }
 
-// HolderClaim is the claim to the name of a key or webhook.
+// HolderClaim is the claim to the name of a key, webhook or login.
 func HolderClaim(h catalog.ListHolder) Claim { return ClaimOf(string(h.Kind), h.Name) }
 
-// Counts are numbers of objects by kind, for the brake, the status, and the most webhooks that there may be.
-type Counts struct{ Projects, Domains, Webhooks int }
+// Counts are numbers of objects by kind, for the brake, the status, and the most webhooks and logins that there may be.
+type Counts struct{ Projects, Domains, Webhooks, Logins int }
+
+// add adds sign times o.
+func (n *Counts) add(o Counts, sign int) {
+	n.Projects += sign * o.Projects
+	n.Domains += sign * o.Domains
+	n.Webhooks += sign * o.Webhooks
+	n.Logins += sign * o.Logins
+}
 
 // claimsOf lists what the objects of a file claim: the uuids of its projects first, then the names of its domains, each
-// in the order of refs, then the rest. n counts the projects, domains and webhooks.
+// in the order of refs, then the rest. n counts the objects.
 func claimsOf(refs []catalog.Ref) (claims []Claim, n Counts) {
 	var projects, domains, rest []Claim
 	for _, r := range refs {
-		if r.Kind == catalog.KindWebhook {
+		switch r.Kind {
+		case catalog.KindWebhook:
 			n.Webhooks++
+		case catalog.KindLogin:
+			n.Logins++
 		}
 		eachClaim(r, func(what string, c Claim) {
 			switch {
@@ -73,6 +84,9 @@ func eachClaim(r catalog.Ref, yield func(what string, c Claim)) {
 		return
 	case catalog.KindWebhook:
 		yield("webhook", ClaimOf("webhook", r.Name))
+		return
+	case catalog.KindLogin:
+		yield("login", ClaimOf("login", r.Name))
 		return
 	default: // defaults, sealing: one in all files
 		yield(string(r.Kind)+" block", ClaimOf(string(r.Kind), ""))
@@ -149,16 +163,16 @@ func (t *Table) Owner(c Claim) *File {
 	return f
 }
 
-// webhooks returns the number of webhooks.
-func (t *Table) webhooks() int {
-	n := t.Total.Webhooks
+// counts returns the numbers of all objects in sight.
+func (t *Table) counts() Counts {
+	n := t.Total
 	if t.under == nil {
 		return n
 	}
-	n += t.under.webhooks()
+	n.add(t.under.counts(), 1)
 	for path := range t.hidden {
 		if f := t.under.File(path); f != nil {
-			n -= f.Counts.Webhooks
+			n.add(f.Counts, -1)
 		}
 	}
 	return n
@@ -215,9 +229,7 @@ func (t *Table) Put(f *File) {
 		}
 		t.users[d.Path][f] = true
 	}
-	t.Total.Projects += f.Counts.Projects
-	t.Total.Domains += f.Counts.Domains
-	t.Total.Webhooks += f.Counts.Webhooks
+	t.Total.add(f.Counts, 1)
 }
 
 // Drop removes a file. Claims that another file has taken over stay with that file.
@@ -239,7 +251,5 @@ func (t *Table) Drop(path string) {
 			delete(t.users, d.Path)
 		}
 	}
-	t.Total.Projects -= f.Counts.Projects
-	t.Total.Domains -= f.Counts.Domains
-	t.Total.Webhooks -= f.Counts.Webhooks
+	t.Total.add(f.Counts, -1)
 }

@@ -31,8 +31,8 @@ const (
 	padding = 32
 )
 
-// Context names the purpose of a sealed value: the uuid of the owning project or webhook, and a field: "jwt_secret",
-// "password" or "secret".
+// Context names the purpose of a sealed value: the uuid of the owning project, webhook or login, and a field:
+// "jwt_secret", "password", "secret" or "client_secret".
 func Context(u catalog.UUID, field string) string { return u.String() + "/" + field }
 
 // CheckRecipient rejects any recipient but a well-formed age X25519 one with a valid checksum.

@@ -51,6 +51,13 @@ func Values(d *catalog.Declared) iter.Seq[Value] {
 				}
 			}
 		}
+		for i := range d.Logins {
+			l := &d.Logins[i]
+			if l.ClientSecret.Source == catalog.SecretSealed &&
+				!yield(Value{fmt.Sprintf("login %q", l.Name), "client_secret", l.SecretContext(), l.ClientSecret.Ref}) {
+				return
+			}
+		}
 		for i := range d.Projects {
 			p := &d.Projects[i]
 			for _, field := range Fields {

@@ -96,6 +96,15 @@ func (s *Stored) Webhooks() (rows []catalog.Webhook, err error) {
 	return rows, err
 }
 
+// Logins lists the logins by name.
+func (s *Stored) Logins() (rows []catalog.Login, err error) {
+	err = s.store.Logins(func(l *catalog.Login) bool {
+		rows = append(rows, *l)
+		return true
+	})
+	return rows, err
+}
+
 // Defaults returns the defaults block, nil when there is none.
 func (s *Stored) Defaults() (*catalog.Defaults, error) { return s.store.Defaults() }
 

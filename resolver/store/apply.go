@@ -23,6 +23,7 @@ type Effect struct {
 	Keys       bool
 	Edges      bool
 	Webhooks   bool
+	Logins     bool
 	Sealing    bool
 
 	// Objects is what happened to each object, for the audit trail. It is empty for the parts of a first load.

@@ -233,6 +233,9 @@ func (w *writer) remove(ref *catalog.Ref) error {
 	case catalog.KindWebhook:
 		return w.removePlain(textKey(prefixWebhook, ref.Name), &w.effect.Webhooks,
 			func(old []byte) error { return w.auditWebhook(old, nil) })
+	case catalog.KindLogin:
+		return w.removePlain(textKey(prefixLogin, ref.Name), &w.effect.Logins,
+			func(old []byte) error { return w.auditLogin(old, nil) })
 	case catalog.KindDefaults:
 		return w.removePlain(keyDefaults, &w.effect.Defaults, func(old []byte) error { return w.auditDefaults(old, nil) })
 	case catalog.KindSealing:

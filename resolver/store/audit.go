@@ -149,6 +149,10 @@ func (w *writer) auditWebhook(old []byte, h *catalog.Webhook) error {
 	return auditRecord(w, old, h, plainRecord, (*catalog.Webhook).Object)
 }
 
+func (w *writer) auditLogin(old []byte, l *catalog.Login) error {
+	return auditRecord(w, old, l, plainRecord, (*catalog.Login).Object)
+}
+
 func (w *writer) auditDefaults(old []byte, d *catalog.Defaults) error {
 	return auditRecord(w, old, d, plainRecord, (*catalog.Defaults).Object)
 }
@@ -303,6 +307,8 @@ func (s *State) object(kind catalog.Kind, project int64, name string) (*catalog.
 		return objectAt(s, textKey(prefixEdge, name), plainRecord, (*catalog.Edge).Object)
 	case catalog.KindWebhook:
 		return objectAt(s, textKey(prefixWebhook, name), plainRecord, (*catalog.Webhook).Object)
+	case catalog.KindLogin:
+		return objectAt(s, textKey(prefixLogin, name), plainRecord, (*catalog.Login).Object)
 	case catalog.KindDefaults:
 		return objectAt(s, keyDefaults, plainRecord, (*catalog.Defaults).Object)
 	case catalog.KindSealing:

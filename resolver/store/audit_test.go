@@ -144,6 +144,8 @@ func TestEveryObjectIsFound(t *testing.T) {
 	all := &catalog.Declared{Projects: []catalog.ProjectConfig{acme}, Templates: []catalog.Template{shared},
 		Keys: []catalog.Key{{Name: "ci", ID: "abcdef"}}, Edges: []catalog.Edge{{Name: "fra1", PublicKey: "U"}},
 		Webhooks: []catalog.Webhook{{Name: "crm", URL: "https://crm.example/", Events: []string{"*"}, Projects: []string{}, Active: true}},
+		Logins: []catalog.Login{{Name: "company", Issuer: "https://login.example/", Scopes: []string{"openid"},
+			Rules: []catalog.LoginRule{{Claim: "a", Value: "b", Allow: catalog.MayRead}, {Claim: "a", Value: "c", Projects: []string{}}}}},
 		Defaults: &catalog.Defaults{SMTP: &catalog.SMTPConfig{Host: "relay.example"}}, Sealing: &catalog.Sealing{Require: true}}
 	apply(t, s, noon, file("all.hcl", all))
 	for _, o := range all.Objects() {

@@ -38,6 +38,13 @@ func (w *writer) declare(d *catalog.Declared) error {
 			return err
 		}
 	}
+	for i := range d.Logins {
+		l := &d.Logins[i]
+		if err := w.plain(textKey(prefixLogin, l.Name), encode(l), &w.effect.Logins,
+			func(old []byte) error { return w.auditLogin(old, l) }); err != nil {
+			return err
+		}
+	}
 	if d.Defaults != nil {
 		err := w.plain(keyDefaults, encode(d.Defaults), &w.effect.Defaults,
 			func(old []byte) error { return w.auditDefaults(old, d.Defaults) })

@@ -30,6 +30,7 @@
 //	x                                defaults block                                   Apply
 //	e      name                      edge                                             Apply
 //	w      name                      webhook                                          Apply
+//	l      name                      login                                            Apply
 //	z                                sealing block                                    Apply
 //	f      file path                 file table row: stamps, and what it declares     Apply
 //	b      file path                 the file's last accepted bytes                   Apply

@@ -23,6 +23,7 @@ const (
 	prefixBytes        = 'b'
 	prefixEdge         = 'e'
 	prefixWebhook      = 'w'
+	prefixLogin        = 'l'
 	prefixText         = 'y'
 	prefixRefused      = 'q'
 	prefixKeySet       = 'j'

@@ -183,6 +183,17 @@ func (s *State) Webhooks(yield func(*catalog.Webhook) bool) error {
 	})
 }
 
+// Logins yields all logins by name.
+func (s *State) Logins(yield func(*catalog.Login) bool) error {
+	return s.scan([]byte{prefixLogin}, func(_, value []byte) error {
+		l := new(catalog.Login)
+		if err := decode(value, l); err != nil {
+			return err
+		}
+		return stopUnless(yield(l))
+	})
+}
+
 // Files yields the file table by path. yield may keep the row.
 func (s *State) Files(yield func(path string, row *catalog.FileRow) bool) error {
 	return s.scan([]byte{prefixFile}, func(key, value []byte) error {
