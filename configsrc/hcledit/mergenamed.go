@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A namedKind is how objects with a name and no project, keys or webhooks, are merged.
+// A namedKind is how objects with a name and no project, such as keys, are merged.
 type namedKind[T any] struct {
 	kind   catalog.Kind
 	name   func(*T) string
@@ -38,6 +38,10 @@ var mergedWebhooks = namedKind[catalog.Webhook]{kind: catalog.KindWebhook,
 		return catalog.ClashesOf(of, was.AllFields(), live.AllFields(), proposed.AllFields())
 	}, merged: mergedWebhook, add: AddWebhook, change: ChangeWebhook, remove: RemoveWebhook}
 
+var mergedLogins = namedKind[catalog.Login]{kind: catalog.KindLogin,
+	name: func(l *catalog.Login) string { return l.Name }, fields: (*catalog.Login).AllFields,
+	clashes: loginClashes, merged: mergedLogin, add: AddLogin, change: ChangeLogin, remove: RemoveLogin}
+
 // keyClashes lists the fields of a key that both have changed. If they have changed different ones, it lists those that
 // differ: a key changes as a whole.
 func keyClashes(of catalog.Clash, was, live, proposed *catalog.Key) []catalog.Clash {
@@ -47,7 +51,7 @@ func keyClashes(of catalog.Clash, was, live, proposed *catalog.Key) []catalog.Cl
 	return catalog.ClashesOf(of, nil, live.AllFields(), proposed.AllFields())
 }
 
-// mergeNamed returns the step that makes the edit of keys or webhooks.
+// mergeNamed returns the step that makes the edit of the objects of a namedKind.
 func mergeNamed[T any](m *merge, of *namedKind[T], before, after, theirs []T) (step func([]byte) ([]byte, error)) {
 	var steps []func(src []byte) ([]byte, error)
 	clash := func(o *T) catalog.Clash { return catalog.Clash{Kind: of.kind, Object: of.name(o)} }
@@ -110,12 +114,16 @@ func mergeNamed[T any](m *merge, of *namedKind[T], before, after, theirs []T) (s
 // writesSecrets notes that fields are to be written in the place of others, for the sake of those in clear text.
 func (m *merge) writesSecrets(of string, was, is []catalog.Field) {
 	for i, f := range is {
-		list, secrets := f.Value.([]catalog.Secret)
-		if !secrets || was != nil && reflect.DeepEqual(was[i].Value, f.Value) {
+		if was != nil && reflect.DeepEqual(was[i].Value, f.Value) {
 			continue
 		}
-		for j := range list {
-			m.writes(of, catalog.Field{Name: f.Name, Value: &list[j]})
+		switch v := f.Value.(type) {
+		case *catalog.Secret:
+			m.writes(of, f)
+		case []catalog.Secret:
+			for j := range v {
+				m.writes(of, catalog.Field{Name: f.Name, Value: &v[j]})
+			}
 		}
 	}
 }

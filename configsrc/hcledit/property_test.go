@@ -98,6 +98,12 @@ func blocksOf(d *catalog.Declared) (all []path) {
 	for _, k := range d.Keys {
 		all = append(all, path{"key", k.Name})
 	}
+	for _, w := range d.Webhooks {
+		all = append(all, path{"webhook", w.Name})
+	}
+	for _, l := range d.Logins {
+		all = append(all, path{"login", l.Name})
+	}
 	return all
 }
 
