@@ -4,5 +4,5 @@ import "embed"
 
 // Documents are those of this room.
 //
-//go:embed README.md webhooks.md tokens.md atomicfile/README.md verify/README.md gitrepo/README.md cluster/README.md
+//go:embed README.md webhooks.md tokens.md login.md atomicfile/README.md verify/README.md gitrepo/README.md cluster/README.md
 var Documents embed.FS

@@ -32,6 +32,8 @@ type FieldChange struct {
 	Old    any    `json:"old"`
 	New    any    `json:"new"`
 	Secret bool   `json:"secret,omitempty"`
+
+	whole bool // the values are shown as they are: they are printable, and all of them counts
 }
 
 // Title names an object the way its block begins.

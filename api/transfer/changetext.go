@@ -77,11 +77,11 @@ func (p *changePrinter) fields(indent string, c *Change) {
 		case c.Action == Added && f.Secret:
 			fmt.Fprintf(p.w, "%s%s = (secret)\n", indent, f.Field)
 		case c.Action == Added:
-			fmt.Fprintf(p.w, "%s%s = %s\n", indent, f.Field, shown(f.New))
+			fmt.Fprintf(p.w, "%s%s = %s\n", indent, f.Field, f.shown(f.New))
 		case f.Secret:
 			p.line(indent, Changed, f.Field+": changed (secret)")
 		default:
-			p.line(indent, Changed, fmt.Sprintf("%s: %s → %s", f.Field, shown(f.Old), shown(f.New)))
+			p.line(indent, Changed, fmt.Sprintf("%s: %s → %s", f.Field, f.shown(f.Old), f.shown(f.New)))
 		}
 	}
 }
@@ -89,10 +89,12 @@ func (p *changePrinter) fields(indent string, c *Change) {
 // mostShown is how many characters of a text are printed.
 const mostShown = 80
 
-// shown formats a value for people: text in quotes, long text by its size.
-func shown(v any) string {
+// shown formats a value for people: text in quotes, long text by its size, and an element of a list as it is.
+func (f *FieldChange) shown(v any) string {
 	s, ok := v.(string)
 	switch {
+	case ok && f.whole:
+		return s
 	case v == nil:
 		return "none"
 	case !ok:

@@ -165,7 +165,12 @@ func (c *comparison) fields(o *catalog.Object, changes []catalog.FieldChange, is
 		}
 		if isNew {
 			x.Before = nil
-		} else {
+		}
+		if f.Elements {
+			out = append(out, diffElements(f.Attribute(), x.Before, x.After)...)
+			continue
+		}
+		if !isNew {
 			x.Before = planned(o, f, x.Before)
 		}
 		x.After = planned(o, f, x.After)
@@ -198,6 +203,28 @@ func planned(o *catalog.Object, f *catalog.Field, v any) any {
 		}
 	}
 	return v
+}
+
+// diffElements lists the elements of two lists that only one of them has. Lists that differ in their order alone are one
+// change.
+func diffElements(field string, have, want any) (out []FieldChange) {
+	was, _ := have.([]string)
+	is, _ := want.([]string)
+	left := slices.Clone(is)
+	for _, text := range was {
+		if i := slices.Index(left, text); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+		} else {
+			out = append(out, FieldChange{Field: field, Old: text, whole: true})
+		}
+	}
+	for _, text := range left {
+		out = append(out, FieldChange{Field: field, New: text, whole: true})
+	}
+	if out == nil {
+		out = append(out, FieldChange{Field: field, Old: strings.Join(was, "; "), New: strings.Join(is, "; "), whole: true})
+	}
+	return out
 }
 
 // diffLabels lists the labels whose values differ, each as a field "labels.<name>", sorted by name.

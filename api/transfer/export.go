@@ -210,6 +210,7 @@ func (e *Export) unsayable() (out []string) {
 	if e.webhooksUntold && len(d.Webhooks) > 0 {
 		out = append(out, webhooksUntold)
 	}
+	add(len(d.Logins), "login", "%s")
 	add(len(d.Templates), "default template", "%s")
 	if d.Sealing != nil {
 		out = append(out, "the sealing block")

@@ -95,6 +95,7 @@ type Store interface {
 	Keys() ([]catalog.Key, error)
 	Edges() ([]catalog.Edge, error)
 	Webhooks() ([]catalog.Webhook, error)
+	Logins() ([]catalog.Login, error)
 	Defaults() (*catalog.Defaults, error)
 	Sealing() (*catalog.Sealing, error)
 }
@@ -135,11 +136,12 @@ func (p *Plan) compareRest(s Store, want *Tree) error {
 	defaults, err4 := s.Defaults()
 	sealing, err5 := s.Sealing()
 	webhooks, err6 := s.Webhooks()
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+	logins, err7 := s.Logins()
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return err
 	}
 	changes, _ := compareRest(&catalog.Declared{Templates: templates, Keys: keys, Edges: edges, Webhooks: webhooks,
-		Defaults: defaults, Sealing: sealing}, want.rest(), everything)
+		Logins: logins, Defaults: defaults, Sealing: sealing}, want.rest(), everything)
 	p.Changes = append(p.Changes, changes...)
 	return nil
 }

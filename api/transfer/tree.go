@@ -14,6 +14,7 @@ type Tree struct {
 	Keys      []catalog.Key
 	Edges     []catalog.Edge
 	Webhooks  []catalog.Webhook
+	Logins    []catalog.Login
 	Defaults  *catalog.Defaults
 	Sealing   *catalog.Sealing
 }
@@ -26,6 +27,7 @@ func NewTree(files []*catalog.Declared) *Tree {
 		d.Keys = append(d.Keys, f.Keys...)
 		d.Edges = append(d.Edges, f.Edges...)
 		d.Webhooks = append(d.Webhooks, f.Webhooks...)
+		d.Logins = append(d.Logins, f.Logins...)
 		if f.Defaults != nil {
 			d.Defaults = f.Defaults
 		}
@@ -60,7 +62,7 @@ func NewTree(files []*catalog.Declared) *Tree {
 // rest returns what belongs to no project.
 func (t *Tree) rest() *catalog.Declared {
 	return &catalog.Declared{Templates: t.Templates, Keys: t.Keys, Edges: t.Edges, Webhooks: t.Webhooks,
-		Defaults: t.Defaults, Sealing: t.Sealing}
+		Logins: t.Logins, Defaults: t.Defaults, Sealing: t.Sealing}
 }
 
 // plainMaxAge clears a MaxAge that equals the default.

@@ -38,6 +38,8 @@ var literals = map[string][2]string{
 	"host": {`"a.example"`, `"b.example"`}, "ehloName": {`"a.example"`, `"b.example"`},
 	"fromEmail": {`"a@a.example"`, `"b@a.example"`}, "replyTo": {`"a@a.example"`, `"b@a.example"`},
 	"jwtAlgorithms": {`["HS256", "RS256"]`, `["RS256"]`}, "jwtKeys": {`[file("a.pem")]`, `[file("b.pem"), file("a.pem")]`},
+	"issuer": {`"https://a.example/"`, `"https://b.example/"`}, "scopes": {`["openid"]`, `["openid", "groups"]`},
+	"rules":   {"{\n claim = \"a\"\n value = \"b\"\n allow = [\"read\"]\n}", "{\n claim = \"a\"\n value = \"b\"\n allow = [\"write\"]\n projects = [\"acme\"]\n}"},
 	"jwksUrl": {`null`, `"https://a.example/"`},
 	"maxAge":  {`"10m"`, `"20m"`}, "grace": {`"10m"`, `"20m"`}, "jwtExpiresIn": {`"10m"`, `"20m"`}, "refreshTokenExpiresIn": {`"10m"`, `"20m"`},
 }
@@ -84,7 +86,12 @@ func everyBlock(kind catalog.Kind, changed string) string {
 			excluded := k == kind && strings.HasSuffix(changed, "jwksUrl") && strings.HasSuffix(f.Name, "jwtKeys")
 			if rest, in := strings.CutPrefix(f.Name, prefix); in && !f.Heading && !excluded {
 				f.Name = rest
-				text += fmt.Sprintf("%s = %s\n", f.Attribute(), literal(&f, k == kind && prefix+rest == changed))
+				value := literal(&f, k == kind && prefix+rest == changed)
+				if f.Attribute() == "rule" { // a block
+					text += "rule " + value + "\n"
+					continue
+				}
+				text += fmt.Sprintf("%s = %s\n", f.Attribute(), value)
 			}
 		}
 		return text
@@ -101,6 +108,7 @@ func everyBlock(kind catalog.Kind, changed string) string {
 			block("auth_settings", catalog.KindAuthSettings, "", "")+block("smtp_config", catalog.KindSMTPConfig, "", "")+
 			block(`template "HELLO"`, catalog.KindTemplate, "", "")) +
 		block(`key "ci"`, catalog.KindKey, "", "") + block(`edge "fra1"`, catalog.KindEdge, "", "") + block(`webhook "crm"`, catalog.KindWebhook, "", "") +
+		block(`login "company"`, catalog.KindLogin, "", "") +
 		block("sealing", catalog.KindSealing, "", "") + "defaults {\n" + defaults + "}\n"
 }
 
@@ -120,10 +128,11 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 	files, err1 := os.ReadFile("../../configsrc/README.md")
 	webhooks, err2 := os.ReadFile("../../configsrc/webhooks.md")
 	tokens, err3 := os.ReadFile("../../configsrc/tokens.md")
-	if err := errors.Join(err1, err2, err3); err != nil {
+	logins, err4 := os.ReadFile("../../configsrc/login.md")
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}
-	reference := slices.Concat(files, webhooks, tokens)
+	reference := slices.Concat(files, webhooks, tokens, logins)
 	s, err := store.Open("", store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +151,8 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 	audit(before)
 	n := 0
 	for _, kind := range []catalog.Kind{catalog.KindProject, catalog.KindDomain, catalog.KindServiceSettings, catalog.KindAuthSettings,
-		catalog.KindSMTPConfig, catalog.KindTemplate, catalog.KindKey, catalog.KindEdge, catalog.KindWebhook, catalog.KindDefaults, catalog.KindSealing} {
+		catalog.KindSMTPConfig, catalog.KindTemplate, catalog.KindKey, catalog.KindEdge, catalog.KindWebhook, catalog.KindLogin, catalog.KindDefaults,
+		catalog.KindSealing} {
 		for _, f := range catalog.NewFields(kind) {
 			if f.Heading {
 				continue
@@ -154,7 +164,7 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 			}
 			if attribute := f.Attribute(); kind != catalog.KindDefaults &&
 				!regexp.MustCompile(`\b`+regexp.QuoteMeta(attribute)+`\b`).Match(reference) {
-				t.Errorf("neither configsrc/README.md, webhooks.md nor tokens.md explains %s of a %s", attribute, kind)
+				t.Errorf("neither configsrc/README.md, webhooks.md, tokens.md nor login.md explains %s of a %s", attribute, kind)
 			}
 			after := everyBlock(kind, f.Name)
 			missing := func(place string, text any) {

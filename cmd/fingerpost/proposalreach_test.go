@@ -60,6 +60,9 @@ var reachKinds = []reachKind{
 	{"edge", map[string]string{"projects.d/edge.hcl": "edge \"fra\" {\n  public_key = \"" + reachEdge + "\"\n}\n"},
 		[]string{"rest"}, false},
 	{"key", map[string]string{"projects.d/key-hint.hcl": ""}, []string{"rest"}, false},
+	{"login", map[string]string{"projects.d/login.hcl": "login \"company\" {\n  issuer = \"https://login.example/\"\n" +
+		"  client_id = \"a\"\n  rule {\n    claim = \"groups\"\n    value = \"ops\"\n    allow = [\"read\"]\n" +
+		"    projects = [\"acme\"]\n  }\n}\n"}, []string{"rest"}, false},
 	{"sealing", map[string]string{"projects.d/sealing.hcl": "sealing {\n  require = true\n}\n"}, []string{"rest"}, false},
 	{"defaults", map[string]string{"projects.d/defaults.hcl": "defaults {\n  service_settings { sms_enabled = true }\n}\n"},
 		[]string{"rest"}, false},

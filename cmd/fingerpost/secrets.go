@@ -25,41 +25,45 @@ const sealingFile = "sealing.hcl"
 
 func newSecrets(t cli.Terminal) *cobra.Command {
 	var keyFile string
-	ofDefaults, webhook := false, ""
+	var of sealOwner
 	sealing := &cobra.Command{
 		Use:   "seal PROJECT FIELD",
 		Short: "Seal a value from stdin, or asked for, and print the expression for the file",
 		Long: "FIELD is jwt_secret or password. The sealed value works in that field of that project only; with " +
 			"--defaults,\n" +
-			"which takes no PROJECT, it is the password of the smtp_config in the defaults block. --webhook NAME stands alone,\n" +
-			"and seals a secret of that webhook.\n" +
+			"which takes no PROJECT, it is the password of the smtp_config in the defaults block. --webhook NAME and\n" +
+			"--login NAME stand alone, and seal a secret of that webhook, or the client_secret of that login.\n" +
 			"It is never taken from an argument: those show in process lists and shell histories.",
 		Example: "  fingerpost secrets seal acme jwt_secret\n  fingerpost secrets seal --defaults password\n" +
-			"  fingerpost secrets seal --webhook crm",
+			"  fingerpost secrets seal --webhook crm\n  fingerpost secrets seal --login company",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case webhook != "" && ofDefaults:
-				return cli.Usage("--webhook and --defaults: give one of them")
-			case webhook != "":
+			case of.many():
+				return cli.Usage("--webhook, --login and --defaults: give one of them")
+			case of.webhook != "" || of.login != "":
 				return cobra.NoArgs(cmd, args)
-			case ofDefaults:
+			case of.defaults:
 				return cli.WantsNamed("FIELD")(cmd, args)
 			}
 			return cli.WantsNamed("PROJECT", "FIELD")(cmd, args)
 		},
 		ValidArgsFunction: cli.CompleteArgs((*offline.Checked).Slugs, cli.Fixed("jwt_secret", "password"), cli.Fixed()),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if webhook != "" {
-				return sealWebhook(t, cli.ConfigDir(cmd), webhook)
+			switch dir := cli.ConfigDir(cmd); {
+			case of.webhook != "":
+				return sealWebhook(t, dir, of.webhook)
+			case of.login != "":
+				return sealLogin(t, dir, of.login)
+			case of.defaults:
+				return sealRelay(t, dir, args[0])
+			default:
+				return sealValue(t, dir, args[0], args[1])
 			}
-			if ofDefaults {
-				return sealRelay(t, cli.ConfigDir(cmd), args[0])
-			}
-			return sealValue(t, cli.ConfigDir(cmd), args[0], args[1])
 		},
 	}
-	sealing.Flags().BoolVar(&ofDefaults, "defaults", false, "seal the password of the smtp_config in the defaults block")
-	sealing.Flags().StringVar(&webhook, "webhook", "", "seal a secret of the webhook with this name")
+	sealing.Flags().BoolVar(&of.defaults, "defaults", false, "seal the password of the smtp_config in the defaults block")
+	sealing.Flags().StringVar(&of.webhook, "webhook", "", "seal a secret of the webhook with this name")
+	sealing.Flags().StringVar(&of.login, "login", "", "seal the client_secret of the login with this name")
 	cmd := cli.Group("secrets", "Seal secrets, so that they can stand in the files", "",
 		&cobra.Command{
 			Use:   "keygen",
@@ -76,6 +80,17 @@ func newSecrets(t cli.Terminal) *cobra.Command {
 		})
 	cmd.PersistentFlags().StringVar(&keyFile, "seal-key", defaultSealKey(), "file with the age identity")
 	return cmd
+}
+
+// A sealOwner says whose secret is sealed, if it is no project's.
+type sealOwner struct {
+	defaults       bool
+	webhook, login string
+}
+
+// many reports whether more than one owner is given.
+func (o sealOwner) many() bool {
+	return o.defaults && o.webhook+o.login != "" || o.webhook != "" && o.login != ""
 }
 
 // defaultSealKey is seal.key in the user's config folder.
@@ -175,6 +190,20 @@ func sealWebhook(t cli.Terminal, dir, name string) error {
 		return cli.No("the secret %s", msg)
 	}
 	return sealAttribute(t, recipients, "secret", value, catalog.NewWebhook(name).SecretContext(), "the block of "+owner)
+}
+
+// sealLogin seals the client secret of a login. No file need have the login yet.
+func sealLogin(t cli.Terminal, dir, name string) error {
+	if msg := catalog.CheckSlug(name); msg != "" {
+		return cli.Usage("--login %q %s", name, msg)
+	}
+	_, recipients, err := recipientsIn(dir)
+	if err != nil {
+		return err
+	}
+	owner := fmt.Sprintf("login %q", name)
+	return printSealed(t, recipients, "client_secret", owner, catalog.NewLogin(name).SecretContext(),
+		"the block of "+owner)
 }
 
 // printSealed reads a value, seals it for a context and prints the attribute.

@@ -111,6 +111,7 @@ func (f *serveFlags) addConsole(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Listen.Console, "console-listen", "", "address of the console alone (default that of --listen)")
 	fl.BoolVar(&f.Console.Link, "console-link", false,
 		"print a link on the terminal that signs in to the console, once, on this machine, within 10 minutes")
+	f.allows.AddLogins(fl)
 }
 
 // differs reports whether a flag is on the command line, or a variable gives it another value than its default: a file

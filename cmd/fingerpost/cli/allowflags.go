@@ -7,17 +7,19 @@ import (
 )
 
 // AllowFlags say to which private networks the addresses of files may lead.
-type AllowFlags struct{ webhooks, keySets []string }
+type AllowFlags struct{ webhooks, keySets, logins []string }
 
 const (
 	webhookAllow = "webhook-allow"
 	keySetAllow  = "jwks-allow"
+	loginAllow   = "login-allow"
 )
 
 // Add adds the flags.
 func (f *AllowFlags) Add(fl *pflag.FlagSet) {
 	f.AddWebhooks(fl)
 	f.AddKeySets(fl)
+	f.AddLogins(fl)
 }
 
 // AddWebhooks adds the flag for webhooks.
@@ -32,6 +34,13 @@ func (f *AllowFlags) AddKeySets(fl *pflag.FlagSet) {
 		"networks (CIDR,…) to whose addresses jwks_url may lead although they are private, and with http, such as 10.0.0.0/8")
 }
 
+// AddLogins adds the flag for the providers of logins.
+func (f *AllowFlags) AddLogins(fl *pflag.FlagSet) {
+	fl.StringSliceVar(&f.logins, loginAllow, nil,
+		"networks (CIDR,…) to whose addresses issuers of logins may lead although they are private, and with http, "+
+			"such as 10.0.0.0/8")
+}
+
 // Parse returns the networks, nil without the flag. The error has all problems.
 func (f *AllowFlags) Parse() (allows catalog.Allows, err error) {
 	var all []string
@@ -43,14 +52,15 @@ func (f *AllowFlags) Parse() (allows catalog.Allows, err error) {
 		all = append(all, bad...)
 		return &catalog.HTTPAllow{Networks: networks}
 	}
-	allows = catalog.Allows{Webhooks: parse(webhookAllow, f.webhooks), KeySets: parse(keySetAllow, f.keySets)}
+	allows = catalog.Allows{Webhooks: parse(webhookAllow, f.webhooks), KeySets: parse(keySetAllow, f.keySets),
+		Logins: parse(loginAllow, f.logins)}
 	return allows, UsageAll(all)
 }
 
 // ParseAll is Parse for the service, which allows nothing without a flag.
 func (f *AllowFlags) ParseAll() (catalog.Allows, error) {
 	allows, err := f.Parse()
-	for _, allow := range []**catalog.HTTPAllow{&allows.Webhooks, &allows.KeySets} {
+	for _, allow := range allows.All() {
 		if *allow == nil {
 			*allow = new(catalog.HTTPAllow)
 		}

@@ -95,6 +95,11 @@ func secretsOf(c *offline.Checked) iter.Seq[secret] {
 					}
 				}
 			}
+			for j := range f.Declared.Logins {
+				if !loginSecrets(&f.Declared.Logins[j], yield) {
+					return
+				}
+			}
 			for j := range f.Declared.Projects {
 				p := &f.Declared.Projects[j]
 				owner, jwt := fmt.Sprintf("project %q", p.Project.Slug), p.Auth.Token.JWTSecret
@@ -111,6 +116,16 @@ func secretsOf(c *offline.Checked) iter.Seq[secret] {
 			}
 		}
 	}
+}
+
+func loginSecrets(l *catalog.Login, yield func(secret) bool) bool {
+	owner := fmt.Sprintf("login %q", l.Name)
+	if l.ClientSecret.Source != catalog.SecretNone &&
+		!yield(secret{owner, "client_secret", l.SecretContext(), l.ClientSecret, nil}) {
+		return false
+	}
+	ca := catalog.Secret{Source: catalog.SecretFile, Ref: l.CAFile}
+	return l.CAFile == "" || yield(secret{owner, "ca_file", l.UUID.String() + "/ca_file", ca, nil})
 }
 
 // keyFiles yields the files of public keys, which are no secrets and are opened like them.
