@@ -1,8 +1,9 @@
 // Package template checks and fills in mail templates.
 //
-// A Template has a subject, an HTML and a text part with placeholders such as {{userName}}. Validate finds what is no
-// placeholder, and placeholders in the HTML where escaping does not keep a value plain text, such as in a script; it is
-// the check for templates of files and of the API. Each problem has its exact place in the text.
+// A Template has a subject, an HTML and a text part with placeholders such as {{userName}} and conditions on whether a
+// variable is there: {{#if userName}}…{{else}}…{{/if}}. Validate finds what is neither, placeholders in the HTML where
+// escaping does not keep a value plain text, such as in a script, and conditions around parts of elements; it is the
+// check for templates of files and of the API. Each problem has its exact place in the text.
 //
 // Render promises that each value stands where its placeholder stood: HTML-escaped in the HTML, as it is in subject and
 // text, and never looked at for further placeholders. Bytes outside of placeholders stay as they are, conditional

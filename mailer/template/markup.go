@@ -20,6 +20,7 @@ type markup struct {
 	next          int  // the first hole that was not reached yet
 	inConditional bool // within a conditional comment, which only Outlook reads
 	open          int  // start of the last construct found to be never closed
+	branches      []branch
 }
 
 func newMarkup(l *lint, holes []hole) *markup {
@@ -30,7 +31,7 @@ func newMarkup(l *lint, holes []hole) *markup {
 	return &markup{lint: l, src: string(src), holes: holes}
 }
 
-// Contexts in which no placeholder may be.
+// Contexts in which no placeholder, or no tag of a condition, may be.
 const (
 	inTagName   = "the name of a tag"
 	inAttribute = "the name of an attribute"
@@ -41,6 +42,8 @@ const (
 	inScheme    = "what may be a link's scheme; begin the address with it, or with https:// or the like"
 	inCode      = "an address that is a script or a document of its own (javascript:, data: and the like)"
 	inNested    = "an element whose content is text to some readers and HTML to others, behind a <"
+	inTag       = "a tag or a comment; put conditions around whole elements"
+	inComment   = "a comment, also not in one for Outlook; put conditions around whole elements"
 	inCommentTo = "a comment directly before >, where its value could end the comment"
 )
 
@@ -68,20 +71,27 @@ func (m *markup) refuse(to int, where string) {
 }
 
 func (m *markup) refuseOne(h *hole, where string) {
-	if h.name != "" && !h.refused {
+	if h.valid() && !h.refused {
 		h.refused = true
-		what := "this placeholder"
-		if len(h.name) <= 64 {
-			what = "{{" + h.name + "}}"
-		}
-		m.lint.add(h.start, h.end, "%s cannot stand in %s", what, where)
+		m.lint.add(h.start, h.end, "%s cannot stand in %s", h.text(), where)
 	}
 }
 
-// allow advances past the holes that begin before to.
+// allow advances past the holes that begin before to, in a place for values alone.
 func (m *markup) allow(to int) {
-	for m.has(to) {
-		m.next++
+	for ; m.has(to); m.next++ {
+		if h := &m.holes[m.next]; h.op != Value {
+			m.refuseOne(h, inTag)
+		}
+	}
+}
+
+// text advances past the holes that begin before to, in text.
+func (m *markup) text(to int) {
+	for ; m.has(to); m.next++ {
+		if h := &m.holes[m.next]; h.op != Value {
+			m.op(h)
+		}
 	}
 }
 
@@ -96,7 +106,7 @@ func (m *markup) unclosed(what string, start, end int) int {
 		return end
 	}
 	for i := m.next - 1; i >= 0 && m.holes[i].start > start; i-- {
-		if h := m.holes[i]; h.name != "" && !h.refused {
+		if h := &m.holes[i]; h.valid() && !h.refused {
 			m.lint.add(start, start+1, "%s is never closed, and a placeholder stands in it", what)
 			m.open = start
 			break
@@ -113,10 +123,10 @@ func (m *markup) content(at, end int) {
 			break
 		}
 		at += i
-		m.allow(at)
+		m.text(at)
 		at = m.markupAt(at, end)
 	}
-	m.allow(end)
+	m.text(end)
 }
 
 // markupAt walks over the construct that a < begins and returns its end.
@@ -132,8 +142,9 @@ func (m *markup) markupAt(at, end int) int {
 	case rest[0] == '?':
 		return m.bogusComment(at, end)
 	case rest[0] == '/' && len(rest) > 1 && isLetter(rest[1]):
-		_, at = m.tag(at, at+2, end)
-		return at
+		name, to := m.tag(at, at+2, end)
+		m.closes(name, at, to)
+		return to
 	case rest[0] == '/' && len(rest) > 1:
 		return m.bogusComment(at, end)
 	}
@@ -149,6 +160,7 @@ var rawElements = map[string]string{
 
 func (m *markup) startTag(open, end int) int {
 	name, at := m.tag(open, open+1, end)
+	m.opens(name, open, at)
 	where, raw := rawElements[name]
 	if !raw || !m.has(end) {
 		return at
@@ -179,6 +191,8 @@ func (m *markup) startTag(open, end int) int {
 			m.refuseOne(h, inNested)
 		} else if stop < 0 {
 			return m.unclosed("<"+name+">", open, end)
+		} else if h.op != Value {
+			m.op(h)
 		}
 	}
 	return to

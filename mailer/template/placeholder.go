@@ -10,30 +10,35 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A Segment is a piece of a template's subject or body: text, and the placeholder that follows it.
+// A Segment is a piece of a template's subject or body: text, and the placeholder or the tag of a condition that follows
+// it.
 type Segment struct {
 	Text string // unchanged bytes
-	Name string // the variable whose value follows Text; "" only at the end of the part, if none follows
+	Op   Op     // what follows Text
+	Name string // the variable of a Value or an If; "" for a Value only at the end of the part, if none follows
 	// the value begins an address (href, src, action …), so it must be a web, mail or telephone one (mailer/README.md)
 	Link bool
 	// the value follows a scheme alone (http:// and the like), so it must not bring one of its own
 	Rest bool
 }
 
-// ParsePlain splits a subject or a plain text into segments. Placeholders are {{name}}, spaces inside allowed; anything
-// else in double braces is a problem. catalog.Problems are on path, carry their byte range, and begin with line and column. The
-// segments are valid only if there are no problems.
+// ParsePlain splits a subject or a plain text into segments. Placeholders are {{name}}, spaces inside allowed, and
+// conditions {{#if name}}…{{else}}…{{/if}}; anything else in double braces is a problem. catalog.Problems are on path,
+// carry their byte range, and begin with line and column. The segments are valid only if there are no problems.
 func ParsePlain(path, text string) ([]Segment, catalog.Problems) {
 	l := lint{text: text}
-	return segments(text, l.holes(spoilt(text, false))), l.problems(path)
+	holes := l.holes(spoilt(text, false))
+	l.conditions(holes)
+	return segments(text, holes), l.problems(path)
 }
 
 // ParseHTML is ParsePlain for HTML. It also reports placeholders in contexts where escaping does not keep a value plain
 // text: in scripts, style sheets, names of tags and attributes, values without quotes, and attributes whose value is
-// code, HTML, CSS or a list of addresses.
+// code, HTML, CSS or a list of addresses; and conditions in tags and comments, and around parts of elements.
 func ParseHTML(path, text string) ([]Segment, catalog.Problems) {
 	l := lint{text: text}
 	holes := l.holes(spoilt(text, true))
+	l.conditions(holes)
 	if len(holes) > 0 {
 		newMarkup(&l, holes).content(0, len(text))
 	}
@@ -47,7 +52,7 @@ func segments(text string, holes []hole) []Segment {
 	all := make([]Segment, 0, len(holes)+1)
 	at := 0
 	for _, h := range holes {
-		all = append(all, Segment{Text: text[at:h.start], Name: h.name, Link: h.link, Rest: h.rest})
+		all = append(all, Segment{Text: text[at:h.start], Op: h.op, Name: h.name, Link: h.link, Rest: h.rest})
 		at = h.end
 	}
 	if at < len(text) {
@@ -59,10 +64,14 @@ func segments(text string, holes []hole) []Segment {
 // A hole is a pair of double braces with its content: text[start:end], braces included.
 type hole struct {
 	start, end int
-	name       string // "" if it is no placeholder
+	op         Op
+	name       string // "" for {{else}}, {{/if}}, and for what is no placeholder and no tag of a condition
 	link, rest bool   // see Segment
 	refused    bool   // refused because of its context
 }
+
+// valid reports whether the braces hold a placeholder or a tag of a condition.
+func (h *hole) valid() bool { return h.name != "" || h.op != Value }
 
 // A lint collects the problems of a text.
 type lint struct {
@@ -132,15 +141,28 @@ func (l *lint) holes(spoilt []spoiltPlaceholder) (all []hole) {
 			h = hole{start: open, end: max(open+2, spoilt[0].end)}
 		case !closed:
 			l.add(open, h.end, "{{ is never closed; a placeholder is {{name}}, on one line")
-		case h.name == "" && meant(strings.Trim(l.text[open:h.end], "{}")) != "":
-			l.add(open, h.end, "what stands in double braces must be a name and nothing else; write {{%s}}",
-				meant(strings.Trim(l.text[open:h.end], "{}")))
-		case h.name == "":
-			l.add(open, h.end, "what stands in double braces must be a name of letters, digits, underscores and dots, such "+
-				"as {{userName}}")
+		case !h.valid():
+			l.refuseBraces(open, h.end)
 		}
 		all = append(all, h)
 		at = h.end
+	}
+}
+
+// refuseBraces reports double braces that hold no placeholder and no tag of a condition.
+func (l *lint) refuseBraces(open, end int) {
+	inside := strings.Trim(l.text[open:end], "{}")
+	if name := meant(inside); name != "" {
+		l.add(open, end, "what stands in double braces must be a name and nothing else; write {{%s}}", name)
+	} else if advice := blockAdvice(inside); advice != "" {
+		l.add(open, end, "%s", advice)
+	} else {
+		helpers := ""
+		if len(strings.Fields(inside)) > 1 {
+			helpers = "; there are no helpers, so the caller makes the text"
+		}
+		l.add(open, end, "what stands in double braces must be a name of letters, digits, underscores and dots, such "+
+			"as {{userName}}%s", helpers)
 	}
 }
 
@@ -158,7 +180,9 @@ func (l *lint) holeAt(open int) (h hole, closed bool) {
 		case strings.HasPrefix(rest, "}}"):
 			h.end = i + 2
 			if begin == open+2 {
-				h.name = placeholderName(l.text[begin:i])
+				if h.op, h.name = opOf(l.text[begin:i]); h.op == Value {
+					h.name = placeholderName(l.text[begin:i])
+				}
 				return h, true
 			}
 			// As many as were opened: {{{a}}} is one mistake.

@@ -260,6 +260,8 @@ func FuzzTemplate(f *testing.F) {
 		"Hello {{a}}", "<a href=\"{{a}}\" title='{{ b }}'>{{a}}</a>", "<!--[if mso]>{{a}}<![endif]-->", "<title>{{a}}</title><style>x</style>",
 		"<script><!-- <script> </script> {{a}} --></script>", "<!-- {{a}} -->{{b}}", "<![CDATA[{{a}}]]>", "<textarea></text{{a}}", "{{{a}}} {{a b}} {{",
 		"<a b={{a}}>", "<xmp><!-- </xmp>{{a}}", "<!{{a}}", "</{{a}}>", "<p a='\"' b=\"'\" {{c}}>", "<!--{{a}}>",
+		"{{#if a}}<p>{{b}}</p>{{else}}<br>{{/if}}",
+		"<title>{{#if a}}{{b}}{{/if}}</title><{{#if a}}b{{/if}}>",
 	} {
 		f.Add(s)
 	}
@@ -269,7 +271,8 @@ func FuzzTemplate(f *testing.F) {
 // TestRandomMarkup is FuzzTemplate over pieces that are difficult in combination.
 func TestRandomMarkup(t *testing.T) {
 	pieces := []string{"{{a}}", "{{b}}", "<", ">", "/", "!", "-", "--", "<!--", "-->", "--!>", "[if mso]>", "<![endif]", "\"", "'", "=", " ", "\n", "x", "on", "href",
-		"<a ", "<p>", "</p>", "<script", "</script", "<style>", "</style>", "<title>", "</title", "<textarea>", "</textarea>", "?", "[CDATA[", "]]>", "&", "<xmp>", "</xmp>", "{{", "}}"}
+		"<a ", "<p>", "</p>", "<script", "</script", "<style>", "</style>", "<title>", "</title", "<textarea>", "</textarea>", "?", "[CDATA[", "]]>", "&", "<xmp>", "</xmp>", "{{", "}}",
+		"{{#if a}}", "{{#if b}}", "{{else}}", "{{/if}}", "{{/if}}"}
 	n := testrig.Size(t, 20_000, 1_500)
 	r := rand.New(rand.NewPCG(4, 2))
 	accepted := 0
@@ -299,14 +302,79 @@ func checkTemplate(t *testing.T, body string) {
 	if segments == nil || strings.Contains(strings.ToLower(body), "noscript") { // which the tokenizer takes for a script
 		return
 	}
-	want := structure(with(segments, "x"))
-	for _, value := range []string{"", "-", "--", "!--", "<script>", "</script>", "--><img src=x onerror=y>", "\" onload=\"x", "' onload='x", " a=b ", "/", "title", "[CDATA[",
-		"--!>", "]]>", "<!--", "&lt;", "`", "=", "\n", "\x00", "{{a}}", "\xff"} {
-		if got := structure(with(segments, value)); got != want {
-			t.Errorf("%q: with %q there is\n%s, with x there is\n%s", body, value, got, want)
+	for _, holds := range []func(n int) bool{func(int) bool { return true }, func(int) bool { return false },
+		func(n int) bool { return n%2 == 0 }} {
+		sent := taken(segments, holds)
+		want := structure(with(sent, "x"))
+		for _, value := range []string{"", "-", "--", "!--", "<script>", "</script>", "--><img src=x onerror=y>", "\" onload=\"x", "' onload='x", " a=b ", "/", "title", "[CDATA[",
+			"--!>", "]]>", "<!--", "&lt;", "`", "=", "\n", "\x00", "{{a}}", "\xff"} {
+			if got := structure(with(sent, value)); got != want {
+				t.Errorf("%q: with %q there is\n%s, with x there is\n%s", body, value, got, want)
+			}
+		}
+		checkPlaces(t, body, sent)
+	}
+	checkBranches(t, body, segments)
+}
+
+// taken returns the segments that stand in a mail if the conditions hold for which holds says so, by their number.
+func taken(segments []template.Segment, holds func(n int) bool) (left []template.Segment) {
+	var in []bool // of each open condition: whether its branch is taken
+	n := 0
+	for _, s := range segments {
+		if !slices.Contains(in, false) {
+			left = append(left, template.Segment{Text: s.Text})
+			if s.Op == template.Value {
+				left[len(left)-1].Name, left[len(left)-1].Link = s.Name, s.Link
+			}
+		}
+		switch s.Op {
+		case template.If:
+			in = append(in, holds(n))
+			n++
+		case template.Else:
+			in[len(in)-1] = !in[len(in)-1]
+		case template.End:
+			in = in[:len(in)-1]
 		}
 	}
-	checkPlaces(t, body, segments)
+	return left
+}
+
+// checkBranches asserts that the tags of a condition stand between whole tags: what is between them is HTML in itself.
+func checkBranches(t *testing.T, body string, segments []template.Segment) {
+	t.Helper()
+	for _, raw := range []string{"title", "textarea", "xmp", "iframe", "noembed", "noframes"} { // text may be in these
+		if strings.Contains(strings.ToLower(body), "<"+raw) {
+			return
+		}
+	}
+	var parts strings.Builder
+	at := 0
+	for i, s := range segments {
+		if s.Op != template.Value || i == len(segments)-1 {
+			piece := slices.Clone(segments[at : i+1])
+			if s.Op != template.Value {
+				piece[len(piece)-1].Name = ""
+			}
+			parts.WriteString(structure(with(piece, "x")))
+			at = i + 1
+		}
+	}
+	if whole := structure(with(taken(both(segments), nil), "x")); whole != parts.String() {
+		t.Errorf("%q: in one there is\n%s, between the conditions there is\n%s", body, whole, parts.String())
+	}
+}
+
+// both returns the segments with all branches and without conditions.
+func both(segments []template.Segment) []template.Segment {
+	all := slices.Clone(segments)
+	for i := range all {
+		if all[i].Op != template.Value {
+			all[i].Op, all[i].Name = template.Value, ""
+		}
+	}
+	return all
 }
 
 // checkSegments asserts the invariants of segments and problems, and returns the segments if there are no problems.
@@ -324,10 +392,17 @@ func checkSegments(t *testing.T, body string, parse func(path, text string) ([]t
 	rest := body
 	for i, s := range segments {
 		after, ok := strings.CutPrefix(rest, s.Text)
-		if !ok || strings.Contains(s.Text, "{{") || s.Name == "" && i < len(segments)-1 {
+		if !ok || strings.Contains(s.Text, "{{") || s.Name == "" && s.Op == template.Value && i < len(segments)-1 {
 			t.Fatalf("%q: segment %d is %+v", body, i, s)
 		}
-		if rest = after; s.Name != "" {
+		if rest = after; s.Op != template.Value {
+			inner, after, _ := strings.Cut(rest, "}}")
+			want := map[template.Op]string{template.If: "#if " + s.Name, template.Else: "else", template.End: "/if"}[s.Op]
+			if got := strings.Join(strings.Fields(strings.TrimPrefix(inner, "{{")), " "); got != want {
+				t.Fatalf("%q: %q stands where %q does", body, want, got)
+			}
+			rest = after
+		} else if s.Name != "" {
 			inner, after, _ := strings.Cut(rest, "}}")
 			if strings.Trim(inner, " \t") != "{{"+s.Name && strings.Trim(strings.TrimPrefix(inner, "{{"), " \t") != s.Name {
 				t.Fatalf("%q: %q stands where %q does", body, s.Name, inner)

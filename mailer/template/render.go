@@ -2,6 +2,7 @@ package template
 
 import (
 	"html"
+	"iter"
 	"maps"
 	"regexp"
 	"slices"
@@ -21,25 +22,30 @@ const (
 // A Template is a catalog.Template, prepared to be rendered any number of times, from any goroutine.
 type Template struct {
 	subject, html, text part
-	variables           []variable // in the order of their first use
+	variables           []string       // in the order of their first use
+	index               map[string]int // of variables
+	// fromHTML: the text part is made of the HTML of each mail, because that has conditions, and marks of them between the
+	// rows of a table would not stay there when it is parsed.
+	fromHTML bool
 }
 
 // A part is a subject or a body.
 type part []piece
 
-// A piece is text and the variable after it.
+// A piece is text and what follows it.
 type piece struct {
 	text     string
-	variable int // its index; -1 at the end of a part, if none follows
+	op       Op
+	variable int // the index of the variable of a Value or an If; -1 if there is none
+	next     int // after an Else, and after an If that does not hold: the index of the piece that follows
+	use      use
 }
 
-// A variable is how a template uses one name.
-type variable struct {
-	name    string
-	subject bool // used in the subject
-	body    bool // used in a body
-	link    bool // its value begins an address, see Segment
-	rest    bool // its value follows a scheme, see Segment
+// A use is how a mail uses the value of a variable.
+type use struct {
+	subject, body bool // it stands there
+	link          bool // it begins an address, see Segment
+	rest          bool // it follows a scheme, see Segment
 }
 
 // Rendered is a mail's content with the values filled in. HTML is "" if the template has none. Text is always there,
@@ -55,41 +61,86 @@ func Parse(t *catalog.Template) (*Template, catalog.Problems) {
 	if len(ps) > 0 {
 		return nil, ps
 	}
-	if t.BodyText == "" {
+	fromHTML := t.BodyText == "" && slices.ContainsFunc(texts.html, func(s Segment) bool { return s.Op != Value })
+	if t.BodyText == "" && !fromHTML {
 		var err error
 		if texts.text, err = plainSegments(texts.html); err != nil {
 			ps.Addf("bodyHtml", "%v", err)
 			return nil, ps
 		}
 	}
-	parsed, index := &Template{}, map[string]int{}
-	parsed.subject = parsed.part(index, texts.subject, func(v *variable) { v.subject = true })
-	parsed.html = parsed.part(index, texts.html, func(v *variable) { v.body = true })
-	parsed.text = parsed.part(index, texts.text, func(v *variable) { v.body = true })
+	parsed := &Template{index: map[string]int{}, fromHTML: fromHTML}
+	parsed.subject = parsed.part(texts.subject, use{subject: true})
+	parsed.html = parsed.part(texts.html, use{body: true})
+	parsed.text = parsed.part(texts.text, use{body: true})
 	return parsed, nil
 }
 
-// part replaces each name of the segments by its variable, and records there how it is used.
-func (t *Template) part(index map[string]int, segments []Segment, note func(*variable)) part {
+// part replaces each name of the segments by its variable, and records how it is used.
+func (t *Template) part(segments []Segment, in use) part {
 	p := make(part, len(segments))
+	var open []int // pieces that begin a branch
 	for i, s := range segments {
-		p[i] = piece{s.Text, -1}
-		if s.Name == "" {
-			continue
+		p[i] = piece{text: s.Text, op: s.Op, variable: -1, use: in}
+		p[i].use.link, p[i].use.rest = s.Link, s.Rest
+		if s.Name != "" {
+			p[i].variable = t.variable(s.Name)
 		}
-		at, known := index[s.Name]
-		if !known {
-			at = len(t.variables)
-			index[s.Name] = at
-			t.variables = append(t.variables, variable{name: s.Name})
+		if s.Op == Else || s.Op == End {
+			p[open[len(open)-1]].next = i + 1
+			open = open[:len(open)-1]
 		}
-		v := &t.variables[at]
-		v.link = v.link || s.Link
-		v.rest = v.rest || s.Rest
-		note(v)
-		p[i].variable = at
+		if s.Op == If || s.Op == Else {
+			open = append(open, i)
+		}
 	}
 	return p
+}
+
+// variable returns the index of a variable.
+func (t *Template) variable(name string) int {
+	at, known := t.index[name]
+	if !known {
+		at = len(t.variables)
+		t.index[name] = at
+		t.variables = append(t.variables, name)
+	}
+	return at
+}
+
+// taken yields the pieces that stand in a mail: conditions hold for the variables of vars that are not empty.
+func (t *Template) taken(p part, vars map[string]string) iter.Seq[*piece] {
+	return func(yield func(*piece) bool) {
+		for i := 0; i < len(p); {
+			if !yield(&p[i]) {
+				return
+			}
+			if p[i].op == Else || p[i].op == If && vars[t.variables[p[i].variable]] == "" {
+				i = p[i].next
+			} else {
+				i++
+			}
+		}
+	}
+}
+
+// uses returns how a mail with these variables uses each of them; nil for a variable that it does not use.
+func (t *Template) uses(vars map[string]string) []*use {
+	all := make([]*use, len(t.variables))
+	for _, p := range []part{t.subject, t.html, t.text} {
+		for piece := range t.taken(p, vars) {
+			if piece.op != Value || piece.variable < 0 {
+				continue
+			}
+			u, more := &all[piece.variable], piece.use
+			if *u == nil {
+				*u = new(use)
+			}
+			(*u).subject, (*u).body = (*u).subject || more.subject, (*u).body || more.body
+			(*u).link, (*u).rest = (*u).link || more.link, (*u).rest || more.rest
+		}
+	}
+	return all
 }
 
 // WithProjectName returns the variables with the project's name added, unless they have one. given is not changed.
@@ -103,21 +154,17 @@ func WithProjectName(given map[string]string, name string) map[string]string {
 	return all
 }
 
-// Variables lists the names that the template uses, in the order of their first use in subject, HTML and text.
-func (t *Template) Variables() []string {
-	names := make([]string, len(t.variables))
-	for i, v := range t.variables {
-		names[i] = v.name
-	}
-	return names
-}
+// Variables lists the names that the template uses, those of conditions too, in the order of their first use in subject,
+// HTML and text.
+func (t *Template) Variables() []string { return slices.Clone(t.variables) }
 
-// Missing lists the names that the template uses and vars lacks, in the order of their first use. It is never nil.
+// Missing lists the names that a mail with vars needs and vars lacks, in the order of their first use: what a condition
+// leaves out needs nothing. It is never nil.
 func (t *Template) Missing(vars map[string]string) []string {
 	names := []string{}
-	for _, v := range t.variables {
-		if _, there := vars[v.name]; !there {
-			names = append(names, v.name)
+	for i, use := range t.uses(vars) {
+		if _, there := vars[t.variables[i]]; !there && use != nil {
+			names = append(names, t.variables[i])
 		}
 	}
 	return names
@@ -128,8 +175,7 @@ func (t *Template) Missing(vars map[string]string) []string {
 func (t *Template) Unused(vars map[string]string) []string {
 	names := []string{}
 	for name := range vars {
-		used := slices.ContainsFunc(t.variables, func(v variable) bool { return v.name == name })
-		if !used && name != catalog.ProjectNameVariable {
+		if _, used := t.index[name]; !used && name != catalog.ProjectNameVariable {
 			names = append(names, name)
 		}
 	}
@@ -185,16 +231,18 @@ func (t *Template) check(vars map[string]string) (ps catalog.Problems) {
 		}
 	}
 	slices.SortFunc(ps, func(a, b catalog.Problem) int { return strings.Compare(a.Path, b.Path) })
-	for _, v := range t.variables {
-		if value, there := vars[v.name]; there && len(value) <= MaxValueBytes {
-			v.check(&ps, value)
+	for i, use := range t.uses(vars) {
+		name := t.variables[i]
+		if value, there := vars[name]; there && use != nil && len(value) <= MaxValueBytes {
+			use.check(&ps, name, value)
 		}
 	}
 	return ps
 }
 
-func (v variable) check(ps *catalog.Problems, value string) {
-	path := "variables." + v.name
+// check finds what is wrong with the value of a variable that is used like this.
+func (v *use) check(ps *catalog.Problems, name, value string) {
+	path := "variables." + name
 	switch {
 	case !utf8.ValidString(value):
 		ps.Addf(path, "must be UTF-8 text")
@@ -210,7 +258,7 @@ func (v variable) check(ps *catalog.Problems, value string) {
 	}
 	if v.rest && hasScheme.MatchString(value) {
 		ps.Addf(path, "begins with a scheme, and the template has one before it: give the address without it, or remove "+
-			"the one in front of {{%s}}", v.name)
+			"the one in front of {{%s}}", name)
 	}
 }
 
@@ -239,17 +287,22 @@ func isLink(value string) bool {
 func (t *Template) render(vars map[string]string) (Rendered, catalog.Problems) {
 	values := make([]string, 2*len(t.variables))
 	plain, escaped := values[:len(t.variables)], values[len(t.variables):]
-	for i, v := range t.variables {
-		value, there := vars[v.name]
+	for i, name := range t.variables {
+		value, there := vars[name]
 		if !there {
-			value = "{{" + v.name + "}}"
+			value = "{{" + name + "}}"
 		}
 		// Without & < > " and ' a value can end neither text nor a quoted attribute.
 		escaped[i] = html.EscapeString(value)
 		plain[i] = strings.ReplaceAll(strings.ReplaceAll(value, "\r\n", "\n"), "\r", "\n")
 	}
-	subject, html, text := t.subject.size(plain), t.html.size(escaped), t.text.size(plain)
 	var ps catalog.Problems
+	textPart, err := t.textPart(vars)
+	if err != nil {
+		ps.Addf("variables", "choose parts of the HTML that cannot be sent: it %v", err)
+		return Rendered{}, ps
+	}
+	subject, html, text := t.size(t.subject, vars, plain), t.size(t.html, vars, escaped), t.size(textPart, vars, plain)
 	if subject > catalog.MaxSubjectBytes {
 		ps.Addf("variables", "make a subject of %d bytes, %d are allowed", subject, catalog.MaxSubjectBytes)
 	}
@@ -259,26 +312,54 @@ func (t *Template) render(vars map[string]string) (Rendered, catalog.Problems) {
 	if len(ps) > 0 {
 		return Rendered{}, ps
 	}
-	return Rendered{t.subject.fill(plain, subject), t.html.fill(escaped, html), t.text.fill(plain, text)}, nil
+	return Rendered{t.fill(t.subject, vars, plain, subject), t.fill(t.html, vars, escaped, html),
+		t.fill(textPart, vars, plain, text)}, nil
+}
+
+// textPart returns the text part, made of what the conditions leave of the HTML if there is no other.
+func (t *Template) textPart(vars map[string]string) (part, error) {
+	if !t.fromHTML {
+		return t.text, nil
+	}
+	var left []Segment
+	for piece := range t.taken(t.html, vars) {
+		s := Segment{Text: piece.text}
+		if piece.op == Value && piece.variable >= 0 {
+			s.Name = t.variables[piece.variable]
+		}
+		left = append(left, s)
+	}
+	segments, err := plainSegments(left)
+	if err != nil {
+		return nil, err
+	}
+	made := make(part, len(segments))
+	for i, s := range segments {
+		made[i] = piece{text: s.Text, variable: -1}
+		if s.Name != "" {
+			made[i].variable = t.index[s.Name]
+		}
+	}
+	return made, nil
 }
 
 // size returns how many bytes fill will make, before anything of that size is allocated.
-func (p part) size(values []string) (n int) {
-	for _, piece := range p {
+func (t *Template) size(p part, vars map[string]string, values []string) (n int) {
+	for piece := range t.taken(p, vars) {
 		n += len(piece.text)
-		if piece.variable >= 0 {
+		if piece.op == Value && piece.variable >= 0 {
 			n += len(values[piece.variable])
 		}
 	}
 	return n
 }
 
-func (p part) fill(values []string, size int) string {
+func (t *Template) fill(p part, vars map[string]string, values []string, size int) string {
 	var b strings.Builder
 	b.Grow(size)
-	for _, piece := range p {
+	for piece := range t.taken(p, vars) {
 		b.WriteString(piece.text)
-		if piece.variable >= 0 {
+		if piece.op == Value && piece.variable >= 0 {
 			b.WriteString(values[piece.variable])
 		}
 	}

@@ -204,8 +204,36 @@ func TestWithProjectName(t *testing.T) {
 	}
 }
 
-// placeholderPattern is the grammar of placeholders, for FuzzRender.
-var placeholderPattern = regexp.MustCompile(`\{\{[ \t]*([A-Za-z_][A-Za-z0-9_.]*)[ \t]*\}\}`)
+// bracesPattern is the grammar of placeholders and conditions, for FuzzRender.
+var bracesPattern = regexp.MustCompile(`\{\{[ \t]*(#if[ \t]+|/if|)([A-Za-z_][A-Za-z0-9_.]*|)[ \t]*\}\}`)
+
+// filledIn fills in a text that template.Parse accepts.
+func filledIn(text string, given vars, form func(string) string) string {
+	var out strings.Builder
+	shown := []bool{true} // of the text, and of each open condition's branch
+	at := 0
+	for _, m := range append(bracesPattern.FindAllStringSubmatchIndex(text, -1), []int{len(text), len(text)}) {
+		all := !slices.Contains(shown, false)
+		if all {
+			out.WriteString(text[at:m[0]])
+		}
+		if at = m[1]; len(m) == 2 {
+			break
+		}
+		tag, name := strings.TrimSpace(text[m[2]:m[3]]), text[m[4]:m[5]]
+		switch {
+		case tag == "#if":
+			shown = append(shown, given[name] != "")
+		case tag == "/if":
+			shown = shown[:len(shown)-1]
+		case name == "else":
+			shown[len(shown)-1] = !shown[len(shown)-1]
+		case all:
+			out.WriteString(form(given[name]))
+		}
+	}
+	return out.String()
+}
 
 // FuzzRender compares Render with a search and replace: every byte outside of placeholders stays, values are filled in
 // once, and every refusal has a reason.
@@ -214,6 +242,7 @@ func FuzzRender(f *testing.F) {
 	f.Add("s", `<a href="{{a}}">x</a>`, "", "https://x.example", "{{a}}")
 	f.Add("s", "<ul><li>{{a}}<li><p hidden>x<p>{{b}}</ul><pre>\n {{a}}</pre>", "", "\r\n", "{{b}}")
 	f.Add("s", "", "{{a}}\r\n{{{b}}}", "\x00", "\n")
+	f.Add("{{#if a}}{{b}}{{else}}-{{/if}}", "<p>{{#if b}}<b>{{a}}</b>{{else}}{{c}}{{#if a}}!{{/if}}{{/if}}</p>", "", "", "x")
 	f.Fuzz(func(t *testing.T, subject, bodyHTML, bodyText, a, b string) {
 		if len(bodyHTML)+len(bodyText) > 64<<10 || strings.Contains(bodyHTML, "\uFDD0") {
 			t.Skip()
@@ -226,8 +255,10 @@ func FuzzRender(f *testing.F) {
 			return
 		}
 		given := vars{"a": a, "b": b}
-		for _, name := range tmpl.Missing(given) {
-			given[name] = "https://x.example/" + name
+		for missing := tmpl.Missing(given); len(missing) > 0; missing = tmpl.Missing(given) { // conditions may need more
+			for _, name := range missing {
+				given[name] = "https://x.example/" + name
+			}
 		}
 		got, ps := tmpl.Render(given)
 		if len(ps) > 0 {
@@ -239,9 +270,7 @@ func FuzzRender(f *testing.F) {
 			return
 		}
 		fill := func(text string, form func(string) string) string {
-			return placeholderPattern.ReplaceAllStringFunc(text, func(s string) string {
-				return form(given[placeholderPattern.FindStringSubmatch(s)[1]])
-			})
+			return filledIn(text, given, form)
 		}
 		lines := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace
 		if want := fill(subject, lines); got.Subject != want {
