@@ -151,7 +151,7 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered
 	if err != nil {
 		return r, 0, err
 	}
-	r, problems := parsed.Render(template.WithProjectName(s.Variables, p.Project.Name))
+	r, problems := parsed.Render(template.WithProject(s.Variables, &p.Project))
 	if len(problems) > 0 {
 		return r, 0, &catalog.Error{Code: catalog.CodeValidation,
 			Message: "the template cannot be filled in with these variables", Problems: problems}

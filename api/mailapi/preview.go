@@ -23,7 +23,7 @@ func (a *API) previewTemplate(r *web.Request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	rendered, problems := parsed.Preview(template.WithProjectName(variables, project.Name))
+	rendered, problems := parsed.Preview(template.WithProject(variables, project))
 	if err := f.Validated(problems); err != nil {
 		return err
 	}

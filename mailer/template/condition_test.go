@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fingerpost/mailer/template"
+	"fingerpost/resolver/catalog"
 )
 
 // TestConditions: a condition holds for a variable that is there and not empty.
@@ -162,5 +163,72 @@ func TestOtherBlocks(t *testing.T) {
 		if len(ps) != 1 || !strings.HasPrefix(ps[0].Message, "line 1, column 3: ") || !strings.Contains(ps[0].Message, want) {
 			t.Errorf("%s: %v, want %q", braces, ps, want)
 		}
+	}
+}
+
+// TestLabelColours: a label that is a colour may be one in a style attribute and in bgcolor.
+func TestLabelColours(t *testing.T) {
+	t.Parallel()
+	parse := func(body string) (*template.Template, catalog.Problems) {
+		return template.Parse(&catalog.Template{SubjectTemplate: "s", BodyHTML: body})
+	}
+	for _, fine := range []string{
+		`<p style="color:{{label.c}}">x`, `<p style=" COLOR : {{ label.c }} ">x`, `<p style='margin:0;background-color:{{label.c}};x:y'>`,
+		`<td style="border-color:{{label.c}};color:{{label.c}};">`, `<td bgcolor="{{label.c}}">`, `<td BGCOLOR=' {{label.c}} '>`,
+		`<!--[if mso]><td style="color:{{label.c}}"><![endif]-->`,
+	} {
+		tmpl, ps := parse(fine)
+		if len(ps) > 0 {
+			t.Errorf("%s: %v", fine, ps)
+			continue
+		}
+		for value, good := range map[string]bool{"#0aF": true, "#00AAff": true, "red": true, "RebeccaPurple": true, "": false, "#0aFF": false,
+			"#00aaff80": false, "0aF": false, "#ggg": false, "url(x)": false, "red;x:y": false, "red ": false, "transparent": false,
+			"rgb(0,0,0)": false, "red\n": false} {
+			_, ps := tmpl.Render(template.WithProject(nil, &catalog.Project{Labels: []catalog.Label{{Name: "c", Value: value}}}))
+			if (len(ps) == 0) != good || !good && ps[0].Path != "variables.label.c" {
+				t.Errorf("%s with %q: %v", fine, value, ps)
+			}
+		}
+		// A caller is no project.
+		if _, ps := tmpl.Render(template.WithProject(vars{"label.c": "red"}, &catalog.Project{})); len(ps) != 1 ||
+			ps[0].Path != "variables.label.c" || !strings.Contains(ps[0].Message, `no label "c"`) {
+			t.Errorf("%s: %v", fine, ps)
+		}
+	}
+	for _, refused := range []string{
+		`<p style="color:{{a}}">`, `<p style="{{label.c}}">`, `<p style="color:{{label.c}} !important">`, `<p style="color: #{{label.c}}">`,
+		`<p style="color:{{label.c}}{{label.c}}">`, `<p style="background:{{label.c}}">`, `<p style="border:1px solid {{label.c}}">`,
+		`<p style="{{label.c}}:red">`, `<p style="color&colon;{{label.c}}">`, `<p style="x-color:{{label.c}}">`, `<p style="a:b:color:{{label.c}}">`,
+		`<p style="color:{{label.c}};width:{{a}}">`, `<style>p{color:{{label.c}}}</style>`, `<p style=color:{{label.c}}>`,
+		`<meta style="color:{{label.c}}">`, `<p style="color:{{label}}">`, `<p style="color:/**/{{label.c}}">`,
+	} {
+		if _, ps := parse(refused + "x"); len(ps) == 0 {
+			t.Errorf("%s is accepted", refused)
+		}
+	}
+	// What a caller gives to bgcolor, and labels elsewhere, are text.
+	tmpl, ps := parse(`<td bgcolor="{{a}}"><td bgcolor="#{{label.brand_colour}}"><img src="{{label.logo}}" alt="{{label.empty}}">`)
+	if len(ps) > 0 {
+		t.Fatal(ps)
+	}
+	got, ps := tmpl.Render(template.WithProject(vars{"a": "no colour", "label.logo": "https://evil.example"}, acme))
+	if want := `<td bgcolor="no colour"><td bgcolor="##0aF"><img src="https://acme.example/logo.png" alt="">`; len(ps) > 0 || got.HTML != want {
+		t.Errorf("%v %s", ps, got.HTML)
+	}
+	bad := &catalog.Project{Labels: []catalog.Label{{Name: "logo", Value: "javascript:x"}, {Name: "empty"}, {Name: "brand_colour"}}}
+	if _, ps := tmpl.Render(template.WithProject(vars{"a": ""}, bad)); !slices.Equal(paths(ps), []string{"variables.label.logo"}) {
+		t.Error(ps)
+	}
+	// 32 labels are none of the caller's 100 variables.
+	many, given := &catalog.Project{}, vars{"a": "x"}
+	for i := range catalog.MaxLabels {
+		many.Labels = append(many.Labels, catalog.Label{Name: fmt.Sprint("l", i), Value: "red"})
+	}
+	for i := range catalog.MaxVariables - 1 {
+		given[fmt.Sprint("v", i)] = ""
+	}
+	if _, ps := parsedTemplate(t, "s", "", "{{label.l31}}").Render(template.WithProject(given, many)); len(ps) > 0 {
+		t.Error(ps)
 	}
 }

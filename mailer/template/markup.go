@@ -47,10 +47,10 @@ const (
 	inCommentTo = "a comment directly before >, where its value could end the comment"
 )
 
-// refusedAttributes are those whose value is more than text: HTML, CSS, or a list of addresses. Attributes that begin
-// with on hold scripts.
+// refusedAttributes are those whose value is more than text: HTML or a list of addresses. Attributes that begin with on
+// hold scripts.
 var refusedAttributes = map[string]string{
-	"style": "a style attribute", "srcdoc": "srcdoc, which is HTML of its own",
+	"srcdoc": "srcdoc, which is HTML of its own",
 	"srcset": "srcset, which is a list of addresses", "imagesrcset": "imagesrcset, which is a list of addresses",
 }
 
@@ -245,6 +245,10 @@ func (m *markup) value(element, attr string, at, end int) int {
 		m.refuse(n, "<"+element+">")
 	case strings.HasPrefix(attr, "on"):
 		m.refuse(n, inScript)
+	case attr == "style":
+		m.style(at+1, n)
+	case attr == "bgcolor":
+		m.wholeColour(at+1, n)
 	case refusedAttributes[attr] != "":
 		m.refuse(n, refusedAttributes[attr])
 	case linkAttributes[attr] || strings.HasSuffix(attr, "href") || strings.HasSuffix(attr, "src"):

@@ -20,6 +20,8 @@ type Segment struct {
 	Link bool
 	// the value follows a scheme alone (http:// and the like), so it must not bring one of its own
 	Rest bool
+	// the value is a colour in a style or in bgcolor, so it must be a label of the project that is one
+	Colour bool
 }
 
 // ParsePlain splits a subject or a plain text into segments. Placeholders are {{name}}, spaces inside allowed, and
@@ -52,7 +54,8 @@ func segments(text string, holes []hole) []Segment {
 	all := make([]Segment, 0, len(holes)+1)
 	at := 0
 	for _, h := range holes {
-		all = append(all, Segment{Text: text[at:h.start], Op: h.op, Name: h.name, Link: h.link, Rest: h.rest})
+		all = append(all, Segment{Text: text[at:h.start], Op: h.op, Name: h.name, Link: h.link, Rest: h.rest,
+			Colour: h.colour})
 		at = h.end
 	}
 	if at < len(text) {
@@ -67,6 +70,7 @@ type hole struct {
 	op         Op
 	name       string // "" for {{else}}, {{/if}}, and for what is no placeholder and no tag of a condition
 	link, rest bool   // see Segment
+	colour     bool   // likewise
 	refused    bool   // refused because of its context
 }
 

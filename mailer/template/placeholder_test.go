@@ -260,7 +260,7 @@ func FuzzTemplate(f *testing.F) {
 		"Hello {{a}}", "<a href=\"{{a}}\" title='{{ b }}'>{{a}}</a>", "<!--[if mso]>{{a}}<![endif]-->", "<title>{{a}}</title><style>x</style>",
 		"<script><!-- <script> </script> {{a}} --></script>", "<!-- {{a}} -->{{b}}", "<![CDATA[{{a}}]]>", "<textarea></text{{a}}", "{{{a}}} {{a b}} {{",
 		"<a b={{a}}>", "<xmp><!-- </xmp>{{a}}", "<!{{a}}", "</{{a}}>", "<p a='\"' b=\"'\" {{c}}>", "<!--{{a}}>",
-		"{{#if a}}<p>{{b}}</p>{{else}}<br>{{/if}}",
+		"{{#if a}}<p>{{b}}</p>{{else}}<br>{{/if}}", "<p style='color:{{label.a}};x:y' bgcolor=\"{{label.b}}\">{{#if a}}x{{/if}}</p>",
 		"<title>{{#if a}}{{b}}{{/if}}</title><{{#if a}}b{{/if}}>",
 	} {
 		f.Add(s)
@@ -272,7 +272,7 @@ func FuzzTemplate(f *testing.F) {
 func TestRandomMarkup(t *testing.T) {
 	pieces := []string{"{{a}}", "{{b}}", "<", ">", "/", "!", "-", "--", "<!--", "-->", "--!>", "[if mso]>", "<![endif]", "\"", "'", "=", " ", "\n", "x", "on", "href",
 		"<a ", "<p>", "</p>", "<script", "</script", "<style>", "</style>", "<title>", "</title", "<textarea>", "</textarea>", "?", "[CDATA[", "]]>", "&", "<xmp>", "</xmp>", "{{", "}}",
-		"{{#if a}}", "{{#if b}}", "{{else}}", "{{/if}}", "{{/if}}"}
+		"{{#if a}}", "{{#if b}}", "{{else}}", "{{/if}}", "{{/if}}", "style='", "color:", "{{label.c}}"}
 	n := testrig.Size(t, 20_000, 1_500)
 	r := rand.New(rand.NewPCG(4, 2))
 	accepted := 0

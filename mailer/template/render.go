@@ -3,7 +3,6 @@ package template
 import (
 	"html"
 	"iter"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,6 +45,7 @@ type use struct {
 	subject, body bool // it stands there
 	link          bool // it begins an address, see Segment
 	rest          bool // it follows a scheme, see Segment
+	colour        bool // it is a colour, see Segment
 }
 
 // Rendered is a mail's content with the values filled in. HTML is "" if the template has none. Text is always there,
@@ -82,7 +82,7 @@ func (t *Template) part(segments []Segment, in use) part {
 	var open []int // pieces that begin a branch
 	for i, s := range segments {
 		p[i] = piece{text: s.Text, op: s.Op, variable: -1, use: in}
-		p[i].use.link, p[i].use.rest = s.Link, s.Rest
+		p[i].use.link, p[i].use.rest, p[i].use.colour = s.Link, s.Rest, s.Colour
 		if s.Name != "" {
 			p[i].variable = t.variable(s.Name)
 		}
@@ -137,21 +137,33 @@ func (t *Template) uses(vars map[string]string) []*use {
 				*u = new(use)
 			}
 			(*u).subject, (*u).body = (*u).subject || more.subject, (*u).body || more.body
-			(*u).link, (*u).rest = (*u).link || more.link, (*u).rest || more.rest
+			(*u).link, (*u).rest, (*u).colour = (*u).link || more.link, (*u).rest || more.rest, (*u).colour || more.colour
 		}
 	}
 	return all
 }
 
-// WithProjectName returns the variables with the project's name added, unless they have one. given is not changed.
-func WithProjectName(given map[string]string, name string) map[string]string {
-	if _, set := given[catalog.ProjectNameVariable]; set {
-		return given
+// WithProject returns the variables that a mail of a project has: those that the caller gives, the project's name
+// unless they have one, and its labels. Names that begin with catalog.LabelVariable are the labels' alone. given is not changed.
+func WithProject(given map[string]string, p *catalog.Project) map[string]string {
+	all := make(map[string]string, len(given)+len(p.Labels)+1)
+	for name, value := range given {
+		if !strings.HasPrefix(name, catalog.LabelVariable) {
+			all[name] = value
+		}
 	}
-	all := make(map[string]string, len(given)+1)
-	maps.Copy(all, given)
-	all[catalog.ProjectNameVariable] = name
+	if _, set := given[catalog.ProjectNameVariable]; !set {
+		all[catalog.ProjectNameVariable] = p.Name
+	}
+	for _, l := range p.Labels {
+		all[catalog.LabelVariable+l.Name] = l.Value
+	}
 	return all
+}
+
+// byService reports whether a variable is one that WithProject adds.
+func byService(name string) bool {
+	return name == catalog.ProjectNameVariable || strings.HasPrefix(name, catalog.LabelVariable)
 }
 
 // Variables lists the names that the template uses, those of conditions too, in the order of their first use in subject,
@@ -170,12 +182,12 @@ func (t *Template) Missing(vars map[string]string) []string {
 	return names
 }
 
-// Unused lists the names in vars that the template does not use, sorted, without the project's name, which the caller
-// may not have given. It is never nil.
+// Unused lists the names in vars that the template does not use, sorted, without those that the service adds. It is
+// never nil.
 func (t *Template) Unused(vars map[string]string) []string {
 	names := []string{}
 	for name := range vars {
-		if _, used := t.index[name]; !used && name != catalog.ProjectNameVariable {
+		if _, used := t.index[name]; !used && !byService(name) {
 			names = append(names, name)
 		}
 	}
@@ -189,7 +201,11 @@ func (t *Template) Unused(vars map[string]string) []string {
 func (t *Template) Render(vars map[string]string) (Rendered, catalog.Problems) {
 	ps := t.check(vars)
 	for _, name := range t.Missing(vars) {
-		ps.Addf("variables."+name, "is required: the template uses {{%s}}", name)
+		if label, is := strings.CutPrefix(name, catalog.LabelVariable); is {
+			ps.Addf("variables."+name, "is required: the template uses {{%s}}, and the project has no label %q", name, label)
+		} else {
+			ps.Addf("variables."+name, "is required: the template uses {{%s}}", name)
+		}
 	}
 	if len(ps) > 0 {
 		return Rendered{}, ps
@@ -217,9 +233,11 @@ func (t *Template) Preview(vars map[string]string) (Preview, catalog.Problems) {
 
 // check finds the values that are not allowed where the template uses them, and those beyond the limits.
 func (t *Template) check(vars map[string]string) (ps catalog.Problems) {
-	given := len(vars)
-	if _, named := vars[catalog.ProjectNameVariable]; named {
-		given--
+	given := 0
+	for name := range vars {
+		if !byService(name) {
+			given++
+		}
 	}
 	if given > catalog.MaxVariables {
 		ps.Addf("variables", "there are %d, %d are allowed", given, catalog.MaxVariables)
@@ -259,6 +277,10 @@ func (v *use) check(ps *catalog.Problems, name, value string) {
 	if v.rest && hasScheme.MatchString(value) {
 		ps.Addf(path, "begins with a scheme, and the template has one before it: give the address without it, or remove "+
 			"the one in front of {{%s}}", name)
+	}
+	if v.colour && !isColour(value) {
+		ps.Addf(path, "stands as a colour, so the project's label %q must be #rgb, #rrggbb or the name of a colour in CSS",
+			strings.TrimPrefix(name, catalog.LabelVariable))
 	}
 }
 

@@ -3,6 +3,7 @@ package template_test
 import (
 	"fmt"
 	"html"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -129,7 +130,7 @@ func TestRenderLimits(t *testing.T) {
 		given[fmt.Sprint("v", i)] = "x"
 	}
 	tmpl := parsedTemplate(t, "s", "", "{{v0}}")
-	if _, ps := tmpl.Render(template.WithProjectName(given, "Acme")); len(ps) > 0 {
+	if _, ps := tmpl.Render(template.WithProject(given, acme)); len(ps) > 0 {
 		t.Error(ps)
 	}
 	given["more"] = ""
@@ -174,7 +175,7 @@ func TestParseProblems(t *testing.T) {
 func TestPreview(t *testing.T) {
 	t.Parallel()
 	tmpl := parsedTemplate(t, "{{projectName}}: {{a}}", `<a href="{{url}}">{{b}}</a>`, "")
-	got, ps := tmpl.Preview(template.WithProjectName(vars{"a": "A", "z": "", "y": ""}, "Acme"))
+	got, ps := tmpl.Preview(template.WithProject(vars{"a": "A", "z": "", "y": ""}, acme))
 	want := template.Preview{
 		Rendered: template.Rendered{Subject: "Acme: A", HTML: `<a href="{{url}}">{{b}}</a>`, Text: "{{b}} ({{url}})\n"},
 		Missing:  []string{"url", "b"}, Unused: []string{"y", "z"},
@@ -190,16 +191,22 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-func TestWithProjectName(t *testing.T) {
+// acme is a project with labels.
+var acme = &catalog.Project{Name: "Acme", Labels: []catalog.Label{{Name: "brand_colour", Value: "#0aF"},
+	{Name: "empty", Value: ""}, {Name: "logo", Value: "https://acme.example/logo.png"}}}
+
+func TestWithProject(t *testing.T) {
 	t.Parallel()
-	given := vars{"a": "A"}
-	if got := template.WithProjectName(given, "Acme"); len(got) != 2 || got["projectName"] != "Acme" || len(given) != 1 {
+	given := vars{"a": "A", "label.logo": "https://evil.example", "label.other": "x", "labels": "y"}
+	want := vars{"a": "A", "labels": "y", "projectName": "Acme", "label.brand_colour": "#0aF", "label.empty": "",
+		"label.logo": "https://acme.example/logo.png"}
+	if got := template.WithProject(given, acme); !maps.Equal(got, want) || len(given) != 4 {
 		t.Errorf("%v, %v", got, given)
 	}
-	if got := template.WithProjectName(vars{"projectName": ""}, "Acme"); got["projectName"] != "" {
+	if got := template.WithProject(vars{"projectName": ""}, acme); got["projectName"] != "" {
 		t.Errorf("%v", got)
 	}
-	if got := template.WithProjectName(nil, "Acme"); got["projectName"] != "Acme" {
+	if got := template.WithProject(nil, acme); got["projectName"] != "Acme" {
 		t.Errorf("%v", got)
 	}
 }

@@ -73,8 +73,12 @@ const (
 	MaxVariables    = 100 // that one template can use, and one send can give, without ProjectNameVariable
 )
 
-// ProjectNameVariable is set by the service if a send does not set it.
-const ProjectNameVariable = "projectName"
+// The variables that the service gives: the project's name, if a send does not set it, and the project's labels, whose
+// names begin with LabelVariable.
+const (
+	ProjectNameVariable = "projectName"
+	LabelVariable       = "label."
+)
 
 var templateCode = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
