@@ -66,7 +66,7 @@ func sayEqual(got catalog.ProjectConfig, want *catalog.ProjectConfig) bool {
 		templates[t.Code] = t
 	}
 	for _, t := range want.Templates {
-		if have, ok := templates[t.Code]; !ok || have != t {
+		if have, ok := templates[t.Code]; !ok || !reflect.DeepEqual(have, t) {
 			return false
 		}
 		delete(templates, t.Code)

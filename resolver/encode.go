@@ -46,6 +46,8 @@ func appendValue(dst []byte, value any) []byte {
 		return appendStrings(dst, v)
 	case []catalog.Label:
 		return AppendLabels(dst, v)
+	case catalog.Locales:
+		return appendLocales(dst, v)
 	case catalog.UUID:
 		return AppendString(dst, v.String())
 	case time.Time:

@@ -27,6 +27,8 @@ func alter(t *testing.T, f *catalog.Field) bool {
 		*v = append(*v, "altered")
 	case *[]catalog.Label:
 		*v = []catalog.Label{{Name: "altered", Value: "x"}}
+	case *catalog.Locales:
+		*v = catalog.Locales{{Tag: "de"}}
 	case *catalog.Secret:
 		return false
 	default:

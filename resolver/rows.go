@@ -142,9 +142,9 @@ func SMTPConfigETag(project int64, c *catalog.SMTPConfig) string {
 	return etag(AppendSMTPConfig(nil, project, c))
 }
 
-// AppendTemplate appends a whole template in the API's form to dst.
+// AppendTemplate appends a whole template in the API's form to dst: with its locales, if it has some.
 func AppendTemplate(dst []byte, t *catalog.Template) []byte {
-	return appendObject(dst,
+	fields := []any{
 		"id", t.ID,
 		"projectId", nullIf(t.ProjectID == 0, t.ProjectID),
 		"code", t.Code,
@@ -156,7 +156,22 @@ func AppendTemplate(dst []byte, t *catalog.Template) []byte {
 		"defaultTemplate", t.ProjectID == 0,
 		"createdAt", t.CreatedAt,
 		"updatedAt", t.UpdatedAt,
-		"maxAge", t.EffectiveMaxAge())
+		"maxAge", t.EffectiveMaxAge(),
+	}
+	if len(t.Locales) > 0 { // ours: the specification's fields stay as they are
+		fields = append(fields, "locales", t.Locales)
+	}
+	return appendObject(dst, fields...)
+}
+
+// appendLocales appends the locales of a template to dst as a JSON object.
+func appendLocales(dst []byte, locales catalog.Locales) []byte {
+	dst = append(dst, '{')
+	for i, l := range locales {
+		dst = append(AppendString(appendComma(dst, i), l.Tag), ':')
+		dst = append(dst, object("subjectTemplate", l.SubjectTemplate, "bodyHtml", l.BodyHTML, "bodyText", l.BodyText)...)
+	}
+	return append(dst, '}')
 }
 
 // AppendTemplateRow appends a template in the form of lists to dst: without bodies and times.

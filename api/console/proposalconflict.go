@@ -29,7 +29,8 @@ func conflictRows(list []client.FieldConflict) (rows []conflictRow) {
 		row := conflictRow{FieldConflict: c, Of: title + " " + c.Object, WasText: plainText(c.Was),
 			LiveText: plainText(c.Live), WantedText: plainText(c.Proposed)}
 		if c.Field != nil {
-			row.Label = say.Label(catalog.Kind(c.Kind), *c.Field, catalog.Snake(*c.Field))
+			k := catalog.Kind(c.Kind)
+			row.Label = say.Label(k, *c.Field, catalog.AttributeOf(k, *c.Field))
 		}
 		rows = append(rows, row)
 	}

@@ -42,7 +42,8 @@ func (v *view) compares(o *catalog.Object, f *catalog.Field, isNew bool) bool {
 	case f.FileOnly:
 		return v.flat && o.Kind.Lasts()
 	}
-	return !slices.Contains(v.untold[o.Name], f.Name)
+	list, _, _ := strings.Cut(f.Name, ".") // such as locales
+	return !slices.Contains(v.untold[o.Name], list)
 }
 
 func isSecret(f *catalog.Field) bool {
@@ -157,9 +158,8 @@ func (c *comparison) identity(d *catalog.ObjectChange) (fields []FieldChange) {
 // no old value.
 func (c *comparison) fields(o *catalog.Object, changes []catalog.FieldChange, isNew bool) []FieldChange {
 	out := []FieldChange{}
-	table := catalog.NewFields(o.Kind)
 	for _, x := range changes {
-		f := &table[slices.IndexFunc(table, func(f catalog.Field) bool { return f.Name == x.Field })]
+		f := catalog.FieldOf(o.Kind, x.Field)
 		if !c.compares(o, f, isNew) {
 			continue
 		}

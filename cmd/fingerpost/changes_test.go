@@ -91,6 +91,11 @@ func everyBlock(kind catalog.Kind, changed string) string {
 					text += "rule " + value + "\n"
 					continue
 				}
+				if f.Block != "" {
+					text += fmt.Sprintf("%s \"de\" {\n%s}\n", f.Block,
+						strings.ReplaceAll("subject_template = X\nbody_text = \"x\"\n", "X", value))
+					continue
+				}
 				text += fmt.Sprintf("%s = %s\n", f.Attribute(), value)
 			}
 		}
@@ -158,11 +163,14 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 				continue
 			}
 			n++
-			planned := f.Attribute()
+			planned, field, label := f.Attribute(), f.Name, cmp.Or(f.Label, f.Name)
+			if f.Block != "" {
+				planned, field, label = "locale.de.subject_template", "locales.de.subjectTemplate", "Subject (de)"
+			}
 			if _, labels := f.Value.(*[]catalog.Label); labels {
 				planned += ".plan"
 			}
-			if attribute := f.Attribute(); kind != catalog.KindDefaults &&
+			if attribute := cmp.Or(f.Block, f.Attribute()); kind != catalog.KindDefaults &&
 				!regexp.MustCompile(`\b`+regexp.QuoteMeta(attribute)+`\b`).Match(reference) {
 				t.Errorf("neither configsrc/README.md, webhooks.md, tokens.md nor login.md explains %s of a %s", attribute, kind)
 			}
@@ -173,7 +181,7 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 			entries := audit(after)
 			audit(before)
 			at := slices.IndexFunc(entries, func(e store.NewEntry) bool {
-				return slices.ContainsFunc(e.Entry.Changes, func(c catalog.FieldChange) bool { return c.Field == f.Name })
+				return slices.ContainsFunc(e.Entry.Changes, func(c catalog.FieldChange) bool { return c.Field == field })
 			})
 			if at < 0 {
 				missing("the audit trail", entries)
@@ -188,7 +196,7 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 			}
 			// Some changes have a verb of their own; the others quote what people call the field.
 			if text := say.SentenceOf(said, nil).String(); strings.Contains(text, "“") && !strings.Contains(text,
-				"“"+cmp.Or(f.Label, f.Name)+"”") || strings.Contains(text, " made the change ") {
+				"“"+label+"”") || strings.Contains(text, " made the change ") {
 				missing("the console's sentence", text)
 			}
 			plan := transfer.PlanFiles([]*catalog.Declared{decode(before)}, []*catalog.Declared{decode(after)}, nil)
@@ -215,7 +223,7 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 			if entry.ProjectID != 0 {
 				one, err1 := hcledit.WriteProject(&decode(before).Projects[0], nil)
 				other, err2 := hcledit.WriteProject(&decode(after).Projects[0], nil)
-				if files := string(one) + string(other); err1 != nil || err2 != nil || !strings.Contains(files, " "+f.Attribute()+" ") {
+				if files := string(one) + string(other); err1 != nil || err2 != nil || !strings.Contains(files, " "+cmp.Or(f.Block, f.Attribute())+" ") {
 					missing("an imported file", files)
 				}
 			}

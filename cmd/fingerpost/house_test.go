@@ -109,8 +109,8 @@ var plan = map[string][]string{
 	"fingerpost/mailer/smtp": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver/publicnet",
 		"github.com/emersion/go-smtp"},
 	"fingerpost/mailer/message": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
-	// x/net/html parses HTML, to check it and for the text part
-	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html"},
+	// x/net/html parses HTML, to check it and for the text part; x/text: which of a template's languages suits another one
+	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html", "golang.org/x/text/language"},
 	// trace: the attempts of a traced send
 	"fingerpost/mailer": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
 		"fingerpost/mailer/template"},

@@ -174,9 +174,9 @@ func conflictText(c *client.FieldConflict) string {
 	case c.Field == nil:
 		text += ": is removed in the proposal, and has changed since"
 	case c.Secret:
-		text += ": " + catalog.Snake(*c.Field) + ": a secret, which both have changed"
+		text += ": " + catalog.AttributeOf(catalog.Kind(c.Kind), *c.Field) + ": a secret, which both have changed"
 	default:
-		text += fmt.Sprintf(": %s: was %s, is live %s, proposed %s", catalog.Snake(*c.Field), value(c.Was), value(c.Live),
+		text += fmt.Sprintf(": %s: was %s, is live %s, proposed %s", catalog.AttributeOf(catalog.Kind(c.Kind), *c.Field), value(c.Was), value(c.Live),
 			value(c.Proposed))
 	}
 	if c.By != nil && c.At != nil {

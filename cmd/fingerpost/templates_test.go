@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func TestDefaultTemplates(t *testing.T) {
 		t.Fatalf("projects.d has the templates %q, want %q", got, want)
 	}
 	for code, tmpl := range declaredTemplates(t, written) {
-		if tmpl != own[code] {
+		if !reflect.DeepEqual(tmpl, own[code]) {
 			t.Errorf("%s in what init writes is another than in projects.d", code)
 		}
 		delete(own, code)

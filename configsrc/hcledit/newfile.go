@@ -83,8 +83,37 @@ func WriteTemplates(ts []catalog.Template) ([]byte, error) {
 
 func templateLines(t *catalog.Template, project catalog.UUID) []string {
 	plain := catalog.Template{Active: true}
-	return append(changedFields(plain.Fields(), t.Fields()),
+	lines := append(changedFields(plain.Fields(), t.Fields()),
 		identityLines(catalog.KindTemplate, t.UUID, t.ID, catalog.DeriveTemplateUUID(project, t.Code))...)
+	for i := range t.Locales {
+		lines = append(lines, "", localeBlock(t.Locales[i].Tag, localeLines(&t.Locales[i])))
+	}
+	return lines
+}
+
+func localeLines(l *catalog.Locale) []string {
+	return changedFields(new(catalog.Locale).Fields(), l.Fields())
+}
+
+func localeHeader(tag string) string { return "locale " + Quote(tag) }
+
+// localeBlock returns a locale block, to stand with the lines of its template.
+func localeBlock(tag string, lines []string) string {
+	var b strings.Builder
+	b.WriteString(localeHeader(tag) + " {\n")
+	writeLines(&b, lines, "  ")
+	b.WriteString("}")
+	return b.String()
+}
+
+// writeLines writes lines of a block, which may have several lines each.
+func writeLines(b *strings.Builder, lines []string, indent string) {
+	for _, line := range lines {
+		if line != "" {
+			b.WriteString(indent + indentLines(line, indent, false))
+		}
+		b.WriteByte('\n')
+	}
 }
 
 // A blockWriter builds the text of a file: blocks on one level, or one open block with blocks in it.
@@ -111,9 +140,7 @@ func (w *blockWriter) block(header string, lines []string) {
 	}
 	var b strings.Builder
 	b.WriteString(header + " {\n")
-	for _, line := range lines {
-		b.WriteString("  " + indentLines(line, "  ", false) + "\n")
-	}
+	writeLines(&b, lines, "  ")
 	b.WriteString("}\n")
 	w.inner(b.String())
 }

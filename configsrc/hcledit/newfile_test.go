@@ -73,6 +73,10 @@ func (a author) labels() (labels []catalog.Label) {
 
 func (a author) template(code string, project catalog.UUID) catalog.Template {
 	t := catalog.Template{Code: code, Name: "N", SubjectTemplate: "Hello {{x}}", BodyText: a.text(), BodyHTML: a.pick("", a.text()), Active: a.flip()}
+	for _, tag := range []string{"de", "pt-BR"}[:a.IntN(3)] {
+		t.Locales = append(t.Locales, catalog.Locale{Tag: tag, SubjectTemplate: a.pick("Hallo {{x}}", "{{#if x}}a{{/if}}b"), BodyText: a.text(),
+			BodyHTML: a.pick("", a.text())})
+	}
 	t.UUID, t.ID = a.identity(catalog.KindTemplate, catalog.DeriveTemplateUUID(project, code))
 	return t
 }

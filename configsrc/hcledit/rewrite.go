@@ -195,14 +195,15 @@ func identityLines(kind catalog.Kind, uuid catalog.UUID, id int64, derived catal
 	return lines
 }
 
-// changedFields returns the attributes of a new block: the fields that differ from their value without a line.
+// changedFields returns the attributes of a new block: the fields that differ from their value without a line. Fields
+// that blocks hold are left out.
 func changedFields(old, want []catalog.Field) (lines []string) {
 	groups := map[string]bool{} // of fields that go together, which differ
 	for i, f := range want {
 		groups[f.Together] = groups[f.Together] || f.Together != "" && !f.Same(old[i])
 	}
 	for i, f := range want {
-		if f.Same(old[i]) && !groups[f.Together] {
+		if f.Block != "" || f.Same(old[i]) && !groups[f.Together] {
 			continue
 		}
 		if expr, set := fieldText(f); set {

@@ -18,11 +18,16 @@ type schema struct {
 
 func newSchema(typ, label, sample string, fields []catalog.Field, more ...string) *schema {
 	s := &schema{typ: typ, label: label, sample: sample}
-	for _, f := range fields {
+	for _, f := range attributesOf(fields) {
 		s.attrs = append(s.attrs, catalog.Snake(f.Name))
 	}
 	s.attrs = append(s.attrs, more...)
 	return s
+}
+
+// attributesOf returns the fields that attributes hold.
+func attributesOf(fields []catalog.Field) []catalog.Field {
+	return slices.DeleteFunc(fields, func(f catalog.Field) bool { return f.Block != "" })
 }
 
 // The blocks of the language. They are immutable.
@@ -37,7 +42,8 @@ var (
 	authSchema     = newSchema("auth_settings", "", "auth_settings {", new(catalog.AuthSettings).Fields(), "uuid")
 	smtpSchema     = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields(), "uuid")
 	templateSchema = newSchema("template", "its code", `template "WELCOME" {`, new(catalog.Template).Fields(), "uuid",
-		"id")
+		"id").holds("locale")
+	localeSchema   = newSchema("locale", "its language", `locale "de" {`, new(catalog.Locale).Fields())
 	defaultsSchema = newSchema("defaults", "", "defaults {", nil).holds("service_settings", "auth_settings", "smtp_config",
 		"verification")
 	keySchema = newSchema("key", "its name", `key "checkout" {`, nil, "id", "hash", "allow", "owner", "projects",
@@ -57,8 +63,8 @@ var (
 	defaultAuthSchema    = newSchema("auth_settings", "", "auth_settings {", new(catalog.AuthSettings).Fields())
 	defaultSMTPSchema    = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields())
 
-	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, defaultsSchema,
-		keySchema, edgeSchema, webhookSchema, loginSchema, ruleSchema, sealingSchema, verificationSchema}
+	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, localeSchema,
+		defaultsSchema, keySchema, edgeSchema, webhookSchema, loginSchema, ruleSchema, sealingSchema, verificationSchema}
 
 	allAttributes = func() (all []string) {
 		for _, s := range schemas {

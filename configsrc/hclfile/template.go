@@ -2,11 +2,13 @@ package hclfile
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 
 	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
@@ -24,20 +26,13 @@ func (d *decoder) template(block *hclsyntax.Block, in *projectDecoder) catalog.T
 	if in != nil {
 		project, t.ProjectID = in.config.Project.UUID, in.config.Project.ID
 	}
-	html, text := &body{text: &t.BodyHTML}, &body{text: &t.BodyText}
-	fields := t.Fields()
-	for i := range fields {
-		switch fields[i].Value {
-		case &t.BodyHTML:
-			fields[i].Value = html
-		case &t.BodyText:
-			fields[i].Value = text
-		}
-	}
+	bodies := textBodies{}
+	fields := bodies.read(attributesOf(t.Fields()))
 	var written identity
 	c := d.attributes(block, templateSchema, append(fields, written.fields()...))
 	t.UUID, t.ID = d.identify(c, catalog.KindTemplate, written, catalog.DeriveTemplateUUID(project, code), "")
-	d.validated(c, d.templateProblems(c, &t, html.file || text.file), "code")
+	d.validated(c, bodies.problems(c, template.Validate(&t)), "code")
+	t.Locales = d.locales(block)
 	if code != "" {
 		d.onceTemplate(code, in, block)
 	}
@@ -45,20 +40,65 @@ func (d *decoder) template(block *hclsyntax.Block, in *projectDecoder) catalog.T
 	return t
 }
 
-// templateProblems is Validate without the missing body if the body is in another file or was reported already.
-func (d *decoder) templateProblems(c *content, t *catalog.Template, elsewhere bool) catalog.Problems {
-	_, html := c.schema.attribute("bodyHtml")
-	_, text := c.schema.attribute("bodyText")
-	var ps catalog.Problems
-	for _, p := range template.Validate(t) {
-		if p.Path != "" {
-			ps = append(ps, p)
-		} else if !elsewhere && !c.bad.Has(html) && !c.bad.Has(text) {
-			p.Message = "needs a body_html, a body_text or both"
-			ps = append(ps, p)
+// textBodies are the bodies of a template or a locale.
+type textBodies []*body
+
+// read returns fields in which the bodies may be files.
+func (bs *textBodies) read(fields []catalog.Field) []catalog.Field {
+	for i := range fields {
+		if text, is := fields[i].Value.(*string); is && (fields[i].Name == "bodyHtml" || fields[i].Name == "bodyText") {
+			b := &body{text: text}
+			*bs = append(*bs, b)
+			fields[i].Value = b
 		}
 	}
-	return ps
+	return fields
+}
+
+// problems returns ps without the missing body if the body is in another file or was reported already.
+func (bs textBodies) problems(c *content, ps catalog.Problems) (left catalog.Problems) {
+	_, html := c.schema.attribute("bodyHtml")
+	_, text := c.schema.attribute("bodyText")
+	elsewhere := slices.ContainsFunc(bs, func(b *body) bool { return b.file })
+	for _, p := range ps {
+		if p.Path != "" {
+			left = append(left, p)
+		} else if !elsewhere && !c.bad.Has(html) && !c.bad.Has(text) {
+			p.Message = "needs a body_html, a body_text or both"
+			left = append(left, p)
+		}
+	}
+	return left
+}
+
+// locales reads the locale blocks of a template.
+func (d *decoder) locales(in *hclsyntax.Block) (list catalog.Locales) {
+	first := map[string]hcl.Range{}
+	for _, block := range in.Body.Blocks {
+		if block.Body == nil || len(d.diags) > maxCollected {
+			continue
+		}
+		if block.Type != localeSchema.typ {
+			d.unknownBlock(block, templateSchema)
+			continue
+		}
+		tag, rng := d.label(block, localeSchema)
+		l := catalog.Locale{Tag: tag}
+		bodies := textBodies{}
+		c := d.attributes(block, localeSchema, bodies.read(l.Fields()))
+		d.validated(c, bodies.problems(c, template.ValidateLocale(&l)), "tag")
+		if start, taken := first[tag]; taken {
+			d.errorf(rng, "language "+Quoted(tag)+" is there twice in this template", "the first is at %s", d.at(start))
+			continue
+		}
+		first[tag] = rng
+		list = append(list, l)
+	}
+	for _, p := range template.ValidateLocales(list) {
+		d.errorf(header(in), "locales "+p.Message, "")
+	}
+	list.Sort()
+	return list
 }
 
 // onceTemplate reports a code that its project, or the defaults, already have.

@@ -1,10 +1,13 @@
 package hclfile_test
 
 import (
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"fingerpost/configsrc/hclfile"
+	"fingerpost/resolver/catalog"
 )
 
 // TestPlaceholderRanges asserts that a problem in a body is shown where it stands in the file, however the body is
@@ -46,5 +49,29 @@ func TestPlaceholdersInFiles(t *testing.T) {
 	_, ds := hclfile.Decode("a.hcl", []byte(src), hclfile.Options{})
 	if len(ds) != 1 || ds[0].Start.Line != 6 || ds[0].Start.Column != 15 || !strings.Contains(ds[0].Summary, "{{a}} cannot stand in a style attribute") {
 		t.Errorf("%+v", ds)
+	}
+}
+
+// TestLocales: what locale blocks declare, sorted by tag.
+func TestLocales(t *testing.T) {
+	src, err := os.ReadFile("testdata/good/locales.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, ds := hclfile.Decode("locales.hcl", src, hclfile.Options{ReadFile: mail})
+	if len(ds) > 0 {
+		t.Fatal(text(ds))
+	}
+	html, err := mail("mail/welcome.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := catalog.Locales{{Tag: "de", SubjectTemplate: "Hallo", BodyHTML: string(html), BodyText: "Willkommen\n"},
+		{Tag: "pt-BR", SubjectTemplate: "Olá", BodyText: "Bem-vindo"}}
+	if got := r.Declared.Projects[0].Templates[0].Locales; !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if !slices.Equal(r.Deps, []string{"mail/welcome.html"}) {
+		t.Errorf("%q", r.Deps)
 	}
 }

@@ -6,10 +6,24 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Validate checks a template: its values, its placeholders, and where they stand in its HTML.
+// Validate checks a template: its values, its placeholders, and where they stand in its HTML. The problems of its
+// locales are on locales, on locales.TAG, or on a text such as locales.TAG.bodyHtml.
 func Validate(t *catalog.Template) catalog.Problems {
 	_, texts := split(t)
-	return t.Validate(texts)
+	ps := append(t.Validate(texts), ValidateLocales(t.Locales)...)
+	for i := range t.Locales {
+		l := &t.Locales[i]
+		for _, p := range ValidateLocale(l) {
+			switch p.Path {
+			case "", "tag":
+				p.Path = "locales." + l.Tag
+			default:
+				p.Path = "locales." + l.Tag + "." + p.Path
+			}
+			ps = append(ps, p)
+		}
+	}
+	return ps
 }
 
 // parts are a template's texts in segments. A missing text is nil.

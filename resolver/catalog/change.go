@@ -21,7 +21,7 @@ type Declared struct {
 // Clone returns a copy of d that shares no mutable memory with it.
 func (d *Declared) Clone() *Declared {
 	c := &Declared{
-		Projects: slices.Clone(d.Projects), Templates: slices.Clone(d.Templates), Keys: slices.Clone(d.Keys),
+		Projects: slices.Clone(d.Projects), Templates: CloneTemplates(d.Templates), Keys: slices.Clone(d.Keys),
 		Edges:    slices.Clone(d.Edges),
 		Webhooks: slices.Clone(d.Webhooks), Logins: slices.Clone(d.Logins),
 		Defaults: clone(d.Defaults), Sealing: clone(d.Sealing),
@@ -30,7 +30,7 @@ func (d *Declared) Clone() *Declared {
 		p := &c.Projects[i]
 		p.Project.Description, p.Project.Labels = clone(p.Project.Description), slices.Clone(p.Project.Labels)
 		p.Project.Owner = clone(p.Project.Owner)
-		p.Domains, p.Templates = slices.Clone(p.Domains), slices.Clone(p.Templates)
+		p.Domains, p.Templates = slices.Clone(p.Domains), CloneTemplates(p.Templates)
 		p.Service.SMSProvider = clone(p.Service.SMSProvider)
 		p.SMTP, p.Auth.Rules = clone(p.SMTP), p.Auth.Rules.Clone()
 	}
@@ -66,6 +66,15 @@ func (d *Declared) Clone() *Declared {
 		}
 	}
 	return c
+}
+
+// CloneTemplates returns a copy of list that shares no mutable memory with it.
+func CloneTemplates(list []Template) []Template {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Locales = slices.Clone(list[i].Locales)
+	}
+	return list
 }
 
 // clone copies what p points to.

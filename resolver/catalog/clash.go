@@ -21,8 +21,12 @@ const KindFile Kind = "file"
 // ClashesOf lists the fields of of that live and proposed have otherwise, but for those in which one of them is as was.
 // A nil list stands for a noun that does not exist, or not any more.
 func ClashesOf(of Clash, was, live, proposed []Field) (list []Clash) {
+	was, live, proposed = flat(was), flat(live), flat(proposed)
 	for _, c := range AuditChanges(live, proposed) {
 		before := fieldNamed(was, c.Field)
+		if before == nil && flatField(c.Field) != nil && (fieldNamed(live, c.Field) == nil || fieldNamed(proposed, c.Field) == nil) {
+			continue // one of them has added a language
+		}
 		one := of
 		one.Field, one.Secret, one.Live, one.Proposed = c.Field, c.Secret, c.Before, c.After
 		if before != nil {

@@ -8,8 +8,8 @@ import (
 // A Field is one attribute of a noun, as Fields lists it.
 type Field struct {
 	Name string // the API's name; files use Snake(Name)
-	// Value points into the noun: *bool, **bool (nullable), *int, *string, **string (nullable), *Secret, *[]string or *[]Label. A noun
-	// without Fields may have a []string, []Secret or time.Time, too.
+	// Value points into the noun: *bool, **bool (nullable), *int, *string, **string (nullable), *Secret, *[]string,
+	// *[]Label or *Locales. A noun without Fields may have a []string, []Secret or time.Time, too.
 	Value any
 	OneOf []string // the allowed values of an enum, for a *string and the elements of a *[]string
 	// Label names the field for people, and Help tells them what it does; "": its name says it.
@@ -23,6 +23,8 @@ type Field struct {
 	FileOnly bool
 	Heading  bool   // the value is the label of the object's block, which names the object
 	File     string // the attribute in the files; "": Snake(Name)
+	// Block is the type of the blocks in the object's block that hold the value; "": an attribute holds it.
+	Block string
 	// Own says that this service alone has the field: other services with the API ignore it, and their answers lack it.
 	Own bool
 	// Private says that what tells of a change tells that the value changed, and neither the old nor the new one.
@@ -59,7 +61,7 @@ func RequestNames(fields []Field) (names []string) {
 // Attribute returns the field's name in the files.
 func (f *Field) Attribute() string { return cmp.Or(f.File, Snake(f.Name)) }
 
-// Plain returns the value: a bool, an int, a string, a Secret, a []string, a []Label, or nil for null.
+// Plain returns the value: a bool, an int, a string, a Secret, a []string, a []Label, Locales, or nil for null.
 func (f Field) Plain() any {
 	switch v := f.Value.(type) {
 	case *bool:
@@ -81,6 +83,8 @@ func (f Field) Plain() any {
 	case *Secret:
 		return *v
 	case *[]Label:
+		return *v
+	case *Locales:
 		return *v
 	case *[]string:
 		return *v
@@ -105,6 +109,8 @@ func (f Field) Same(g Field) bool {
 		return *v == *g.Value.(*Secret)
 	case *[]Label:
 		return slices.Equal(*v, *g.Value.(*[]Label))
+	case *Locales:
+		return slices.Equal(*v, *g.Value.(*Locales))
 	case *[]string:
 		return slices.Equal(*v, *g.Value.(*[]string))
 	}
@@ -142,6 +148,8 @@ func copyMissing(dst []Field, said FieldSet, src []Field, srcSaid FieldSet) {
 			*d = *src[i].Value.(**bool)
 		case *[]Label:
 			*d = *src[i].Value.(*[]Label)
+		case *Locales:
+			*d = *src[i].Value.(*Locales)
 		case *[]string:
 			*d = *src[i].Value.(*[]string)
 		case *int:

@@ -13,11 +13,12 @@ func TestSameFields(t *testing.T) {
 		secret Secret
 		maybe  *bool
 		labels []Label
+		locale Locales
 	}
 	fields := func(v noun) []Field {
-		return []Field{{Value: &v.on}, {Value: &v.n}, {Value: &v.s, OneOf: []string{v.s}}, {Value: &v.opt}, {Value: &v.secret}, {Value: &v.maybe}, {Value: &v.labels}}
+		return []Field{{Value: &v.on}, {Value: &v.n}, {Value: &v.s, OneOf: []string{v.s}}, {Value: &v.opt}, {Value: &v.secret}, {Value: &v.maybe}, {Value: &v.labels}, {Value: &v.locale}}
 	}
-	base := noun{true, 1, "a", text("o"), Secret{Source: SecretEnv, Ref: "A"}, new(bool), []Label{{Name: "a", Value: "b"}}}
+	base := noun{true, 1, "a", text("o"), Secret{Source: SecretEnv, Ref: "A"}, new(bool), []Label{{Name: "a", Value: "b"}}, Locales{{Tag: "de", SubjectTemplate: "a"}}}
 	same := base
 	same.opt, same.maybe, same.labels = text("o"), new(bool), []Label{{Name: "a", Value: "b"}}
 	if !SameFields(fields(base), fields(same)) || !SameFields(fields(noun{}), fields(noun{})) {
@@ -34,6 +35,9 @@ func TestSameFields(t *testing.T) {
 		func(v *noun) { v.maybe = nil },
 		func(v *noun) { v.maybe = &v.on },
 		func(v *noun) { v.labels = nil },
+		func(v *noun) { v.locale = nil },
+		func(v *noun) { v.locale = Locales{{Tag: "fr", SubjectTemplate: "a"}} },
+		func(v *noun) { v.locale = Locales{{Tag: "de", SubjectTemplate: "b"}} },
 		func(v *noun) { v.labels = []Label{{Name: "a", Value: "c"}} },
 	} {
 		other := base

@@ -18,7 +18,8 @@ func fieldNamed(fields []Field, name string) *Field {
 }
 
 // FieldChanges lists the fields that differ between two states of one noun, in the order of its table. A nil list
-// stands for a noun that does not exist: then all fields with a value are listed.
+// stands for a noun that does not exist: then all fields with a value are listed. Each text of a template's locales is
+// a field, such as locales.de.bodyHtml.
 func FieldChanges(before, after []Field) (changes []FieldChange) {
 	add := func(was, is *Field) {
 		if was != nil && is != nil && sameAudited(was, is) {
@@ -42,6 +43,7 @@ func FieldChanges(before, after []Field) (changes []FieldChange) {
 		}
 		changes = append(changes, c)
 	}
+	before, after = flat(before), flat(after)
 	for i := range after {
 		add(fieldNamed(before, after[i].Name), &after[i])
 	}

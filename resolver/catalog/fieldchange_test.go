@@ -20,6 +20,8 @@ func change(v reflect.Value) {
 		v.Set(reflect.ValueOf(catalog.MayRead))
 	case []catalog.Label:
 		v.Set(reflect.ValueOf([]catalog.Label{{Name: "plan", Value: "gold"}}))
+	case catalog.Locales:
+		v.Set(reflect.ValueOf(catalog.Locales{{Tag: "de", SubjectTemplate: "x"}}))
 	case []catalog.Secret:
 		v.Set(reflect.ValueOf([]catalog.Secret{{Source: catalog.SecretEnv, Ref: "X"}}))
 	case []string:

@@ -39,8 +39,22 @@ func NewFields(k Kind) []Field {
 
 func newSMTPConfig() *SMTPConfig { return &SMTPConfig{Active: true} }
 
-// FieldOf returns the field of a kind's table with a name of the API, nil if there is none.
-func FieldOf(k Kind, name string) *Field { return fieldNamed(NewFields(k), name) }
+// FieldOf returns the field of a kind's table with a name of the API, nil if there is none. In a FieldChange the texts
+// of a template's locales are fields of their own.
+func FieldOf(k Kind, name string) *Field {
+	if f := fieldNamed(NewFields(k), name); f != nil || k != KindTemplate {
+		return f
+	}
+	return flatField(name)
+}
+
+// AttributeOf returns the name in the files of a field of a FieldChange.
+func AttributeOf(k Kind, name string) string {
+	if f := FieldOf(k, name); f != nil {
+		return f.Attribute()
+	}
+	return Snake(name)
+}
 
 // AllFields lists the project's own fields.
 func (p *Project) AllFields() []Field {

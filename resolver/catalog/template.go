@@ -21,6 +21,7 @@ type Template struct {
 	BodyText        string
 	Active          bool
 	MaxAge          string    // how long a send may be retried, such as "10m"; "" means 24h
+	Locales         Locales   // other languages
 	CreatedAt       time.Time `cbor:"-"`
 	UpdatedAt       time.Time `cbor:"-"`
 }
@@ -35,6 +36,8 @@ func (t *Template) Fields() []Field {
 		{Name: "bodyText", Value: &t.BodyText, Label: "Text", Lines: true, Verbatim: true},
 		{Name: "active", Value: &t.Active, Label: "Active"},
 		{Name: "maxAge", Value: &t.MaxAge, Label: "Kept trying for", Help: "Such as 10m or 24h."},
+		{Name: localesField, Value: &t.Locales, Label: "Languages", Block: "locale",
+			Help: "A send with one of these languages takes its texts."},
 	}
 }
 

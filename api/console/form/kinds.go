@@ -131,6 +131,8 @@ func (x *control) choose() {
 		x.Type = "password"
 	case *[]catalog.Label:
 		x.Type = "labels"
+	case *catalog.Locales:
+		x.Type = "locales" // never shown, see languages
 	case *[]string:
 		x.Type = "slugs"
 	case []string:
@@ -196,6 +198,8 @@ func TextOf(f catalog.Field) string {
 	switch v := f.Plain().(type) {
 	case catalog.Secret:
 		return ""
+	case catalog.Locales:
+		return strings.Join(v.Tags(), ", ")
 	case []catalog.Label:
 		lines := make([]string, len(v))
 		for i, l := range v {
