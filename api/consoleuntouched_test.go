@@ -71,6 +71,8 @@ func formValues(f catalog.Field) (values []string) {
 		return []string{`env("STORY_SECRET")`}
 	case *[]catalog.Label:
 		return []string{`{ plan = "gold" }`, `{ plan = " gold ", shard = "a=b" }`, `{}`}
+	case *catalog.Locales:
+		return nil // in blocks
 	}
 	if list, is := map[string][]string{"jwtAlgorithms": {`["HS256"]`}, "jwtKeys": {`[]`}, "jwksUrl": {"null"}}[f.Name]; is {
 		return list
@@ -95,7 +97,11 @@ func (f *formFolder) add(kind, part string, attrs map[string]string) {
 	slug := fmt.Sprintf("s%d", len(f.states))
 	var inner strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
-		fmt.Fprintf(&inner, "%s = %s\n", name, attrs[name])
+		if strings.HasPrefix(name, "locale ") { // a block
+			fmt.Fprintf(&inner, "%s %s\n", name, attrs[name])
+		} else {
+			fmt.Fprintf(&inner, "%s = %s\n", name, attrs[name])
+		}
 	}
 	block := strings.ReplaceAll(kind, "-", "_")
 	switch kind {
@@ -137,6 +143,10 @@ func (f *formFolder) everyState() {
 			}
 		}
 	}
+	languages := maps.Clone(formBases["template"])
+	languages[`locale "de"`] = "{\nsubject_template = \" Hallo \"\nbody_text = \"a\\r\\nb\"\n}"
+	languages[`locale "pt-BR"`] = "{\nsubject_template = \"Olá\"\nbody_html = \"\\n<p>\"\n}"
+	f.add("template", "CODE", languages)
 	f.add("smtp-config", "", nil)                                                      // none of its own
 	f.add("smtp-config", "", map[string]string{"from_email": `"sender@acme.example"`}) // a sender alone
 	f.together("auth-settings", map[string][]string{"registration_mode": {"", `"OPEN"`, `"APPROVAL_REQUIRED"`, `"INVITE_ONLY"`},
@@ -294,6 +304,9 @@ func TestConsoleUntouched(t *testing.T) {
 func (s *formState) showsAll(t *testing.T, page string) {
 	t.Helper()
 	for _, f := range formNouns()[s.kind] {
+		if f.Block != "" {
+			f.Name += "._.tag"
+		}
 		if !strings.Contains(page, `id="f-`+f.Name+`"`) {
 			t.Errorf("%s: the form does not show %s", s.state, f.Name)
 		}
@@ -303,6 +316,9 @@ func (s *formState) showsAll(t *testing.T, page string) {
 // otherValues returns what a person may change a control to.
 func otherValues(c control) (all [][]string) {
 	if strings.HasPrefix(c.name, "seal.") { // alone it changes nothing, see TestConsoleEnvironment
+		return nil
+	}
+	if strings.HasPrefix(c.name, "locales._.") && c.name != "locales._.tag" { // alone it is of no language, see TestConsoleLanguages
 		return nil
 	}
 	switch c.kind {
@@ -318,7 +334,7 @@ func otherValues(c control) (all [][]string) {
 	}
 	other := map[string]string{"slug": "other-slug", "domain": "other-name.example", "port": "26", "maxAge": "11m",
 		"host": "other.example", "fromEmail": "new@acme.example", "replyTo": "new@acme.example", "labels": "plan=other",
-		"bodyHtml": "<p>other</p>\r\nmore", "verified": "2026-11-20", "ehloName": "other.example", "owner": "other"}[c.name]
+		"bodyHtml": "<p>other</p>\r\nmore", "verified": "2026-11-20", "ehloName": "other.example", "owner": "other", "locales._.tag": "fr"}[c.name]
 	if other == "" {
 		other = c.value + " other"
 	}
@@ -343,6 +359,9 @@ func (s *formState) changesOne(g *guest, what string, sent url.Values, name stri
 	}
 	want := []string{name}
 	if s.kind == "template" {
+		if strings.HasPrefix(name, "locales.") {
+			want = []string{"locales"}
+		}
 		want = append(want, "code") // it says which template is saved
 	}
 	if name == "registrationMode" { // the API has them follow, so those of the file are sent

@@ -43,7 +43,7 @@ func (p *projectTarget) change(w *attempt) ([]byte, error) {
 func (p *projectTarget) rewrite(w *attempt) error {
 	have := inForce(p.project, p.defaults)
 	want := have
-	want.Domains, want.Templates = slices.Clone(have.Domains), slices.Clone(have.Templates)
+	want.Domains, want.Templates = slices.Clone(have.Domains), catalog.CloneTemplates(have.Templates)
 	if have.SMTP != nil {
 		smtp := *have.SMTP
 		want.SMTP = &smtp
@@ -68,7 +68,9 @@ func (p *projectTarget) rewrite(w *attempt) error {
 		return err
 	}
 	p.want = &want
-	p.draft.BodyFile = func(code, attr, text string) (string, error) { return p.newBody(w, code, attr, text) }
+	p.draft.BodyFile = func(at hcledit.TextPlace, text string) (string, error) {
+		return p.newBody(w, at, text)
+	}
 	return p.draft.RewriteProject(&have, &want)
 }
 

@@ -100,7 +100,7 @@ func (c *Client) template(ctx context.Context, f *Project, x row) (t catalog.Tem
 		_, err := c.mail.call(ctx, http.MethodGet, path, nil, &full)
 		switch {
 		case Absent(err): // a service may have no such call
-			f.Untold[x.text("code")] = []string{"bodyHtml", "bodyText"}
+			f.Untold[x.text("code")] = []string{"bodyHtml", "bodyText", "locales"}
 		case err != nil:
 			return t, false, err
 		default:
@@ -110,8 +110,8 @@ func (c *Client) template(ctx context.Context, f *Project, x row) (t catalog.Tem
 	if err := x.fill(t.AllFields(), templateFields); err != nil {
 		return t, false, fmt.Errorf("GET %s: %w", path, err)
 	}
-	if _, told := x["maxAge"]; !told {
-		f.Untold[t.Code] = append(f.Untold[t.Code], "maxAge")
+	if _, told := x["maxAge"]; !told { // another service with the API
+		f.Untold[t.Code] = append(f.Untold[t.Code], "maxAge", "locales")
 	}
 	if t.MaxAge == catalog.DefaultMaxAge {
 		t.MaxAge = ""

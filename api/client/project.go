@@ -32,7 +32,7 @@ type Project struct {
 }
 
 // Untold are the fields of templates that a server does not return, by code: a service may have no call for a
-// template's bodies, and no maxAge.
+// template's bodies, and no maxAge and locales.
 type Untold map[string][]string
 
 // Bodies reports whether the server does not return the template's bodies.

@@ -86,12 +86,12 @@ func (c *Client) DeleteSMTP(ctx context.Context, project int64) error {
 	return remove(ctx, c.mail, mailPath(project, "/smtp-config"), "an SMTP config")
 }
 
-// PutTemplate creates or replaces the template with t's code. A MaxAge of "" is not sent: the service may not know it.
+// PutTemplate creates or replaces the template with t's code. A MaxAge of "" and Locales of nil are not sent: the service
+// may not know them.
 func (c *Client) PutTemplate(ctx context.Context, project int64, t *catalog.Template) error {
-	names := templateFields
-	if t.MaxAge == "" {
-		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "maxAge" })
-	}
+	names := slices.DeleteFunc(slices.Clone(templateFields), func(name string) bool {
+		return name == "maxAge" && t.MaxAge == "" || name == "locales" && t.Locales == nil
+	})
 	return c.save(ctx, mailPath(project, "/templates"), t.AllFields(), names, nil)
 }
 

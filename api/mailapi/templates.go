@@ -116,7 +116,7 @@ func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 		f.Require("name", "is required")
 		f.Require("subjectTemplate", "is required")
 	}
-	f.Fill(t.Fields(), "name", "subjectTemplate", "active")
+	f.Fill(t.Fields(), "name", "subjectTemplate", "active", "locales")
 	f.FillOptional("bodyHtml", &t.BodyHTML)
 	f.FillOptional("bodyText", &t.BodyText)
 	f.maxAge(&t)

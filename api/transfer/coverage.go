@@ -38,7 +38,7 @@ func (c *coverage) add(f *client.Project) {
 func (c *coverage) blind() []string {
 	out := []string{"keys, logins, the defaults and sealing blocks, secrets and ca_file: no API tells them"}
 	if c.ageless {
-		out = append(out, "max_age of templates: the server does not tell it")
+		out = append(out, "max_age and languages of templates: the server does not tell them")
 	}
 	if c.flatless > 0 {
 		out = append(out, fmt.Sprintf("jwt_*, refresh_token_*, session_timeout, password_*, sms_provider and "+

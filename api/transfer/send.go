@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"fingerpost/api/client"
 	"fingerpost/resolver/catalog"
@@ -234,6 +235,11 @@ func (r *sending) mail() {
 			t.MaxAge = t.EffectiveMaxAge()
 			if !slices.ContainsFunc(c.Fields, func(f FieldChange) bool { return f.Field == "max_age" }) {
 				t.MaxAge = "" // the server may not know it
+			}
+			if !slices.ContainsFunc(c.Fields, func(f FieldChange) bool { return strings.HasPrefix(f.Field, "locale.") }) {
+				t.Locales = nil // likewise
+			} else if t.Locales == nil {
+				t.Locales = catalog.Locales{}
 			}
 			r.do(c, func() error { return r.remote.PutTemplate(r.ctx, id, &t) })
 		}

@@ -98,6 +98,8 @@ func (f *Form) Read(name string, to any) {
 		}
 	case *[]catalog.Label:
 		f.readLabels(name, value, to)
+	case *catalog.Locales:
+		f.readLocales(name, value, to)
 	}
 }
 
@@ -177,4 +179,41 @@ func (f *Form) readLabels(name string, value any, to *[]catalog.Label) {
 	}
 	catalog.SortLabels(labels)
 	*to = labels
+}
+
+// readLocales reads the locales of a template, an object of objects by tag that replaces all present ones. Null and {}
+// remove them. A text that is not there is empty. Tags and texts are checked by package mailer/template.
+func (f *Form) readLocales(name string, value any, to *catalog.Locales) {
+	if value == nil {
+		*to = nil
+		return
+	}
+	object, ok := value.(*Object)
+	if !ok {
+		f.Fail(name, "must be an object of objects by language, or null")
+		return
+	}
+	var locales catalog.Locales
+	for _, tag := range object.Names {
+		texts, ok := object.Values[tag].(*Object)
+		if !ok {
+			f.Fail(name+"."+tag, "must be an object with subjectTemplate, bodyHtml and bodyText")
+			continue
+		}
+		l := catalog.Locale{Tag: tag}
+		for _, field := range l.Fields() {
+			text, given := texts.Values[field.Name]
+			if !given {
+				continue
+			}
+			if s, is := text.(string); is {
+				*field.Value.(*string) = s
+			} else {
+				f.Fail(name+"."+tag+"."+field.Name, "must be a string")
+			}
+		}
+		locales = append(locales, l)
+	}
+	locales.Sort()
+	*to = locales
 }

@@ -14,10 +14,10 @@ import (
 // result is the same as if the edits were made one after the other. The caller decodes the result and checks its
 // content. A Draft is for one goroutine.
 type Draft struct {
-	// BodyFile returns the path of the file, below the config folder, that a template's new text for the attribute goes
+	// BodyFile returns the path of the file, below the config folder, that a template's new text in a place goes
 	// to by file(); "" if the text stands in the config file. It is not called for an attribute that is a file() already.
 	// nil: no text goes to a file.
-	BodyFile func(code, attr, text string) (path string, err error)
+	BodyFile func(at TextPlace, text string) (path string, err error)
 
 	*document
 	sites map[*hclsyntax.Block]*site

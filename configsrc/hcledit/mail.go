@@ -38,13 +38,32 @@ func (d *Draft) Place(at BlockPath, name string) (pos hclfile.Pos, ok bool) {
 	return position(block.Body.Attributes[name].Expr), true
 }
 
-// BodyPath returns the path of the file() that a template's attribute uses, "" if it uses none.
-func (d *Draft) BodyPath(project, code, attr string) string {
-	block, err := d.find(BlockPath{"project", project, "template", code})
+// A TextPlace is an attribute of a template that holds a text.
+type TextPlace struct {
+	Code   string
+	Locale string // tag of the locale block that has the attribute; "": the template's own block
+	Attr   string
+}
+
+// String is the place for people.
+func (p TextPlace) String() string {
+	if p.Locale != "" {
+		return p.Attr + " of locale " + hclfile.Quoted(p.Locale) + " of template " + hclfile.Quoted(p.Code)
+	}
+	return p.Attr + " of template " + hclfile.Quoted(p.Code)
+}
+
+// BodyPath returns the path of the file() that a text of a project's template uses, "" if it uses none.
+func (d *Draft) BodyPath(project string, at TextPlace) string {
+	in := BlockPath{"project", project, "template", at.Code}
+	if at.Locale != "" {
+		in = append(in, "locale", at.Locale)
+	}
+	block, err := d.find(in)
 	if err != nil {
 		return ""
 	}
-	path, _ := d.bodyPath(block, attr)
+	path, _ := d.bodyPath(block, at.Attr)
 	return path
 }
 
@@ -138,7 +157,7 @@ func (r *rewriter) templates(old, want *catalog.ProjectConfig) {
 	}
 }
 
-// A body is the text of a template's attribute.
+// A body is the text of an attribute of a template or a locale.
 type body struct {
 	attr string
 	text *string
@@ -148,29 +167,58 @@ func bodiesOf(t *catalog.Template) []body {
 	return []body{{"body_html", &t.BodyHTML}, {"body_text", &t.BodyText}}
 }
 
-// templateLines returns the attributes of a new template. Bodies that go to files are noted.
+func localeBodies(l *catalog.Locale) []body {
+	return []body{{"body_html", &l.BodyHTML}, {"body_text", &l.BodyText}}
+}
+
+// templateLines returns the attributes and blocks of a new template. Bodies that go to files are noted.
 func (r *rewriter) templateLines(t *catalog.Template, project catalog.UUID) []string {
 	short := *t
-	calls := map[string]string{} // by the line that each replaces
-	for _, b := range bodiesOf(&short) {
-		if path := r.newFile(t.Code, b.attr, *b.text); path != "" {
-			*b.text = path
-			calls[b.attr+" = "+Literal(path)] = b.attr + " = " + fileCall(path)
-		}
+	short.Locales = nil
+	calls := r.newFiles(TextPlace{Code: t.Code}, bodiesOf(&short))
+	lines := calls.in(templateLines(&short, project))
+	for i := range t.Locales {
+		lines = append(lines, "", localeBlock(t.Locales[i].Tag, r.localeLines(t.Code, &t.Locales[i])))
 	}
-	lines := templateLines(&short, project)
+	return lines
+}
+
+// localeLines is templateLines for a locale of the template with a code.
+func (r *rewriter) localeLines(code string, l *catalog.Locale) []string {
+	short := *l
+	calls := r.newFiles(TextPlace{Code: code, Locale: l.Tag}, localeBodies(&short))
+	return calls.in(localeLines(&short))
+}
+
+// A fileCalls has the lines with file() calls, by the lines that they replace.
+type fileCalls map[string]string
+
+func (calls fileCalls) in(lines []string) []string {
 	for i, line := range lines {
 		lines[i] = cmp.Or(calls[line], line)
 	}
 	return lines
 }
 
+// newFiles notes the files to which new bodies go, and puts the paths in place of the bodies.
+func (r *rewriter) newFiles(at TextPlace, bodies []body) fileCalls {
+	calls := fileCalls{}
+	for _, b := range bodies {
+		at.Attr = b.attr
+		if path := r.newFile(at, *b.text); path != "" {
+			*b.text = path
+			calls[b.attr+" = "+Literal(path)] = b.attr + " = " + fileCall(path)
+		}
+	}
+	return calls
+}
+
 // newFile returns the path of the file to which a new body goes, and notes the file; "" if it goes to none.
-func (r *rewriter) newFile(code, attr, text string) (path string) {
+func (r *rewriter) newFile(at TextPlace, text string) (path string) {
 	if r.d.BodyFile == nil || text == "" {
 		return ""
 	}
-	path, err := r.d.BodyFile(code, attr, text)
+	path, err := r.d.BodyFile(at, text)
 	r.do(err)
 	if path != "" {
 		r.d.bodies = append(r.d.bodies, BodyEdit{Path: path, Text: text, Creates: true})
@@ -183,26 +231,65 @@ func fileCall(path string) string { return "file(" + Quote(path) + ")" }
 // template changes a template block. A body in a file of its own stays there.
 func (r *rewriter) template(block *hclsyntax.Block, old, want *catalog.Template) {
 	before := *old
-	now := bodiesOf(want)
-	for i, was := range bodiesOf(&before) {
-		attr, text := was.attr, *now[i].text
+	before.Locales = want.Locales // in blocks of their own
+	r.bodies(block, TextPlace{Code: want.Code}, bodiesOf(&before), bodiesOf(want))
+	if !catalog.SameFields(before.Fields(), want.Fields()) {
+		r.optional(r.d.site(block), before.Fields(), want.Fields())
+	}
+	r.locales(block, old, want)
+}
+
+// bodies writes the bodies that change and go to files. They then count as unchanged in was.
+func (r *rewriter) bodies(block *hclsyntax.Block, at TextPlace, was, now []body) {
+	for i, was := range was {
+		text := *now[i].text
 		if text == "" || *was.text == text {
 			continue
 		}
-		path, at := r.d.bodyPath(block, attr)
+		at.Attr = was.attr
+		path, pos := r.d.bodyPath(block, was.attr)
 		if path == "" {
-			if path = r.newFile(want.Code, attr, text); path != "" {
-				r.do(r.d.site(block).set(attr, fileCall(path)))
+			if path = r.newFile(at, text); path != "" {
+				r.do(r.d.site(block).set(was.attr, fileCall(path)))
 				*was.text = text
 			}
 			continue
 		}
-		r.d.bodies = append(r.d.bodies, BodyEdit{Path: path, Text: text, Pos: at,
-			Where: attr + " of template " + hclfile.Quoted(want.Code), Shared: r.d.uses(r.d.Body, path) > 1})
+		r.d.bodies = append(r.d.bodies, BodyEdit{Path: path, Text: text, Pos: pos, Where: at.String(),
+			Shared: r.d.uses(r.d.Body, path) > 1})
 		*was.text = text
 	}
-	if !catalog.SameFields(before.Fields(), want.Fields()) {
-		r.optional(r.d.site(block), before.Fields(), want.Fields())
+}
+
+// locales removes, changes and adds the locale blocks of a template.
+func (r *rewriter) locales(block *hclsyntax.Block, old, want *catalog.Template) {
+	blocks := make(map[string]*hclsyntax.Block, len(old.Locales))
+	for _, b := range block.Body.Blocks {
+		if b.Type == "locale" && len(b.Labels) == 1 {
+			blocks[b.Labels[0]] = b
+		}
+	}
+	for i := range old.Locales {
+		before := old.Locales[i]
+		b, now := blocks[before.Tag], want.Locales.Find(before.Tag)
+		switch {
+		case b == nil:
+			r.do(fmt.Errorf("%w: locale %s", ErrNoBlock, hclfile.Quoted(before.Tag)))
+		case now == nil:
+			r.d.remove(b)
+		case *now != before:
+			r.bodies(b, TextPlace{Code: want.Code, Locale: now.Tag}, localeBodies(&before), localeBodies(now))
+			r.optional(r.d.site(b), before.Fields(), now.Fields())
+		}
+	}
+	for i := range want.Locales {
+		if l := &want.Locales[i]; old.Locales.Find(l.Tag) == nil {
+			text, err := formatted(localeHeader(l.Tag), r.localeLines(want.Code, l))
+			r.do(err)
+			if r.err == nil {
+				r.do(r.d.site(block).insert(string(text)))
+			}
+		}
 	}
 }
 

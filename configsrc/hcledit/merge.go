@@ -181,8 +181,8 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 			m.clash([]catalog.Clash{ofProject(b, catalog.KindProject)}, "project %s, which is gone there", b.Project.Slug)
 		default:
 			if want := m.project(b, o, t); !m.stuck() {
-				draft.BodyFile = func(code, attr, text string) (string, error) { // the file is an edit of its own
-					if path := ours.BodyPath(o.Project.Slug, code, attr); text == textOf(path) {
+				draft.BodyFile = func(at TextPlace, text string) (string, error) { // the file is an edit of its own
+					if path := ours.BodyPath(o.Project.Slug, at); text == textOf(path) {
 						return path, nil
 					}
 					return "", nil
@@ -325,6 +325,7 @@ func (m *merge) fields(at catalog.Clash, of string, b, o, t []catalog.Field) {
 		}
 		switch {
 		case b != nil && was.Same(o[i]), o[i].Same(t[i]):
+		case b != nil && m.locales(at, b[i:i+1], o[i:i+1], t[i:i+1]):
 		case m.force, b != nil && was.Same(t[i]):
 			m.writes(of, o[i])
 			t[i].Set(o[i])

@@ -174,3 +174,40 @@ func TestMergeKeyRotatedMeanwhile(t *testing.T) {
 		t.Errorf("%v\n%s", err, got)
 	}
 }
+
+// TestMergeLocales: two people who change different texts of a template's languages do not meet.
+func TestMergeLocales(t *testing.T) {
+	t.Parallel()
+	locale := func(tag, subject, text string) string {
+		return fmt.Sprintf("\n    locale %q {\n      subject_template = %q\n      body_text        = %q\n    }\n", tag, subject, text)
+	}
+	file := func(locales ...string) []byte {
+		return []byte("project \"acme\" {\n  name = \"Acme\"\n\n  template \"HI\" {\n    name             = \"Hi\"\n    subject_template = \"s\"\n" +
+			"    body_text        = \"t\"\n" + strings.Join(locales, "") + "  }\n}\n")
+	}
+	de, fr := locale("de", "a", "b"), locale("fr", "c", "d")
+	for what, c := range map[string]struct {
+		before, after, theirs, want []byte
+		force                       bool
+		conflict                    string
+	}{
+		"two languages":   {before: file(de, fr), after: file(locale("de", "A", "b"), fr), theirs: file(de, locale("fr", "C", "d")), want: file(locale("de", "A", "b"), locale("fr", "C", "d"))},
+		"two texts":       {before: file(de), after: file(locale("de", "A", "b")), theirs: file(locale("de", "a", "B")), want: file(locale("de", "A", "B"))},
+		"one text":        {before: file(de), after: file(locale("de", "A", "b")), theirs: file(locale("de", "X", "b")), conflict: "acme: template HI: locales"},
+		"forced":          {before: file(de, fr), after: file(locale("de", "A", "b"), fr), theirs: file(locale("de", "X", "B")), force: true, want: file(locale("de", "A", "B"))},
+		"both add one":    {before: file(), after: file(de), theirs: file(fr), want: file(fr, de)},
+		"both add it":     {before: file(), after: file(de), theirs: file(locale("de", "x", "b")), conflict: "acme: template HI: locales"},
+		"removed":         {before: file(de, fr), after: file(fr), theirs: file(de, locale("fr", "C", "d")), want: file(locale("fr", "C", "d"))},
+		"removed, edited": {before: file(de, fr), after: file(fr), theirs: file(locale("de", "X", "b"), fr), conflict: "acme: template HI: locales"},
+		"edited, removed": {before: file(de, fr), after: file(locale("de", "A", "b"), fr), theirs: file(fr), conflict: "acme: template HI: locales"},
+	} {
+		got, err := hcledit.Merge("acme.hcl", c.before, c.after, c.theirs, c.force)
+		var clash *hcledit.Conflict
+		switch {
+		case c.conflict != "" && (!errors.As(err, &clash) || !strings.Contains(err.Error(), c.conflict)):
+			t.Errorf("%s: %v\n%s", what, err, got)
+		case c.conflict == "" && (err != nil || string(got) != string(c.want)):
+			t.Errorf("%s: %v\n%s\nwant\n%s", what, err, got, c.want)
+		}
+	}
+}

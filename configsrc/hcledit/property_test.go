@@ -62,6 +62,12 @@ func (s *scribble) file() []byte {
 			s.line("  ", "name             = "+s.value())
 			s.b.WriteString("  body_text = " + s.text("  ") + "\n")
 			s.line("  ", "subject_template = "+s.value())
+			if s.IntN(2) == 0 {
+				s.line("  ", "locale \"de\" {")
+				s.b.WriteString("    body_html = " + s.text("    ") + "\n")
+				s.line("    ", "subject_template = "+s.value())
+				s.line("  ", "}")
+			}
 			s.line("", "}")
 		case 2:
 			s.line("", fmt.Sprintf("key \"k%d\" {", i))

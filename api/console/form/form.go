@@ -261,12 +261,20 @@ func (f *Form) Body() (body map[string]any, ok bool) {
 		if !f.sends(x) {
 			continue
 		}
+		if isLocale(x.Name) {
+			body[localesField] = nil
+			continue
+		}
 		if body[x.Name], x.Error = x.sent(f.now); x.Error != "" {
 			ok = false
 		}
 		if x.Seals {
 			body["seal"+strings.ToUpper(x.Name[:1])+x.Name[1:]] = true
 		}
+	}
+	if _, sends := body[localesField]; sends {
+		locales, named := f.locales()
+		body[localesField], ok = locales, ok && named
 	}
 	if f.of.byCode {
 		body["code"] = f.Field("code").Text

@@ -22,6 +22,7 @@ func (f *Form) Load(state *client.State, values []catalog.Field, origins catalog
 		return err
 	}
 	f.show(known, state.Shared)
+	f.languages(state.Shared)
 	f.places(origins)
 	if state.Shared {
 		f.now, f.ETag = nil, ""
@@ -40,7 +41,10 @@ func (f *Form) BeginSingle(values []catalog.Field, origins catalog.Origins) {
 }
 
 // Begin makes a form for something new.
-func (f *Form) Begin() { f.begin(nil) }
+func (f *Form) Begin() {
+	f.begin(nil)
+	f.languages(false)
+}
 
 // Limit makes read-only what only a key for every project changes. A new project gets its slug from any key.
 func (f *Form) Limit(everything bool) {
