@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestConsoleLanguages: the form of a template adds, changes and removes languages, and names what is wrong.
+// TestConsoleLanguages: the form of a template adds, changes and removes languages, and its page shows a mail in each.
 func TestConsoleLanguages(t *testing.T) {
 	r := newConsoleRig(t, newDesk(t, map[string]string{"acme.hcl": `project "acme" {
   name = "Acme"
@@ -69,5 +69,14 @@ func TestConsoleLanguages(t *testing.T) {
 	all.Set("locales.de.bodyText", "{{a b}}")
 	if g.send("/console/edit", all); g.status != http.StatusBadRequest || !strings.Contains(visibleText(g.page), "Text (de): line 1, column 1") {
 		t.Errorf("a placeholder that is none: %d %s", g.status, visibleText(g.page))
+	}
+
+	for locale, want := range map[string][]string{"": {"Hi ", `name="var.a"`}, "de": {"Hallo ", `name="var.b"`, `name="var.c"`}, "xx": {"Hi "}} {
+		g.send(fmt.Sprintf("/console/template?project=%d&id=%d&locale=%s", p.ID, tmpl.ID, locale), nil)
+		for _, text := range append(want, `<option value="de"`) {
+			if g.status != http.StatusOK || !strings.Contains(g.page, text) {
+				t.Errorf("%q lacks %s: %d %s", locale, text, g.status, visibleText(g.page))
+			}
+		}
 	}
 }

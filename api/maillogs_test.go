@@ -135,7 +135,7 @@ func TestMailLog(t *testing.T) {
 	a.check(t, 200, "")
 	want := fmt.Sprintf(`{"id":%d,"projectId":41,"providerType":"SMTP","toEmail":"user0@example.com","subject":"No. 0","templateCode":"HELLO","status":"FAILED",`+
 		`"errorMessage":"no","createdAt":"2026-01-31T09:30:00.123456","sentAt":null,"attempts":1,"nextAttemptAt":null,"errorCode":"SMTP_RECIPIENT_REJECTED",`+
-		`"smtpCode":550,"messageId":"<0@post.example>","uncertain":false,"serviceName":"shop","waitingFor":null,"againOf":null,"history":[]}`, id)
+		`"smtpCode":550,"messageId":"<0@post.example>","uncertain":false,"serviceName":"shop","waitingFor":null,"againOf":null,"locale":null,"history":[]}`, id)
 	if !strings.Contains(string(a.body), `"data":`+want+`,"timestamp"`) {
 		t.Errorf("%s\nwant %s", a.body, want)
 	}

@@ -16,6 +16,7 @@ type Send struct {
 
 	Subject, BodyHTML, BodyText string // of raw mail
 
+	Locale         string   // of the template that is wanted, in BCP 47; "": its own texts
 	AgainOf        int64    // the log entry of the project that this mail repeats; 0: none
 	Rehearsal      bool     // is allowed while the project's mailEnabled is false (send/test-template)
 	IdempotencyKey string   // "" for none

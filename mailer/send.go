@@ -90,7 +90,7 @@ func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 	case p.SMTP == nil || !p.SMTP.Active:
 		return nil, errNotConfigured
 	}
-	rendered, age, err := m.content(s, p)
+	rendered, err := m.content(s, p)
 	if err != nil {
 		return nil, err
 	}
@@ -115,11 +115,11 @@ func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 			ID: logID, ProjectID: p.Project.ID, ProviderType: catalog.ProviderSMTP, ToEmail: s.ToEmail,
 			Subject:      rendered.Subject,
 			TemplateCode: s.TemplateCode, MessageID: draft.MessageID, ServiceName: s.ServiceName, CreatedAt: now,
-			AgainOf: s.AgainOf,
+			AgainOf: s.AgainOf, Locale: rendered.locale,
 		},
 		mail: catalog.QueuedMail{
 			LogID: logID, ProjectID: p.Project.ID, From: sender, To: recipient,
-			ExpiresAt: now.Add(age).Truncate(time.Millisecond), Message: message,
+			ExpiresAt: now.Add(rendered.age).Truncate(time.Millisecond), Message: message,
 		},
 	}
 	if s.IdempotencyKey != "" {
@@ -131,32 +131,43 @@ func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 	return c, nil
 }
 
-// content renders subject and bodies, and returns how long the mail may be tried.
-func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (r template.Rendered, age time.Duration, err error) {
+// A content is what a mail says.
+type content struct {
+	template.Rendered
+	age    time.Duration // how long the mail may be tried
+	locale string        // of the template, "" for its own texts
+}
+
+// content renders subject and bodies.
+func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (c content, err error) {
 	if s.TemplateCode == "" {
-		r = template.Rendered{Subject: s.Subject, HTML: s.BodyHTML, Text: s.BodyText}
-		if r.Text == "" {
-			if r.Text, err = template.PlainText(r.HTML); err != nil {
-				return r, 0, &catalog.Error{Code: catalog.CodeValidation, Message: "the mail has no text part",
+		c = content{Rendered: template.Rendered{Subject: s.Subject, HTML: s.BodyHTML, Text: s.BodyText},
+			age: new(catalog.Template).Lifetime()}
+		if c.Text == "" {
+			if c.Text, err = template.PlainText(c.HTML); err != nil {
+				return c, &catalog.Error{Code: catalog.CodeValidation, Message: "the mail has no text part",
 					Problems: catalog.Problems{{Path: "bodyHtml", Message: err.Error()}}}
 			}
 		}
-		return r, new(catalog.Template).Lifetime(), nil
+		return c, nil
 	}
 	t, err := m.options.Projects.MailTemplate(p.Project.ID, s.TemplateCode)
 	if err != nil {
-		return r, 0, err
+		return c, err
 	}
-	parsed, err := m.templates.Get(t)
+	t, c.locale = template.Localize(t, s.Locale)
+	parsed, err := m.templates.Get(t, c.locale)
 	if err != nil {
-		return r, 0, err
+		return c, err
 	}
-	r, problems := parsed.Render(template.WithProject(s.Variables, &p.Project))
+	var problems catalog.Problems
+	c.Rendered, problems = parsed.Render(template.WithProject(s.Variables, &p.Project))
 	if len(problems) > 0 {
-		return r, 0, &catalog.Error{Code: catalog.CodeValidation,
+		return c, &catalog.Error{Code: catalog.CodeValidation,
 			Message: "the template cannot be filled in with these variables", Problems: problems}
 	}
-	return r, t.Lifetime(), nil
+	c.age = t.Lifetime()
+	return c, nil
 }
 
 // deliver accepts a mail and tries once. A mail that gets no place within the request is queued: its entry is RETRYING,

@@ -231,7 +231,8 @@ func AppendMailLog(dst []byte, l *catalog.MailLog) []byte {
 		"uncertain", l.Uncertain,
 		"serviceName", l.ServiceName,
 		"waitingFor", nullIf(l.WaitingFor == "", l.WaitingFor),
-		"againOf", nullIf(l.AgainOf == 0, l.AgainOf))
+		"againOf", nullIf(l.AgainOf == 0, l.AgainOf),
+		"locale", nullIf(l.Locale == "", l.Locale))
 }
 
 // MailLogETag returns the ETag of a log entry. It changes with every step of the mail. It depends on the times, which

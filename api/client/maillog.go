@@ -34,6 +34,7 @@ type MailEntry struct {
 	ServiceName   string  `json:"serviceName"`
 	WaitingFor    *string `json:"waitingFor"`
 	AgainOf       *int64  `json:"againOf"` // the entry that it repeats
+	Locale        *string `json:"locale"`  // of the template; nil for its own texts
 
 	History []MailAttempt `json:"history,omitempty"` // of MailLogEntry alone
 }

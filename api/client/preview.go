@@ -18,6 +18,7 @@ type Parts struct {
 type Preview struct {
 	Subject, BodyHTML, BodyText string
 	Missing, Unused             []string // variables
+	Variables                   []string // that the template uses, those of conditions too
 }
 
 // Preview renders the texts of a template of a project, which need not be stored.
@@ -33,11 +34,20 @@ type Sent struct {
 	Kept bool // the server has kept the mail instead of sending it
 }
 
+// A Test is a mail of a template to one address.
+type Test struct {
+	Code, ToEmail string
+	Locale        string // the language that is wanted, in BCP 47; "": the template's own texts
+	Variables     map[string]string
+}
+
 // SendTest sends the mail of a template to one address.
-func (c *Client) SendTest(ctx context.Context, project int64, code, to string, variables map[string]string) (answer Sent,
-	err error) {
-	_, err = c.mail.call(ctx, http.MethodPost, "/api/mail/send/test-template", map[string]any{"projectId": project,
-		"toEmail": to, "templateCode": code, "variables": variables}, &answer)
+func (c *Client) SendTest(ctx context.Context, project int64, t *Test) (answer Sent, err error) {
+	body := map[string]any{"projectId": project, "toEmail": t.ToEmail, "templateCode": t.Code, "variables": t.Variables}
+	if t.Locale != "" {
+		body["locale"] = t.Locale
+	}
+	_, err = c.mail.call(ctx, http.MethodPost, "/api/mail/send/test-template", body, &answer)
 	return answer, err
 }
 
@@ -47,6 +57,7 @@ type Mail struct {
 	ToEmail      string            `json:"toEmail"`
 	TemplateCode string            `json:"templateCode,omitempty"`
 	Variables    map[string]string `json:"variables,omitempty"`
+	Locale       string            `json:"locale,omitempty"` // of the template that is wanted; "": its own texts
 	Subject      string            `json:"subject,omitempty"`
 	BodyHTML     string            `json:"bodyHtml,omitempty"`
 	BodyText     string            `json:"bodyText,omitempty"`

@@ -60,13 +60,14 @@ func (a *againView) template(ctx context.Context, api *client.Client, v *entryVi
 	case err != nil:
 		return reason(err)
 	}
-	p, err := api.Preview(ctx, v.Project.ID, &client.Parts{SubjectTemplate: t.SubjectTemplate, BodyHTML: t.BodyHTML,
-		BodyText: t.BodyText, Variables: map[string]string{}})
+	parts, locale := partsOf(&t, say.Text(v.Mail.Locale))
+	parts.Variables = map[string]string{}
+	p, err := api.Preview(ctx, v.Project.ID, parts)
 	if err != nil {
 		return reason(err)
 	}
-	a.mail.TemplateCode, a.mail.Variables = code, map[string]string{}
-	for _, name := range p.Missing {
+	a.mail.TemplateCode, a.mail.Locale, a.mail.Variables = code, locale, map[string]string{}
+	for _, name := range asked(p.Missing, p.Variables) {
 		a.Variables = append(a.Variables, variable{name, values[name]})
 		if values[name] != "" {
 			a.mail.Variables[name] = values[name]

@@ -200,6 +200,7 @@ type templateView struct {
 	Template  catalog.Template
 	Variables []variable
 	Preview   *previewView
+	Locale    string // that is shown, "" for the template's own texts
 	To        string
 	Sent      string
 	Failed    *failure
@@ -240,38 +241,64 @@ func (c *Console) templateOf(r *http.Request, s *session) (*templateView, error)
 			values[name] = value[0]
 		}
 	}
-	v.Preview = c.rendered(ctx, s, v.Project.ID, &client.Parts{SubjectTemplate: v.Template.SubjectTemplate,
-		BodyHTML: v.Template.BodyHTML, BodyText: v.Template.BodyText, Variables: values})
+	parts, locale := partsOf(&v.Template, r.FormValue("locale"))
+	v.Locale, parts.Variables = locale, values
+	v.Preview = c.rendered(ctx, s, v.Project.ID, parts)
 	if r.Method == http.MethodGet { // the form begins with the samples that the preview has
 		maps.Copy(values, v.Preview.Samples)
 	}
-	names := append(slices.Collect(maps.Keys(values)), v.Preview.Missing...)
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
+	for _, name := range asked(slices.Collect(maps.Keys(values)), v.Preview.Missing, v.Preview.Variables) {
 		v.Variables = append(v.Variables, variable{name, values[name]})
 	}
 	return v, nil
 }
 
+// partsOf returns the texts of a template in one of its locales, and the tag; the template's own texts and "" if it has
+// no such one.
+func partsOf(t *catalog.Template, tag string) (*client.Parts, string) {
+	if l := t.Locales.Find(tag); l != nil {
+		return &client.Parts{SubjectTemplate: l.SubjectTemplate, BodyHTML: l.BodyHTML, BodyText: l.BodyText}, l.Tag
+	}
+	return &client.Parts{SubjectTemplate: t.SubjectTemplate, BodyHTML: t.BodyHTML, BodyText: t.BodyText}, ""
+}
+
+// asked returns the names of the variables that a caller may give, sorted: not the project's labels and its name.
+func asked(lists ...[]string) []string {
+	names := slices.DeleteFunc(slices.Concat(lists...), func(name string) bool {
+		return strings.HasPrefix(name, catalog.LabelVariable) || name == catalog.ProjectNameVariable
+	})
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// maxSampled bounds how often samples are added: with more of them, conditions may need more.
+const maxSampled = 5
+
 // rendered asks the API for a preview, and keeps what it was made of for the frame. Samples stand in for variables without a value,
 // so that people see a mail and not its holes.
 func (c *Console) rendered(ctx context.Context, s *session, project int64, parts *client.Parts) *previewView {
-	p, err := c.api(s).Preview(ctx, project, parts)
 	samples, shown := map[string]string{}, parts
-	if err == nil && len(p.Missing) > 0 {
-		for _, name := range p.Missing {
+	p, err := c.api(s).Preview(ctx, project, parts)
+	missing := p.Missing
+	for n := 0; err == nil && len(asked(p.Missing)) > 0 && n < maxSampled; n++ {
+		for _, name := range asked(p.Missing) {
 			samples[name] = say.Sample(name)
 		}
 		filled := *parts
 		filled.Variables = maps.Clone(samples)
 		maps.Copy(filled.Variables, parts.Variables)
-		missing := p.Missing
 		p, err = c.api(s).Preview(ctx, project, &filled)
-		p.Missing, shown = missing, &filled
+		shown = &filled
 	}
 	if err != nil {
 		return &previewView{Failed: failureOf(err)}
 	}
+	for _, name := range slices.Sorted(maps.Keys(samples)) {
+		if !slices.Contains(missing, name) {
+			missing = append(missing, name)
+		}
+	}
+	p.Missing = missing
 	return &previewView{Preview: p, Samples: samples, Frame: c.keepParts(s, project, shown)}
 }
 
@@ -374,7 +401,8 @@ func (c *Console) sendTest(w http.ResponseWriter, r *http.Request, s *session) e
 	}
 	v.To = strings.TrimSpace(r.PostFormValue("toEmail"))
 	began := time.Now()
-	sent, err := c.api(s).SendTest(r.Context(), v.Project.ID, v.Template.Code, v.To, values)
+	sent, err := c.api(s).SendTest(r.Context(), v.Project.ID, &client.Test{Code: v.Template.Code, ToEmail: v.To,
+		Locale: v.Locale, Variables: values})
 	if err != nil {
 		v.Failed = failureOf(err)
 	} else if sent.Kept {

@@ -9,7 +9,7 @@ import (
 // previewTemplate answers POST /projects/{projectId}/templates/preview. It renders the stored template that a send
 // would take, or the parts in the body, with the body's variables.
 func (a *API) previewTemplate(r *web.Request, project *catalog.Project) error {
-	f, err := readForm(r, []string{"templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables"})
+	f, err := readForm(r, []string{"templateCode", "subjectTemplate", "bodyHtml", "bodyText", "variables", localeField})
 	if err != nil {
 		return err
 	}
@@ -18,8 +18,8 @@ func (a *API) previewTemplate(r *web.Request, project *catalog.Project) error {
 	f.Read("subjectTemplate", &t.SubjectTemplate)
 	f.Read("bodyHtml", &t.BodyHTML)
 	f.Read("bodyText", &t.BodyText)
-	variables := f.variables()
-	parsed, err := a.previewed(f, project, &t)
+	variables, locale := f.variables(), f.locale()
+	parsed, locale, err := a.previewed(f, project, &t, locale)
 	if err != nil {
 		return err
 	}
@@ -27,31 +27,37 @@ func (a *API) previewTemplate(r *web.Request, project *catalog.Project) error {
 	if err := f.Validated(problems); err != nil {
 		return err
 	}
-	return r.SucceedJSON("template rendered", previewOf(&rendered))
+	return r.SucceedJSON("template rendered", previewOf(&rendered, parsed.Variables(), locale))
 }
 
-// previewed parses the template that t.Code names, or the parts in t, whichever the body has.
-func (a *API) previewed(f *form, project *catalog.Project, t *catalog.Template) (*template.Template, error) {
+// previewed parses the template that t.Code names, in the locale that suits the wanted one, or the parts in t, whichever
+// the body has. It returns the locale, too.
+func (a *API) previewed(f *form, project *catalog.Project, t *catalog.Template, wanted string) (parsed *template.Template,
+	locale string, err error) {
 	parts := f.Has("subjectTemplate") || f.Has("bodyHtml") || f.Has("bodyText")
 	switch {
 	case f.Has("templateCode") && parts:
 		f.Fail("templateCode", "must not be given together with subjectTemplate, bodyHtml or bodyText")
-		return nil, f.Validated(nil)
 	case parts:
-		return f.parsed(t)
+		if wanted != "" {
+			f.Fail(localeField, "chooses from the languages of a stored template, so it goes with templateCode only")
+		}
+		parsed, err = f.parsed(t)
+		return parsed, "", err
 	case !f.Has("templateCode"):
 		f.Fail("templateCode", "is required where neither subjectTemplate nor a body is given")
 	case t.Code == "":
 		f.Fail("templateCode", "must not be empty")
 	}
 	if err := f.Validated(nil); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	stored, err := a.Live.MailTemplate(project.ID, t.Code)
-	if err != nil {
-		return nil, err
+	if t, err = a.Live.MailTemplate(project.ID, t.Code); err != nil {
+		return nil, "", err
 	}
-	return f.parsed(stored)
+	t, locale = template.Localize(t, wanted)
+	parsed, err = f.parsed(t)
+	return parsed, locale, err
 }
 
 // parsed parses a template and reports every problem.
@@ -75,13 +81,18 @@ type preview struct {
 	Text    string   `json:"bodyText"`
 	Missing []string `json:"missing"`
 	Unused  []string `json:"unused"`
+	Locale  *string  `json:"locale"` // of the template; null for its own texts
+	All     []string `json:"variables"`
 }
 
-func previewOf(p *template.Preview) *preview {
+func previewOf(p *template.Preview, variables []string, locale string) *preview {
 	shown := &preview{Subject: p.Subject, Text: p.Text, Missing: append([]string{}, p.Missing...),
-		Unused: append([]string{}, p.Unused...)}
+		Unused: append([]string{}, p.Unused...), All: append([]string{}, variables...)}
 	if p.HTML != "" {
 		shown.HTML = &p.HTML
+	}
+	if locale != "" {
+		shown.Locale = &locale
 	}
 	return shown
 }

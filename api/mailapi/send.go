@@ -39,7 +39,7 @@ var (
 
 // sendTemplate answers POST /send/template.
 func (a *API) sendTemplate(r *web.Request) error {
-	fields := []string{"domain", "toEmail", "templateCode", "variables", againField}
+	fields := []string{"domain", "toEmail", "templateCode", "variables", localeField, againField}
 	return a.send(r, fields, func(f *form, m *mailer.Send) {
 		f.domain(m)
 		f.repeats(m)
@@ -49,7 +49,7 @@ func (a *API) sendTemplate(r *web.Request) error {
 
 // sendTestTemplate answers POST /send/test-template.
 func (a *API) sendTestTemplate(r *web.Request) error {
-	return a.send(r, []string{"projectId", "toEmail", "templateCode", "variables"}, func(f *form, m *mailer.Send) {
+	return a.send(r, []string{"projectId", "toEmail", "templateCode", "variables", localeField}, func(f *form, m *mailer.Send) {
 		m.Rehearsal = true
 		f.project(m)
 		f.templated(m)

@@ -7,6 +7,7 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/mailer"
+	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
 
@@ -91,6 +92,23 @@ func (f *form) templated(m *mailer.Send) {
 		f.Fail("templateCode", "must not be empty")
 	}
 	m.Variables = f.variables()
+	m.Locale = f.locale()
+}
+
+// localeField has the language of a template that is wanted.
+const localeField = "locale"
+
+// locale reads the language that is wanted, "" for none.
+func (f *form) locale() string {
+	var locale *string
+	f.Read(localeField, &locale)
+	if locale == nil || f.Bad[localeField] {
+		return ""
+	}
+	if msg := template.CheckLocale(*locale); msg != "" {
+		f.Fail(localeField, msg)
+	}
+	return *locale
 }
 
 // variables reads an object of strings.

@@ -15,7 +15,13 @@ const maxTemplateBytes = 64 << 20
 type Cache struct {
 	mu    sync.Mutex
 	bytes int
-	known map[catalog.UUID]*cachedTemplate
+	known map[cachedTexts]*cachedTemplate
+}
+
+// cachedTexts names the texts of a template: its own, or those of a locale.
+type cachedTexts struct {
+	template catalog.UUID
+	locale   string
 }
 
 type cachedTemplate struct {
@@ -25,10 +31,12 @@ type cachedTemplate struct {
 
 func (c *cachedTemplate) size() int { return len(c.subject) + len(c.html) + len(c.text) }
 
-// Get returns the parsed template. An error is a bug: a template that cannot be parsed is not stored.
-func (c *Cache) Get(t *catalog.Template) (*Template, error) {
+// Get returns the parsed template, whose texts are those of a locale, see Localize. An error is a bug: a template that
+// cannot be parsed is not stored.
+func (c *Cache) Get(t *catalog.Template, locale string) (*Template, error) {
+	key := cachedTexts{t.UUID, locale}
 	c.mu.Lock()
-	old := c.known[t.UUID]
+	old := c.known[key]
 	c.mu.Unlock()
 	if old != nil && old.subject == t.SubjectTemplate && old.html == t.BodyHTML && old.text == t.BodyText {
 		return old.parsed, nil
@@ -43,23 +51,23 @@ func (c *Cache) Get(t *catalog.Template) (*Template, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known == nil {
-		c.known = map[catalog.UUID]*cachedTemplate{}
+		c.known = map[cachedTexts]*cachedTemplate{}
 	}
-	c.drop(t.UUID)
+	c.drop(key)
 	for some := range c.known {
 		if c.bytes+fresh.size() <= maxTemplateBytes {
 			break
 		}
 		c.drop(some)
 	}
-	c.known[t.UUID] = fresh
+	c.known[key] = fresh
 	c.bytes += fresh.size()
 	return parsed, nil
 }
 
-func (c *Cache) drop(id catalog.UUID) {
-	if old := c.known[id]; old != nil {
+func (c *Cache) drop(key cachedTexts) {
+	if old := c.known[key]; old != nil {
 		c.bytes -= old.size()
-		delete(c.known, id)
+		delete(c.known, key)
 	}
 }

@@ -13,7 +13,8 @@
 // https, mailto or tel address is a problem on that variable, and all problems are reported at once. Preview shows what
 // would be sent, with the placeholders of missing variables left in.
 //
-// The labels of the project are variables, too (WithProject); one that is a colour may stand in a style attribute.
+// The labels of the project are variables, too (WithProject); one that is a colour may stand in a style attribute. A
+// template has its texts in several languages; Localize chooses one.
 //
 // A template without a text part gets one out of its HTML (PlainText): tags dropped, links as "text (url)", lists with
 // marks. golang.org/x/net/html reads the HTML.

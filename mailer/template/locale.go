@@ -24,6 +24,15 @@ func readTag(text string) (tag language.Tag, known bool, err error) {
 	return tag, err == nil, err
 }
 
+// CheckLocale returns what is wrong with the language that a send asks for, or "". One that nothing is written in is
+// fine: the mail is in the template's own texts then.
+func CheckLocale(text string) string {
+	if _, _, err := readTag(text); err != nil {
+		return `must be a language as in BCP 47, such as "de" or "pt-BR"`
+	}
+	return ""
+}
+
 // checkTag returns what is wrong with the tag of a locale of a template, or "".
 func checkTag(text string) string {
 	tag, known, err := readTag(text)
@@ -34,6 +43,31 @@ func checkTag(text string) string {
 		return "must be written " + tag.String()
 	}
 	return ""
+}
+
+// Localize returns the template with the texts of the locale that suits a wanted one best, and that locale's tag. It
+// returns t itself and "" if none suits well, or none is wanted: de-AT gets de-AT, else de; es is nothing for ca.
+func Localize(t *catalog.Template, wanted string) (*catalog.Template, string) {
+	if wanted == "" || len(t.Locales) == 0 {
+		return t, ""
+	}
+	want, _, err := readTag(wanted)
+	if base, _, _ := want.Raw(); err != nil || base.String() == "und" { // a region alone is no language
+		return t, ""
+	}
+	tags := make([]language.Tag, len(t.Locales))
+	for i := range t.Locales {
+		tags[i], _, _ = readTag(t.Locales[i].Tag)
+	}
+	_, at, confidence := language.NewMatcher(tags).Match(want)
+	if confidence < language.High {
+		return t, ""
+	}
+	l := &t.Locales[at]
+	localized := *t
+	localized.SubjectTemplate, localized.BodyHTML, localized.BodyText = l.SubjectTemplate, l.BodyHTML, l.BodyText
+	localized.Locales = nil
+	return &localized, l.Tag
 }
 
 // ValidateLocale checks one locale of a template. The problems are on tag, subjectTemplate, bodyHtml, bodyText, or "" if

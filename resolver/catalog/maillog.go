@@ -41,6 +41,7 @@ type MailLog struct {
 	ToEmail       string
 	Subject       string
 	TemplateCode  string // "" for raw mail
+	Locale        string // the tag of the template's locale that was sent; "" for its own texts and for raw mail
 	Status        MailStatus
 	ErrorCode     Code   // of the last attempt, "" if none failed
 	ErrorMessage  string // without credentials; "" if none failed

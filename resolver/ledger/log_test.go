@@ -34,6 +34,9 @@ func randomMail(r *rand.Rand) (catalog.MailLog, queued, catalog.Idempotency) {
 	if r.IntN(3) == 0 {
 		log.AgainOf = 1 + r.Int64N(1<<52)
 	}
+	if r.IntN(3) == 0 {
+		log.Locale = "x" + text()
+	}
 	for n := range r.IntN(catalog.MaxMailHistory + 1) {
 		log.History = append(log.History, catalog.MailAttempt{Number: 1 + n, At: time.UnixMicro(r.Int64N(1 << 52)).UTC(), Stage: text(),
 			Code: catalog.Code(text()), SMTPCode: r.IntN(600), Message: text()})
@@ -295,7 +298,7 @@ func TestNewerMailRecord(t *testing.T) {
 	}
 	key := appendMailKey(nil, 1, posOf(log.CreatedAt, log.ID))
 	rec := appendMailLog(nil, log)
-	rec[0] = againVersion + 1
+	rec[0] = localeVersion + 1
 	if err := s.db.Set(key, rec, pebble.NoSync); err != nil {
 		t.Fatal(err)
 	}

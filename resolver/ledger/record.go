@@ -10,11 +10,12 @@ import (
 // mailVersion is the first byte of every mail record. A record of a later release is an ErrNewer.
 const mailVersion = 1
 
-// logVersion is the version of an entry with a history, and againVersion of one that also names an earlier entry. Others
-// have mailVersion.
+// logVersion is the version of an entry with a history, againVersion of one that also names an earlier entry, and
+// localeVersion of one that also has a locale. Others have mailVersion.
 const (
-	logVersion   = 2
-	againVersion = 3
+	logVersion    = 2
+	againVersion  = 3
+	localeVersion = 4
 )
 
 // statusCodes maps the statuses of a mail to bytes, from 1 on.
@@ -74,6 +75,8 @@ func (d *decoder) maybe() time.Time {
 func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	e := encoder{dst}
 	switch {
+	case l.Locale != "":
+		e.byte(localeVersion)
 	case l.AgainOf != 0:
 		e.byte(againVersion)
 	case len(l.History) > 0:
@@ -95,10 +98,13 @@ func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	e.int(int64(l.Attempts))
 	e.maybe(l.SentAt)
 	e.maybe(l.NextAttemptAt)
-	if l.AgainOf != 0 {
+	if l.Locale != "" {
+		e.string(l.Locale)
+	}
+	if l.AgainOf != 0 || l.Locale != "" {
 		e.int(l.AgainOf)
 	}
-	if len(l.History) > 0 || l.AgainOf != 0 {
+	if len(l.History) > 0 || l.AgainOf != 0 || l.Locale != "" {
 		e.uint(uint64(len(l.History)))
 	}
 	for _, a := range l.History {
@@ -127,7 +133,7 @@ func (d *decoder) history(least uint64) (all []catalog.MailAttempt) {
 }
 
 func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) error {
-	if err := checkVersion(rec, againVersion); err != nil {
+	if err := checkVersion(rec, localeVersion); err != nil {
 		return err
 	}
 	d := decoder{s: string(rec[1:])}
@@ -142,6 +148,8 @@ func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) 
 		ServiceName: d.string(), Attempts: int(d.int()), SentAt: d.maybe(), NextAttemptAt: d.maybe(),
 	}
 	switch rec[0] {
+	case localeVersion:
+		dst.Locale, dst.AgainOf, dst.History = d.string(), d.int(), d.history(0)
 	case againVersion:
 		dst.AgainOf, dst.History = d.int(), d.history(0)
 	case logVersion:
@@ -152,7 +160,7 @@ func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) 
 
 // storedStatus returns the status of an entry without decoding the rest.
 func storedStatus(rec []byte) (byte, error) {
-	if err := checkVersion(rec, againVersion); err != nil {
+	if err := checkVersion(rec, localeVersion); err != nil {
 		return 0, err
 	}
 	if len(rec) <= offsetStatus || rec[offsetStatus] == 0 || int(rec[offsetStatus]) >= len(statusCodes) {
