@@ -33,7 +33,8 @@ var statuses = map[catalog.Code]int{
 	catalog.CodeFileChanged: http.StatusConflict, catalog.CodeReadOnly: http.StatusConflict,
 	catalog.CodeExpression: http.StatusConflict, catalog.CodeSecretsMissing: http.StatusConflict,
 	catalog.CodeSMTPNotConfigured: http.StatusConflict, catalog.CodeTemplateInactive: http.StatusConflict,
-	catalog.CodePositionUnknown: http.StatusConflict, catalog.CodeApprovalNeeded: http.StatusConflict,
+	catalog.CodePublicURLMissing: http.StatusConflict,
+	catalog.CodePositionUnknown:  http.StatusConflict, catalog.CodeApprovalNeeded: http.StatusConflict,
 
 	catalog.CodePrecondition:        http.StatusPreconditionFailed,
 	CodeTooLarge:                    http.StatusRequestEntityTooLarge,

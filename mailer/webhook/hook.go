@@ -131,7 +131,7 @@ func newSlug(e *catalog.AuditEntry) string {
 // The events of mails.
 var mailEvents = map[catalog.MailStatus]string{
 	catalog.MailSent: catalog.EventMailSent, catalog.MailFailed: catalog.EventMailFailed,
-	catalog.MailExpired: catalog.EventMailExpired,
+	catalog.MailExpired: catalog.EventMailExpired, catalog.MailSuppressed: catalog.EventMailSuppressed,
 }
 
 // wantsMail reports whether the end of a mail is for the webhook.

@@ -17,6 +17,9 @@ const (
 	DoorCluster Door = "cluster"
 	DoorCLI     Door = "cli"
 	DoorDNS     Door = "dns" // what name servers say about a domain; nobody has asked for the change
+
+	DoorMail Door = "mail" // what became of a mail
+	DoorLink Door = "link" // a recipient's own link
 )
 
 // The actions that are no change of an object.
@@ -30,6 +33,8 @@ const (
 	AuditOverruled = "write.overruled" // a write that a person's commit has set aside
 	AuditEndLinks  = "customer-links.end"
 	AuditReplay    = "webhook.replay" // past events were sent again
+	AuditSuppress  = "suppression.add"
+	AuditRelease   = "suppression.remove"
 )
 
 // The actions about what needs a person, see ConditionObject.
@@ -55,7 +60,7 @@ var (
 		"default-template", "key", "edge", "webhook", "login"}
 	AuditOthers = []string{"key.rotate", "defaults.update", "sealing.update", AuditLoad, AuditConfirm, AuditRestore,
 		AuditApply, AuditApprove, AuditDrop, AuditOverruled, AuditEndLinks, AuditVerify, AuditFailing, AuditLost,
-		"webhook.rotate", AuditReplay, AuditBegins, AuditEnds}
+		"webhook.rotate", AuditReplay, AuditSuppress, AuditRelease, AuditBegins, AuditEnds}
 	auditVerbs = []string{"create", "update", "delete"}
 )
 

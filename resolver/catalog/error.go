@@ -44,6 +44,8 @@ const (
 	CodeSMTPNotConfigured   Code = "SMTP_NOT_CONFIGURED"
 	CodeTemplateInactive    Code = "TEMPLATE_INACTIVE"
 	CodeIdempotencyMismatch Code = "IDEMPOTENCY_MISMATCH"
+	CodeSuppressed          Code = "SUPPRESSED" // of log entries alone
+	CodePublicURLMissing    Code = "PUBLIC_URL_MISSING"
 )
 
 // An Error is a failure to show to a client. Its text contains no secret and no path outside the config folder.

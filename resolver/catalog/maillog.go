@@ -8,7 +8,7 @@ import (
 // A MailStatus is the status of a mail (mailer/README.md).
 type MailStatus string
 
-// The statuses of a mail. The last three are final.
+// The statuses of a mail. The last four are final.
 const (
 	MailPending  MailStatus = "PENDING"  // stored, no attempt yet
 	MailSending  MailStatus = "SENDING"  // an attempt is under way, or was when the process ended
@@ -16,16 +16,20 @@ const (
 	MailSent     MailStatus = "SENT"     // accepted by the server
 	MailFailed   MailStatus = "FAILED"   // refused permanently
 	MailExpired  MailStatus = "EXPIRED"  // not accepted within its template's max_age
+	// MailSuppressed is the status of a mail that was not sent, because the project's suppression list has its recipient.
+	MailSuppressed MailStatus = "SUPPRESSED"
 )
 
 // MailStatuses lists the statuses.
 var MailStatuses = []string{
 	string(MailPending), string(MailSending), string(MailSent), string(MailRetrying), string(MailFailed),
-	string(MailExpired),
+	string(MailExpired), string(MailSuppressed),
 }
 
 // Ended reports whether the status is final.
-func (s MailStatus) Ended() bool { return s == MailSent || s == MailFailed || s == MailExpired }
+func (s MailStatus) Ended() bool {
+	return s == MailSent || s == MailFailed || s == MailExpired || s == MailSuppressed
+}
 
 // The values of MailLog.ProviderType: what has taken the mail, or will.
 const (
@@ -86,6 +90,10 @@ type QueuedMail struct {
 	From, To  string // envelope addresses, bare and ASCII
 	ExpiresAt time.Time
 	Message   []byte // the exact bytes, CRLF lines, not dot-stuffed
+	// Category is that of its template; "": it has none. Ignored are the reasons of the suppression list that do not stop
+	// the mail.
+	Category string
+	Ignored  []SuppressionReason
 }
 
 // An Idempotency is the record of a send with an Idempotency-Key, kept for 24 hours (mailer/README.md).

@@ -10,6 +10,8 @@ const (
 	EventMailSent    = "mail.sent"
 	EventMailFailed  = "mail.failed"
 	EventMailExpired = "mail.expired"
+
+	EventMailSuppressed = "mail.suppressed"
 )
 
 // mailEvents is the pattern of the events that a webhook without a list does not get: a service sends more mails than all
@@ -24,7 +26,7 @@ func WebhookEvents() (names []string) {
 		}
 	}
 	names = append(names, AuditOthers...)
-	return append(names, EventMailSent, EventMailFailed, EventMailExpired)
+	return append(names, EventMailSent, EventMailFailed, EventMailExpired, EventMailSuppressed)
 }
 
 // WebhookPatterns lists all that a webhook's list of events may hold.

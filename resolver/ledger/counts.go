@@ -14,9 +14,12 @@ import (
 // row of it. Every batch that changes entries includes their counts.
 type mailCounts [len(statusCodes) - 1]uint64
 
+// formerStatuses is how many counts a record of mailVersion has.
+const formerStatuses = 6
+
 func appendCounts(dst []byte, c *mailCounts) []byte {
 	e := encoder{dst}
-	e.byte(mailVersion)
+	e.byte(suppressedRecord)
 	for _, n := range c {
 		e.uint(n)
 	}
@@ -24,11 +27,14 @@ func appendCounts(dst []byte, c *mailCounts) []byte {
 }
 
 func decodeCounts(rec []byte) (c mailCounts, err error) {
-	d, err := mailDecoder(rec)
-	if err != nil {
+	if err := checkVersion(rec, suppressedRecord); err != nil {
 		return c, err
 	}
-	for i := range c {
+	d, known := decoder{s: string(rec[1:])}, len(c)
+	if rec[0] == mailVersion {
+		known = formerStatuses
+	}
+	for i := range c[:known] {
 		c[i] = d.uint()
 	}
 	return c, d.err()

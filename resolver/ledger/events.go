@@ -158,7 +158,11 @@ func appendEndedKey(dst []byte, seq int64) []byte { return appendID(append(dst, 
 
 func appendEnded(m *EndedMail) []byte {
 	e := encoder{}
-	e.byte(mailVersion)
+	if m.Status == catalog.MailSuppressed {
+		e.byte(suppressedRecord)
+	} else {
+		e.byte(mailVersion)
+	}
 	e.byte(statusCode(m.Status))
 	e.fixed(m.Project)
 	e.fixed(m.Log)
@@ -167,10 +171,10 @@ func appendEnded(m *EndedMail) []byte {
 }
 
 func decodeEnded(rec []byte) (m EndedMail, err error) {
-	d, err := mailDecoder(rec)
-	if err != nil {
+	if err := checkVersion(rec, suppressedRecord); err != nil {
 		return m, err
 	}
+	d := decoder{s: string(rec[1:])}
 	status := d.byte()
 	if int(status) >= len(statusCodes) {
 		return m, errRecord

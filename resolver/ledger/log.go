@@ -203,9 +203,10 @@ func (t *mailTurn) stored(project int64, p mailPos) (status byte, err error) {
 }
 
 // AcceptMail stores a new mail in one batch: its entry, its envelope and message, and the idempotency key if idem is
-// not nil. If the key exists and has not expired by now, it stores nothing and returns the existing record, even while
-// that record's batch is not durable yet. Times are kept to the microsecond. The id is new to the ledger: it comes from
-// resolver.NewMailID, whose reservations on disk prove that, so nothing is looked up here.
+// not nil. A SUPPRESSED one has ended already, and mail is nil. If the key exists and has not expired by now, it stores
+// nothing and returns the existing record, even while that record's batch is not durable yet. Times are kept to the
+// microsecond. The id is new to the ledger: it comes from resolver.NewMailID, whose reservations on disk prove that, so
+// nothing is looked up here.
 func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency,
 	now time.Time) (*catalog.Idempotency, error) {
 	if err := checkAccepted(log, mail, idem); err != nil {
@@ -240,6 +241,11 @@ func (l *Ledger) AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem
 			}
 		}
 		t.bound = id + mailIDsAhead
+		if statusCodes[status].Ended() {
+			if err := t.noteEnded(project, id, status, time.Now()); err != nil {
+				return err
+			}
+		}
 		return errors.Join(t.noteSpread(log), t.count(project, 0, status))
 	})
 	if err != nil {
@@ -260,7 +266,7 @@ func setMail(b *pebble.Batch, log *catalog.MailLog, mail *catalog.QueuedMail) er
 	if mail == nil {
 		return err
 	}
-	q := queued{log.ProjectID, log.CreatedAt, mail.From, mail.To, mail.ExpiresAt}
+	q := queued{log.ProjectID, log.CreatedAt, mail.From, mail.To, mail.ExpiresAt, mail.Category, reasonsOf(mail.Ignored)}
 	return errors.Join(err, b.Set(appendQueueKey(nil, prefixQueue, log.ID), appendQueued(nil, &q), nil),
 		b.Set(appendQueueKey(nil, prefixMessage, log.ID), mail.Message, nil))
 }
@@ -269,11 +275,13 @@ func checkAccepted(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog
 	switch {
 	case log.ID <= 0 || log.ProjectID <= 0 || log.CreatedAt.IsZero():
 		return errors.New("the entry has no id, project or time")
-	case mail.LogID != log.ID || mail.ProjectID != log.ProjectID:
+	case (mail == nil) != (log.Status == catalog.MailSuppressed):
+		return errors.New("a mail is stored unless it is suppressed")
+	case mail != nil && (mail.LogID != log.ID || mail.ProjectID != log.ProjectID):
 		return errors.New("the entry and the message belong to different mails")
 	case idem != nil && (idem.LogID != log.ID || idem.ProjectID != log.ProjectID || idem.Key == ""):
 		return errors.New("the idempotency key belongs to another mail, or is empty")
-	case log.Status.Ended():
+	case mail != nil && log.Status.Ended():
 		return errors.New("a mail that has ended is not queued")
 	}
 	return checkStatus(log)
@@ -290,43 +298,58 @@ func (l *Ledger) UpdateMail(log *catalog.MailLog) error {
 	if b == nil {
 		return fmt.Errorf("update a mail: %w", ErrClosed)
 	}
-	project, id, status, pos := log.ProjectID, log.ID, statusCode(log.Status), posOf(log.CreatedAt, log.ID)
-	ended := log.Status.Ended()
-	err := b.Set(appendMailKey(nil, project, pos), appendMailLog(nil, log), nil)
-	if ended {
-		err = errors.Join(err, b.Delete(appendQueueKey(nil, prefixQueue, id), nil), b.Delete(appendQueueKey(nil,
-			prefixMessage, id), nil))
-	}
+	u, err := newMailUpdate(b, log)
 	if err != nil {
 		return fmt.Errorf("update a mail: %w", errors.Join(err, b.Close()))
 	}
-	err = l.writeMail(b, func(t *mailTurn) error {
-		was, err := t.stored(project, pos)
-		switch {
-		case err != nil:
-			return err
-		case was == 0 && !ended:
-			t.refused = ErrNoMail
-			return nil
-		case was != 0 && was != status && statusCodes[was].Ended():
-			t.refused = ErrMailEnded
-			return nil
-		case was == status:
-			return nil
-		}
-		t.bound = id
-		if ended {
-			if err := t.noteEnded(project, id, status, time.Now()); err != nil {
-				return err
-			}
-		}
-		return t.count(project, was, status)
-	})
-	if err != nil {
+	if err = l.writeMail(b, u.finish); err != nil {
 		return fmt.Errorf("update a mail: %w", err)
 	}
-	l.mail.newest.raise(project, pos)
+	l.mail.newest.raise(u.project, u.pos)
 	return nil
+}
+
+// A mailUpdate is the update of an entry whose new record is in a batch.
+type mailUpdate struct {
+	project, id int64
+	status      byte
+	pos         mailPos
+}
+
+// newMailUpdate adds the new record of an entry to a batch, and the deletion of its queued mail if it has ended.
+func newMailUpdate(b *pebble.Batch, log *catalog.MailLog) (u mailUpdate, err error) {
+	u = mailUpdate{log.ProjectID, log.ID, statusCode(log.Status), posOf(log.CreatedAt, log.ID)}
+	err = b.Set(appendMailKey(nil, u.project, u.pos), appendMailLog(nil, log), nil)
+	if log.Status.Ended() {
+		err = errors.Join(err, b.Delete(appendQueueKey(nil, prefixQueue, u.id), nil),
+			b.Delete(appendQueueKey(nil, prefixMessage, u.id), nil))
+	}
+	return u, err
+}
+
+// finish adds what depends on the entry that the ledger has, or refuses the write.
+func (u mailUpdate) finish(t *mailTurn) error {
+	was, err := t.stored(u.project, u.pos)
+	ended := statusCodes[u.status].Ended()
+	switch {
+	case err != nil:
+		return err
+	case was == 0 && !ended:
+		t.refused = ErrNoMail
+		return nil
+	case was != 0 && was != u.status && statusCodes[was].Ended():
+		t.refused = ErrMailEnded
+		return nil
+	case was == u.status:
+		return nil
+	}
+	t.bound = u.id
+	if ended {
+		if err := t.noteEnded(u.project, u.id, u.status, time.Now()); err != nil {
+			return err
+		}
+	}
+	return t.count(u.project, was, u.status)
 }
 
 // ForgetMail deletes mails whose AcceptMail failed but may have been stored, with the idempotency keys that refer to

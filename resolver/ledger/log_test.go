@@ -298,7 +298,7 @@ func TestNewerMailRecord(t *testing.T) {
 	}
 	key := appendMailKey(nil, 1, posOf(log.CreatedAt, log.ID))
 	rec := appendMailLog(nil, log)
-	rec[0] = localeVersion + 1
+	rec[0] = suppressedVersion + 1
 	if err := s.db.Set(key, rec, pebble.NoSync); err != nil {
 		t.Fatal(err)
 	}

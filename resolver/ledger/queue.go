@@ -18,7 +18,8 @@ func (l *Ledger) queued(id int64) (q queued, found bool, err error) {
 }
 
 func (q *queued) mail(id int64) catalog.QueuedMail {
-	return catalog.QueuedMail{LogID: id, ProjectID: q.project, From: q.from, To: q.to, ExpiresAt: q.expiresAt}
+	return catalog.QueuedMail{LogID: id, ProjectID: q.project, From: q.from, To: q.to, ExpiresAt: q.expiresAt,
+		Category: q.category, Ignored: q.ignored.list()}
 }
 
 // QueuedMail returns a mail whose status is not final, with its message; false for any other id.

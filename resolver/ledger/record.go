@@ -11,17 +11,23 @@ import (
 const mailVersion = 1
 
 // logVersion is the version of an entry with a history, againVersion of one that also names an earlier entry, and
-// localeVersion of one that also has a locale. Others have mailVersion.
+// localeVersion of one that also has a locale, and suppressedVersion of one that is SUPPRESSED, with the layout of
+// localeVersion. Others have mailVersion.
 const (
-	logVersion    = 2
-	againVersion  = 3
-	localeVersion = 4
+	logVersion        = 2
+	againVersion      = 3
+	localeVersion     = 4
+	suppressedVersion = 5
 )
+
+// suppressedRecord is the version of other records of mail that know of suppression lists: of a queued mail with a
+// category or with reasons that it ignores, of an ended mail that is SUPPRESSED, and of counts.
+const suppressedRecord = 2
 
 // statusCodes maps the statuses of a mail to bytes, from 1 on.
 var statusCodes = [...]catalog.MailStatus{
 	1: catalog.MailPending, catalog.MailSending, catalog.MailRetrying, catalog.MailSent, catalog.MailFailed,
-	catalog.MailExpired,
+	catalog.MailExpired, catalog.MailSuppressed,
 }
 
 // statusCode returns 0 for an unknown status.
@@ -74,16 +80,18 @@ func (d *decoder) maybe() time.Time {
 // appendMailLog omits the fields in the key: project, createdAt and id.
 func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	e := encoder{dst}
+	version := byte(mailVersion)
 	switch {
+	case l.Status == catalog.MailSuppressed:
+		version = suppressedVersion
 	case l.Locale != "":
-		e.byte(localeVersion)
+		version = localeVersion
 	case l.AgainOf != 0:
-		e.byte(againVersion)
+		version = againVersion
 	case len(l.History) > 0:
-		e.byte(logVersion)
-	default:
-		e.byte(mailVersion)
+		version = logVersion
 	}
+	e.byte(version)
 	e.byte(statusCode(l.Status))
 	e.bool(l.Uncertain)
 	e.string(l.ToEmail)
@@ -98,13 +106,13 @@ func appendMailLog(dst []byte, l *catalog.MailLog) []byte {
 	e.int(int64(l.Attempts))
 	e.maybe(l.SentAt)
 	e.maybe(l.NextAttemptAt)
-	if l.Locale != "" {
+	if version >= localeVersion {
 		e.string(l.Locale)
 	}
-	if l.AgainOf != 0 || l.Locale != "" {
+	if version >= againVersion {
 		e.int(l.AgainOf)
 	}
-	if len(l.History) > 0 || l.AgainOf != 0 || l.Locale != "" {
+	if version >= logVersion {
 		e.uint(uint64(len(l.History)))
 	}
 	for _, a := range l.History {
@@ -133,7 +141,7 @@ func (d *decoder) history(least uint64) (all []catalog.MailAttempt) {
 }
 
 func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) error {
-	if err := checkVersion(rec, localeVersion); err != nil {
+	if err := checkVersion(rec, suppressedVersion); err != nil {
 		return err
 	}
 	d := decoder{s: string(rec[1:])}
@@ -148,7 +156,7 @@ func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) 
 		ServiceName: d.string(), Attempts: int(d.int()), SentAt: d.maybe(), NextAttemptAt: d.maybe(),
 	}
 	switch rec[0] {
-	case localeVersion:
+	case suppressedVersion, localeVersion:
 		dst.Locale, dst.AgainOf, dst.History = d.string(), d.int(), d.history(0)
 	case againVersion:
 		dst.AgainOf, dst.History = d.int(), d.history(0)
@@ -160,7 +168,7 @@ func decodeMailLog(dst *catalog.MailLog, project int64, at mailPos, rec []byte) 
 
 // storedStatus returns the status of an entry without decoding the rest.
 func storedStatus(rec []byte) (byte, error) {
-	if err := checkVersion(rec, localeVersion); err != nil {
+	if err := checkVersion(rec, suppressedVersion); err != nil {
 		return 0, err
 	}
 	if len(rec) <= offsetStatus || rec[offsetStatus] == 0 || int(rec[offsetStatus]) >= len(statusCodes) {
@@ -175,25 +183,58 @@ type queued struct {
 	created   time.Time
 	from, to  string
 	expiresAt time.Time
+	category  string
+	ignored   reasons
+}
+
+// reasons are a set of reasons of suppression lists, a bit for each.
+type reasons uint64
+
+func reasonsOf(list []catalog.SuppressionReason) (set reasons) {
+	for _, r := range list {
+		set |= 1 << r.Strength()
+	}
+	return set
+}
+
+func (set reasons) list() (list []catalog.SuppressionReason) {
+	for _, name := range catalog.SuppressionReasons {
+		if r := catalog.SuppressionReason(name); set&(1<<r.Strength()) != 0 {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 func appendQueued(dst []byte, q *queued) []byte {
 	e := encoder{dst}
-	e.byte(mailVersion)
+	more := q.category != "" || q.ignored != 0
+	if more {
+		e.byte(suppressedRecord)
+	} else {
+		e.byte(mailVersion)
+	}
 	e.fixed(q.project)
 	e.micros(q.created)
 	e.string(q.from)
 	e.string(q.to)
 	e.maybe(q.expiresAt)
+	if more {
+		e.string(q.category)
+		e.uint(uint64(q.ignored))
+	}
 	return e.b
 }
 
 func decodeQueued(rec []byte) (q queued, err error) {
-	d, err := mailDecoder(rec)
-	if err != nil {
+	if err := checkVersion(rec, suppressedRecord); err != nil {
 		return q, err
 	}
+	d := decoder{s: string(rec[1:])}
 	q = queued{project: d.fixed(), created: d.micros(), from: d.string(), to: d.string(), expiresAt: d.maybe()}
+	if rec[0] == suppressedRecord {
+		q.category, q.ignored = d.string(), reasons(d.uint())
+	}
 	return q, d.err()
 }
 

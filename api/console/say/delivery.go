@@ -61,6 +61,8 @@ var Reasons = map[string]Reason{
 	"SMTP_NOT_CONFIGURED":  {"the project has no mail server", "Add an SMTP config, or switch it on.", "host"},
 	"PROJECT_SUSPENDED":    {"the project is suspended", "Set its status to ACTIVE.", ""},
 	"NOT_FOUND":            {"the project was deleted", "", ""},
+	"SUPPRESSED": {"the suppression list has the address",
+		"Remove it from the list if the recipient wants mail again.", ""},
 	"UNAVAILABLE": {"a secret of the SMTP config cannot be opened",
 		"Enter the password again, or give the service the secret.", "password"},
 }
@@ -91,6 +93,8 @@ func StateOf(m *client.MailEntry, now time.Time) State {
 		return State{"bad", "Not sent" + why}
 	case status == catalog.MailExpired:
 		return State{"bad", "Given up" + why}
+	case status == catalog.MailSuppressed:
+		return State{"warn", "Not sent" + why}
 	case m.WaitingFor != nil && why == "":
 		return State{"bad", "Stopped: waits for " + *m.WaitingFor}
 	case m.WaitingFor != nil:

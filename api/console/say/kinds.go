@@ -25,12 +25,13 @@ var kinds = map[string]string{
 	catalog.AuditVerify: "Domain proven", catalog.AuditLost: "Proof of a domain lost",
 	catalog.AuditFailing: "Proof of a domain missed",
 	"webhook.rotate":     "Secret of a webhook rotated", catalog.AuditReplay: "Events sent again",
+	catalog.AuditSuppress: "Address suppressed", catalog.AuditRelease: "Address released",
 	catalog.AuditBegins: "Something needs a person", catalog.AuditEnds: "What needed a person is over",
 }
 
 // mails are the words for the events of webhooks that are no action.
 var mails = map[string]string{catalog.EventMailSent: "Mail sent", catalog.EventMailFailed: "Mail not sent",
-	catalog.EventMailExpired: "Mail given up"}
+	catalog.EventMailExpired: "Mail given up", catalog.EventMailSuppressed: "Mail stopped by the suppression list"}
 
 // Events lists all that the list of a webhook may hold, with what people call it: what stands for several, then each event.
 func Events() (list []Kind) {

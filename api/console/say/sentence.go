@@ -116,6 +116,8 @@ var others = map[string]func(*writer){
 		}
 		w.say(" sent " + what + " again to the webhook %o")
 	},
+	catalog.AuditSuppress: func(w *writer) { w.who(); w.say(" put " + w.listed() + " onto the suppression list of %p") },
+	catalog.AuditRelease:  func(w *writer) { w.who(); w.say(" took " + w.listed() + " off the suppression list of %p") },
 	catalog.AuditEndLinks: func(w *writer) { w.who(); w.say(" ended the links of all customers to their domains") },
 	catalog.AuditVerify:   func(w *writer) { w.who(); w.say(" found the proof that the domain %o belongs to %p") },
 	catalog.AuditFailing:  func(w *writer) { w.who(); w.say(" misses the proof of the domain %o of %p"); w.because() },
@@ -149,6 +151,14 @@ func (w *writer) condition(what string, value func(*writer, string) string) {
 	}
 }
 
+// listed says what a change of a suppression list is about.
+func (w *writer) listed() string {
+	if word(w.e.Object) != "" {
+		return "%o"
+	}
+	return strings.TrimSuffix(w.count("count", "addresse"), "e")
+}
+
 // because adds the reason, if there is one.
 func (w *writer) because() {
 	if why := w.after(catalog.AuditReason); why != "" {
@@ -165,6 +175,8 @@ var doors = map[string]string{
 	string(catalog.DoorCluster): "The authority",
 	string(catalog.DoorCLI):     "A command",
 	string(catalog.DoorDNS):     "The service",
+	string(catalog.DoorMail):    "A bounce",
+	string(catalog.DoorLink):    "A recipient",
 }
 
 // who says who has made the change.

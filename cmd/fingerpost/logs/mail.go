@@ -48,7 +48,8 @@ func NewMail(t cli.Terminal) *cobra.Command {
 }
 
 var mailStates = []string{string(catalog.MailPending), string(catalog.MailSending), string(catalog.MailSent),
-	string(catalog.MailRetrying), string(catalog.MailFailed), string(catalog.MailExpired)}
+	string(catalog.MailRetrying), string(catalog.MailFailed), string(catalog.MailExpired),
+	string(catalog.MailSuppressed)}
 
 // check parses the flags that are not plain, and returns all problems at once.
 func (f *mailFlags) check() error {
