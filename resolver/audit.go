@@ -53,7 +53,7 @@ func (r *Resolver) NoteAll(entries []catalog.AuditEntry, named map[string][]byte
 	for i := range entries {
 		fillEntry(&entries[i], st)
 	}
-	return r.applying.trail.NoteAll(r.applying.trail.CatchUp(st, r.TrailLedger()), entries, named)
+	return r.applying.trail.NoteAll(r.applying.trail.CatchUp(st, r.TrailLedger()), entries, ledger.AuditWith{Named: named})
 }
 
 // fillEntry gives an entry the generation of a store, and the slug of its project.

@@ -78,14 +78,25 @@ func (l *Ledger) loadAudit() error {
 // chain of its project. days says how long the entries of a project are kept, for when it is gone. The caller must not
 // change entries and days any more.
 func (l *Ledger) AppendAudit(entries []catalog.AuditEntry, above int64, days map[int64]int) (last int64, err error) {
-	return l.AppendAuditNamed(entries, above, days, nil)
+	return l.AppendAuditWith(entries, above, days, AuditWith{})
 }
 
-// AppendAuditNamed is AppendAudit and SetNamed in one batch. The caller must not change named any more.
-func (l *Ledger) AppendAuditNamed(entries []catalog.AuditEntry, above int64, days map[int64]int,
-	named map[string][]byte) (last int64, err error) {
+// AuditWith is what is stored in the batch of entries of the trail, all or nothing.
+type AuditWith struct {
+	Named map[string][]byte          // as SetNamed does
+	List  *catalog.SuppressionChange // nil: none
+	// Ended is the entry of a mail that has ended, as UpdateMail stores it; nil: none. If that is refused, so is all.
+	Ended *catalog.MailLog
+}
+
+// AppendAuditWith is AppendAudit with more in its batch. The caller must not change with any more.
+func (l *Ledger) AppendAuditWith(entries []catalog.AuditEntry, above int64, days map[int64]int,
+	with AuditWith) (last int64, err error) {
 	said := make(chan int64, 1) // not a variable: the turn may outlive the call
 	err = l.writeMail(l.newBatch(), func(t *mailTurn) error {
+		if err := t.addWith(&with); err != nil || t.refused != nil {
+			return err
+		}
 		chains := map[int64]*AuditChain{}
 		id := max(above, l.lastAudit.Load())
 		for i := range entries {
@@ -98,12 +109,29 @@ func (l *Ledger) AppendAuditNamed(entries []catalog.AuditEntry, above int64, day
 		}
 		said <- id
 		t.entry = id
-		return errors.Join(setNamed(t.b, named), t.putChains(chains, id))
+		return t.putChains(chains, id)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("append to the audit trail: %w", err)
 	}
+	if log := with.Ended; log != nil {
+		l.mail.newest.raise(log.ProjectID, posOf(log.CreatedAt, log.ID))
+	}
 	return <-said, nil
+}
+
+func (t *mailTurn) addWith(with *AuditWith) error {
+	err := setNamed(t.b, with.Named)
+	if log := with.Ended; err == nil && log != nil {
+		var u mailUpdate
+		if u, err = newMailUpdate(t.b, log); err == nil {
+			err = u.finish(t)
+		}
+	}
+	if err == nil && t.refused == nil && with.List != nil {
+		err = t.changeList(with.List)
+	}
+	return err
 }
 
 // NoteRestore adds to the trail that the backup of a time was restored. Its id is higher than above.

@@ -1,5 +1,5 @@
-// Package ledger is the durable store: the mail log, the mail queue, the idempotency keys, the uses of API keys, the
-// checks of domains and the audit trail, in a Pebble of their own below the data directory. None of it can be rebuilt
+// Package ledger is the durable store: the mail log, the mail queue, the idempotency keys, suppression lists, the uses of
+// API keys, the checks of domains and the audit trail, in a Pebble of their own below the data directory. None of it can be rebuilt
 // from the files.
 //
 // Every batch is durable before its caller returns; Pebble lets concurrent batches share syncs. When the disk refuses a
@@ -21,6 +21,10 @@
 //	X      expiry, project id, key   empty: the same keys by their time               AcceptMail
 //	M                                bound of the mail ids that were given out,       with every one of these
 //	                                 and the number of the last write of mail
+//	K      project id                size of its suppression list, and since when the   with S, KeepList
+//	                                 project is missed
+//	S      project id, address, 0,   entry of the list: the address as given, note,     AppendAuditWith
+//	       reason, category          time, author
 //	U      id of an API key          when it was first seen, and last used            SetKeyUses
 //	V      generation, request id   git commit of an API write                        Committed, MoveCommits
 //	W      id                       API write that is not in a git commit yet         ChangePending
@@ -47,7 +51,9 @@
 //	       entry id
 //
 // Every value except plain ids begins with a version byte: 2 for an entry of the mail log with its attempts, 3 for one
-// that names an earlier entry, too, 2 for an entry of the audit trail with a slug, else 1. A record of a later release is an ErrNewer for its reader, not damage.
+// that names an earlier entry, too, 4 for one with a locale, 5 for one that is SUPPRESSED; 2 for an entry of the audit trail with a slug, for counts
+// of the log, for a queued mail with a category, and for an ended one that is SUPPRESSED; else 1. A record of a later
+// release is an ErrNewer for its reader, not damage.
 //
 // A changed layout gets a new format version (Format). A ledger of another version is refused, never touched: no release
 // has an older one. The release that changes the layout takes a ledger of the release before: it copies the folder to
@@ -71,7 +77,7 @@
 // the new one: its files are read one by one (rows.go), and each record is put like a new one of its kind (restore.go).
 // Queued mails are uncertain. Losses are recorded as a MailGap until the retention period has passed. Entries of the audit
 // trail keep their hashes and commits; where entries are lost, an AuditGap says so, for VerifyAudit too. Notes of domains,
-// named values, cursors of webhooks and their deliveries are copied; where events may be lost, their readers see a cut.
+// suppression lists, named values, cursors of webhooks and their deliveries are copied; where events may be lost, their readers see a cut.
 // The uses of API keys and the writes that wait for git are not: such a write is in its file, and is then committed like
 // an edit by a person. Nor are the records of proposals: such a proposal then counts as a person's.
 package ledger

@@ -41,8 +41,8 @@ func TestDomainNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 3 { // an entry with a value that says how many there are
-		if _, err := l.AppendAuditNamed([]catalog.AuditEntry{{Action: "condition.begins", Time: mailEpoch}}, 0, nil,
-			map[string][]byte{"count": {byte(i + 1)}, "links": []byte("key")}); err != nil {
+		if _, err := l.AppendAuditWith([]catalog.AuditEntry{{Action: "condition.begins", Time: mailEpoch}}, 0, nil,
+			AuditWith{Named: map[string][]byte{"count": {byte(i + 1)}, "links": []byte("key")}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -25,6 +25,8 @@ const (
 	prefixEvents      = 'R'
 	prefixDelivery    = 'T'
 	prefixKeyUse      = 'U'
+	prefixListHead    = 'K'
+	prefixSuppression = 'S'
 	prefixCommit      = 'V'
 	prefixPending     = 'W'
 	prefixExpiry      = 'X'

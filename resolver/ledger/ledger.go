@@ -18,7 +18,7 @@ const Format = 2
 
 // startEmpty says how to start without the ledger, and what that loses.
 const startEmpty = "move the folder away: the mail log, mail queue, idempotency keys, audit trail, uses of API keys, " +
-	"proposals, checks of domains and the places of webhooks are then in the moved folder only"
+	"proposals, checks of domains, suppression lists and the places of webhooks are then in the moved folder only"
 
 // Folder is the ledger's folder in a data directory.
 const Folder = "ledger"
@@ -191,10 +191,11 @@ func (l *Ledger) Snapshot(f func(dir string, copied *Ledger) error) error {
 	return errors.Join(f(dir, copied), copied.Close())
 }
 
-// Verify reads every record (blocks have checksums) and compares the counts of the mail log with its entries.
+// Verify reads every record (blocks have checksums) and compares the counts of the mail log and of suppression lists with
+// their entries.
 func (l *Ledger) Verify() error {
 	return l.read(func() error {
 		err := l.walk(span{}, func(_, _ []byte) error { return nil })
-		return errors.Join(err, l.checkMailCounts())
+		return errors.Join(err, l.checkMailCounts(), l.checkLists())
 	})
 }

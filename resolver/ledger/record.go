@@ -10,7 +10,7 @@ import (
 // mailVersion is the first byte of every mail record. A record of a later release is an ErrNewer.
 const mailVersion = 1
 
-// logVersion is the version of an entry with a history, againVersion of one that also names an earlier entry, and
+// logVersion is the version of an entry with a history, againVersion of one that also names an earlier entry,
 // localeVersion of one that also has a locale, and suppressedVersion of one that is SUPPRESSED, with the layout of
 // localeVersion. Others have mailVersion.
 const (

@@ -38,7 +38,7 @@ func (v *Salvage) Copy(ctx context.Context) error {
 		return err
 	}
 	return v.copy(ctx, kind{prefixCommit, checked(v, decodeCommit)}, kind{prefixDomainNote, checked(v, readOpaque)},
-		kind{prefixNamed, checked(v, readOpaque)}, kind{prefixHook, v.putHook},
+		kind{prefixNamed, checked(v, readOpaque)}, kind{prefixSuppression, v.putSuppression}, kind{prefixHook, v.putHook},
 		kind{prefixDelivery, checked(v, decodeDelivery)}, kind{prefixIdempotency, v.putKey}, kind{prefixQueue, v.putQueued})
 }
 

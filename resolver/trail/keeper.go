@@ -279,16 +279,16 @@ func (k *Keeper) Note(l *ledger.Ledger, e catalog.AuditEntry) {
 	}
 }
 
-// NoteAll appends entries as Note does, together with named values of the ledger: all or nothing. Nothing waits: if the
+// NoteAll appends entries as Note does, together with other records of the ledger: all or nothing. Nothing waits: if the
 // ledger refuses them, it returns why.
-func (k *Keeper) NoteAll(l *ledger.Ledger, entries []catalog.AuditEntry, named map[string][]byte) error {
+func (k *Keeper) NoteAll(l *ledger.Ledger, entries []catalog.AuditEntry, with ledger.AuditWith) error {
 	if l == nil {
 		return catalog.ErrUnaudited
 	}
 	for i := range entries {
 		entries[i].Time = k.time()
 	}
-	last, err := l.AppendAuditNamed(entries, k.last, nil, named)
+	last, err := l.AppendAuditWith(entries, k.last, nil, with)
 	if err == nil {
 		k.last = last
 	}
