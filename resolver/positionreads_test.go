@@ -169,15 +169,15 @@ var declaredReads = map[string]func(r *resolver.Resolver, p *catalog.ProjectConf
 
 // otherMethods read nothing of what the files declare, or change something, or are a part of a read above.
 var otherMethods = strings.Fields(`
-	AcceptMail AddGuestKey AnswerMail Apply AuditEntry AuditGaps AuditHeads Auditable Back Backup Cached
+	AcceptMail AddGuestKey AnswerMail Apply AuditEntry AuditGaps AuditHeads Auditable Back Backup BounceMail Cached
 	ChangeDomainNotes ChangeHooks ChangePending ChangeProposals Close Committed DataDir DecoderRevision Defaults
 	Degraded DomainNote DropIndexes EachDomainNote EachNamed EachQueued Edges EndedSince EntriesSince EventMarks
-	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeySource KeySources KeyUses
-	LastHookDelivery Logins MailAcross MailGaps MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteAll
+	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeepList KeySource KeySources KeyUses
+	LastHookDelivery ListedProjects Logins MailAcross MailGaps MailLedger MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteAll
 	NoteDomain NoteObject NoteRemovals Pace
 	PendingWrites Position ProjectEntriesSince ProjectsWithKey ProposalRecords PruneAudit PruneHooks PruneMail
-	PruneTrail Published QueuedMail ReclaimMail Refused Removals RemoveNamed ResolveTraced SMTPConfig Sealing
-	SecretProblems SetDecoderRevision SetKeyUses SetNamed Settle TakeUp Text TokenKeys TrailLedger UnknownSlugs
+	PruneTrail Published QueuedMail ReclaimMail Refused Release Removals RemoveNamed ResolveTraced SMTPConfig Sealing
+	SecretProblems SetDecoderRevision SetKeyUses SetNamed Settle Suppress SuppressionCount SuppressionPage Suppressions TakeUp Text TokenKeys TrailLedger UnknownSlugs
 	UpdateMail Use VerifyAudit WaitPosition Webhooks Writable`)
 
 // inMemory are the reads that something in memory answers. They are asked most.
