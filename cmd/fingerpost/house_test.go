@@ -111,8 +111,10 @@ var plan = map[string][]string{
 	"fingerpost/mailer/message": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
 	// x/net/html parses HTML, to check it and for the text part; x/text: which of a template's languages suits another one
 	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html", "golang.org/x/text/language"},
-	// trace: the attempts of a traced send
-	"fingerpost/mailer": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
+	// a leaf: what of a suppression list stops what, and the links of recipients
+	"fingerpost/mailer/suppress": {"fingerpost/resolver/catalog"},
+	// trace: the attempts of a traced send; suppress: what of a list stops a mail
+	"fingerpost/mailer": {"fingerpost/mailer/suppress", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
 		"fingerpost/mailer/template"},
 	// records: the events, and how far webhooks have come; share: the requests of all webhooks
 	"fingerpost/mailer/webhook": {"fingerpost/resolver/catalog", "fingerpost/resolver/records", "fingerpost/resolver/publicnet",
@@ -161,8 +163,8 @@ var plan = map[string][]string{
 	"fingerpost/api/web": {"fingerpost/resolver/trace", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
 		"fingerpost/configsrc/names",
 		"github.com/valyala/fasthttp"},
-	// trace: a send carries the span of its request
-	"fingerpost/api/mailapi": {"fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
+	// trace: a send carries the span of its request; suppress: which reasons a send may ignore
+	"fingerpost/api/mailapi": {"fingerpost/mailer/suppress", "fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/mailer", "fingerpost/mailer/template", "fingerpost/resolver/share"},
 	// configsrc: a project's block, and the state of a proposal; compare: what it touches; hclfile: the warnings that it
 	// would bring; names: what a key may claim; dcv: what is known of a domain
@@ -175,14 +177,14 @@ var plan = map[string][]string{
 	// names: what a word may have meant; mailer/webhook and records: what has become of deliveries, and which are asked for
 	"fingerpost/api/platform/webhooks": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc/names", "fingerpost/mailer/webhook", "fingerpost/resolver/records"},
-	// trace: the span of a request begins and ends here
-	"fingerpost/api": {"fingerpost/resolver/records", "fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
+	// trace: the span of a request begins and ends here; suppress: opens the links of recipients
+	"fingerpost/api": {"fingerpost/mailer/suppress", "fingerpost/resolver/records", "fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
 		"fingerpost/api/platform/keys", "fingerpost/api/platform/webhooks", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
-	// trace: runs and flushes the exporter; authdns: asks for verify
-	"fingerpost/cmd/fingerpost/node": {"fingerpost/resolver/records", "fingerpost/configsrc/verify", "fingerpost/configsrc/verify/authdns",
+	// trace: runs and flushes the exporter; authdns: asks for verify; suppress: makes the links of recipients
+	"fingerpost/cmd/fingerpost/node": {"fingerpost/mailer/suppress", "fingerpost/resolver/records", "fingerpost/configsrc/verify", "fingerpost/configsrc/verify/authdns",
 		"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
@@ -201,6 +203,8 @@ var plan = map[string][]string{
 		"fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	// records: the states of deliveries
 	"fingerpost/cmd/fingerpost/webhooks": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/api/client",
+		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
+	"fingerpost/cmd/fingerpost/suppressions": {"fingerpost/resolver/catalog", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	"fingerpost/cmd/fingerpost/logs": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
