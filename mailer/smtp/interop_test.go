@@ -68,6 +68,11 @@ func TestPostfix(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	expect(t, tr, clear, to(hello, "bob@peer.example"), testMessage, row{name: "550 recipient", class: smtp.Permanent, stage: smtp.StageRcpt, code: smtp.CodeRecipientRejected, smtp: 550})
+	for recipient, gone := range map[string]bool{"bob@peer.example": true, "grey@peer.example": false, "x@elsewhere.example": false} {
+		if out := tr.Send(t.Context(), clear, to(hello, recipient), testMessage); out.NoRecipient != gone {
+			t.Errorf("%s: %+v", recipient, out)
+		}
+	}
 	expect(t, tr, clear, to("forged@acme.example", ann), testMessage, row{name: "Sender rejected, at RCPT", class: smtp.BadConfig, stage: smtp.StageRcpt, code: smtp.CodeAuthRequired, smtp: 553})
 	expect(t, tr, clear, to(hello, "x@elsewhere.example"), testMessage, row{name: "Relay denied, anonymous", class: smtp.BadConfig, stage: smtp.StageRcpt, code: smtp.CodeAuthRequired, smtp: 554})
 	expect(t, tr, implicit, testEnvelope, testMessage, row{name: "554 Client host rejected", class: smtp.BadConfig, stage: smtp.StageRcpt, code: smtp.CodeAuthRequired, smtp: 554})

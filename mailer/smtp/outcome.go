@@ -49,6 +49,8 @@ type Outcome struct {
 	Reply    string           // its text, printable, at most 200 characters; "" before stage auth
 	RetryIn  time.Duration    // the server's own hint, 0 if none
 	Took     []Step           // the steps, in order
+	// NoRecipient says that the server is definite about the recipient's address: there is none.
+	NoRecipient bool
 }
 
 // A Step is one part of an attempt, for the SMTP test.

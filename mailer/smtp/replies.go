@@ -60,8 +60,8 @@ func aboutRecipient(enhanced string) bool {
 }
 
 // namesRelay distinguishes refused relaying from a refused recipient by the reply's text, if the enhanced code does
-// not: Exim sends none, others send 5.0.0 or a 5.7.x of their own. Only here and in namesHELO does the table use the text,
-// because nothing else differs.
+// not: Exim sends none, others send 5.0.0 or a 5.7.x of their own. Only here, in namesHELO and in noRecipient does the text
+// decide, because nothing else differs.
 func namesRelay(text string) bool {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' })
 	return slices.ContainsFunc(words, func(w string) bool { return w == "relay" || w == "relaying" })
@@ -72,6 +72,30 @@ func namesRelay(text string) bool {
 func namesHELO(text string) bool {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' })
 	return slices.ContainsFunc(words, func(w string) bool { return w == "helo" || w == "ehlo" })
+}
+
+// noRecipientCodes are the enhanced codes that say that there is no such recipient, and none that comes and goes: a bad
+// mailbox, a bad domain, a bad syntax, a mailbox that has moved without a new address, a domain that takes no mail
+// (RFC 3463 3.2, RFC 7505). Not among them are full and disabled mailboxes (5.2.x), ambiguous ones (5.1.4) and policy (5.7.x).
+var noRecipientCodes = []string{"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"}
+
+// noRecipientTexts are what servers without enhanced codes say of one. It is the third case in which the text decides.
+var noRecipientTexts = []string{"user unknown", "no such user", "does not exist"}
+
+// noRecipient reports whether a refusal is definite about the recipient's address. verdict is the code that the table
+// gives it: what it takes for relaying, a login or the name in EHLO is about something else.
+func (a *attempt) noRecipient(verdict catalog.Code, code int, enhanced, text string) bool {
+	atRcpt := a.stage == StageRcpt && verdict == CodeRecipientRejected
+	atDot := a.stage == StageEOD && verdict == CodeMessageRejected
+	switch {
+	case code < 500 || !atRcpt && !atDot:
+		return false
+	case enhanced != "":
+		return slices.Contains(noRecipientCodes, enhanced)
+	}
+	text = strings.ToLower(text)
+	return atRcpt && code == 550 &&
+		slices.ContainsFunc(noRecipientTexts, func(said string) bool { return strings.Contains(text, said) })
 }
 
 // classifyReply judges a negative reply by its code and, where the table says so, its enhanced code or text.
@@ -100,6 +124,7 @@ func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
 	if !slices.Contains([]Stage{StageGreeting, StageEHLO, StageSTARTTLS}, a.stage) {
 		out.Reply = text
 	}
+	out.NoRecipient = a.noRecipient(v.code, refusal.Code, enhanced, refusal.Msg)
 	if refusal.Code < 500 {
 		out.RetryIn = retryHint(refusal.Msg)
 	}
