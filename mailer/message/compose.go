@@ -24,6 +24,9 @@ type Draft struct {
 	Text      string // "" for none; then HTML is required
 	MessageID string // with its angle brackets, see NewMessageID
 	Date      time.Time
+	// Unsubscribe is the address at which the recipient leaves the mail's category with one click (RFC 8058): printable
+	// ASCII, at most catalog.MaxUnsubscribe bytes. "": the mail is not subscribed to.
+	Unsubscribe string
 }
 
 // Compose returns the message of a draft: the exact bytes for an SMTP server, 7-bit, lines of at most 998 bytes that
@@ -113,6 +116,10 @@ func (d *soundDraft) checkComposed() error {
 	}
 	if year := d.Date.UTC().Year(); year < 1900 || year > 9999 { // RFC 5322 3.3
 		return fmt.Errorf("the date lies in the year %d", year)
+	}
+	if strings.ContainsFunc(d.Unsubscribe, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' }) ||
+		len(d.Unsubscribe) > catalog.MaxUnsubscribe {
+		return errors.New("the link to unsubscribe is malformed")
 	}
 	return nil
 }

@@ -24,6 +24,10 @@ func (d *soundDraft) build() ([]byte, error) {
 	if d.FromName != "" {
 		from = encodeName(d.FromName) + " <" + d.FromEmail + ">"
 	}
+	leave, oneClick := "", ""
+	if d.Unsubscribe != "" {
+		leave, oneClick = "<"+d.Unsubscribe+">", oneClickValue
+	}
 	message := make([]byte, 0, 1024+len(content))
 	for _, header := range [][2]string{
 		{"From", from},
@@ -36,6 +40,8 @@ func (d *soundDraft) build() ([]byte, error) {
 		{"Auto-Submitted", "auto-generated"}, // RFC 3834: keeps answering machines from answering
 		// MS-OXCMAIL 2.1.3.2.20: the same for Exchange, which ignores Auto-Submitted
 		{"X-Auto-Response-Suppress", "OOF, AutoReply"},
+		{"List-Unsubscribe", leave},
+		{"List-Unsubscribe-Post", oneClick},
 	} {
 		if name, value := header[0], header[1]; value != "" {
 			message = appendHeader(message, name, value)
@@ -43,6 +49,9 @@ func (d *soundDraft) build() ([]byte, error) {
 	}
 	return append(message, content...), nil
 }
+
+// oneClickValue is the value of List-Unsubscribe-Post (RFC 8058 3.2).
+const oneClickValue = "List-Unsubscribe=One-Click"
 
 // content returns the content and the headers that describe it. mailyak wraps everything into a multipart/mixed, for
 // which some readers show a paper clip, and a single body into a multipart/alternative of one; these are taken off.

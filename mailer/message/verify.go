@@ -73,6 +73,9 @@ func (d *soundDraft) verifyHeaderNames(message []byte) error {
 	if d.ReplyTo == "" {
 		want = slices.Delete(want, 2, 3)
 	}
+	if d.Unsubscribe != "" {
+		want = append(want, "List-Unsubscribe", "List-Unsubscribe-Post")
+	}
 	if d.single() {
 		want = append(want, "Content-Transfer-Encoding")
 	}
@@ -116,6 +119,10 @@ func (d *soundDraft) verifyHeaders(h mail.Header) error {
 	}
 	if h.Get("Message-ID") != d.MessageID {
 		return errors.New("the Message-ID does not read back")
+	}
+	if d.Unsubscribe != "" && (h.Get("List-Unsubscribe") != "<"+d.Unsubscribe+">" ||
+		h.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click") {
+		return errors.New("the link to unsubscribe does not read back")
 	}
 	return nil
 }
