@@ -48,6 +48,7 @@ var formTexts = map[string][]string{
 	"bodyHtml":        {`"<p>{{name}}</p>\r\n<p>&amp;</p>\r\n"`, `"\n\n<p>x</p>\n"`},
 	"bodyText":        {`"Hello\r\nthere"`, `"\nHello </textarea><script>\n"`},
 	"maxAge":          {`"10m"`, `"24h"`},
+	"category":        {`"newsletter"`},
 	"verified":        {`"pending"`, `"lost"`, `"2026-11-24"`},
 	"host":            {`"192.0.2.1"`},
 	"username":        {`"user"`, `" user "`},
@@ -334,7 +335,8 @@ func otherValues(c control) (all [][]string) {
 	}
 	other := map[string]string{"slug": "other-slug", "domain": "other-name.example", "port": "26", "maxAge": "11m",
 		"host": "other.example", "fromEmail": "new@acme.example", "replyTo": "new@acme.example", "labels": "plan=other",
-		"bodyHtml": "<p>other</p>\r\nmore", "verified": "2026-11-20", "ehloName": "other.example", "owner": "other", "locales._.tag": "fr"}[c.name]
+		"bodyHtml": "<p>other</p>\r\nmore", "verified": "2026-11-20", "ehloName": "other.example", "owner": "other", "category": "other",
+		"locales._.tag": "fr"}[c.name]
 	if other == "" {
 		other = c.value + " other"
 	}

@@ -10,6 +10,7 @@
 //	RETRYING   waits for the next attempt; without nextAttemptAt, one is running that outlived its request's budget,
 //	           or it waits for what waitingFor says
 //	SENT, FAILED, EXPIRED    ends
+//	SUPPRESSED               end: the suppression list of the project has the recipient
 //
 // # Fairness
 //

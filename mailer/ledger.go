@@ -13,14 +13,24 @@ type Ledger interface {
 	// NewMailID returns an id that rises with time and is larger than every id ever returned or stored: the microseconds
 	// since 2020, plus one if that is taken. It is below 2^53.
 	NewMailID() int64
-	// AcceptMail stores a new mail: its log entry, its message, and the idempotency key if idem is not nil. If that key
-	// exists and has not expired, AcceptMail stores nothing and returns what is there.
+	// AcceptMail stores a new mail: its log entry, its message, and the idempotency key if idem is not nil. mail is nil for
+	// one that is SUPPRESSED. If that key exists and has not expired, AcceptMail stores nothing and returns what is there.
 	AcceptMail(log *catalog.MailLog, mail *catalog.QueuedMail, idem *catalog.Idempotency) (there *catalog.Idempotency,
 		err error)
 	// UpdateMail replaces the log entry. If its status is an end, the queued mail goes in the same batch. It returns
 	// NOT_FOUND for an entry that was lost and CONFLICT for one that has ended; in both cases there is nothing left to do
 	// about the mail.
 	UpdateMail(log *catalog.MailLog) error
+	// BounceMail is UpdateMail for a mail that has ended, and adds its recipient to the project's suppression list in the
+	// same batch. What the list has stays.
+	BounceMail(log *catalog.MailLog, s catalog.Suppression) error
+	// Suppressions returns what the suppression list of a project has of an address, in any case.
+	Suppressions(projectID int64, address string) ([]catalog.Suppression, error)
+	// ListedProjects returns the projects that have a suppression list.
+	ListedProjects() ([]int64, error)
+	// KeepList notes at a time whether the project of a list is there, and deletes the list of one that has been missed for
+	// a grace period.
+	KeepList(projectID int64, there bool, at time.Time, grace time.Duration) error
 	// AnswerMail stores the first answer to a send with an idempotency key.
 	AnswerMail(idem *catalog.Idempotency) error
 	// Idempotency returns what is stored under a key; false if there is nothing or it has expired.

@@ -1,6 +1,7 @@
 package mailer_test
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,21 @@ func (f *faultyLedger) UpdateMail(log *catalog.MailLog) error {
 	}
 	f.set(func() { f.updates = append(f.updates, *log) })
 	return f.Ledger.UpdateMail(log)
+}
+
+func (f *faultyLedger) BounceMail(log *catalog.MailLog, s catalog.Suppression) error {
+	if f.refuses() {
+		return errFull
+	}
+	f.set(func() { f.updates = append(f.updates, *log) })
+	return f.Ledger.BounceMail(log, s)
+}
+
+// prunes are the moments of PruneMail.
+func (f *faultyLedger) prunes() []time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.pruned)
 }
 
 func (f *faultyLedger) EachQueued(visit func(catalog.MailLog, catalog.QueuedMail) error) error {

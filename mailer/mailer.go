@@ -16,7 +16,13 @@ type Send struct {
 
 	Subject, BodyHTML, BodyText string // of raw mail
 
-	Locale         string   // of the template that is wanted, in BCP 47; "": its own texts
+	Locale string // of the template that is wanted, in BCP 47; "": its own texts
+	// Unsubscribe is the caller's own link with which the recipient leaves the template's category, see
+	// catalog.CheckUnsubscribe; "": the service makes one.
+	Unsubscribe string
+	// Ignored are the reasons of the suppression list that do not stop this mail, see suppress.Ignorable.
+	Ignored []catalog.SuppressionReason
+
 	AgainOf        int64    // the log entry of the project that this mail repeats; 0: none
 	Rehearsal      bool     // is allowed while the project's mailEnabled is false (send/test-template)
 	IdempotencyKey string   // "" for none
@@ -33,6 +39,8 @@ type Receipt struct {
 	Queued    bool           // attempts go on in the background
 	Failed    *catalog.Error // refused for good: SMTP_…; nil otherwise
 	Replayed  bool           // the answer to an earlier send with the same IdempotencyKey
+	// Suppressed is why the project's suppression list has stopped the mail; "": it has not.
+	Suppressed catalog.SuppressionReason `json:",omitempty"`
 }
 
 // Step is smtp.Step.

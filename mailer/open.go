@@ -42,6 +42,7 @@ type counters struct {
 	attempts                                         atomic.Int64
 	oldest, stoppedProjects, stoppedMails            atomic.Int64 // of the last survey
 	sent, kept, failed, expired, retrying, uncertain atomic.Uint64
+	suppressed                                       atomic.Uint64
 }
 
 // How often tick and prune run.
@@ -167,8 +168,9 @@ func (m *Mailer) tick() {
 	}
 }
 
-// prune deletes entries that are older than the retention.
+// prune deletes entries that are older than the retention, and the suppression lists of projects that are gone.
 func (m *Mailer) prune() {
+	m.pruneLists()
 	now := m.clock.Now()
 	if err := m.options.Ledger.PruneMail(now.Add(-m.options.Retention), now); err != nil && !unavailable(err) {
 		m.options.Logger.Error("old mail log entries cannot be deleted", "error", err)
@@ -199,7 +201,7 @@ func (m *Mailer) Counts() Counts {
 		Oldest: c.oldest.Load(), StoppedProjects: c.stoppedProjects.Load(), StoppedMails: c.stoppedMails.Load(),
 		Sends: []SendCount{
 			{"sent", c.sent.Load()}, {"kept", c.kept.Load()}, {"failed", c.failed.Load()}, {"expired", c.expired.Load()},
-			{"retrying", c.retrying.Load()}, {"uncertain", c.uncertain.Load()},
+			{"retrying", c.retrying.Load()}, {"uncertain", c.uncertain.Load()}, {"suppressed", c.suppressed.Load()},
 		},
 	}
 }

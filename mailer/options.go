@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fingerpost/mailer/smtp"
+	"fingerpost/mailer/suppress"
 	"fingerpost/resolver/catalog"
 )
 
@@ -49,6 +50,10 @@ type Options struct {
 	// OpenSecret opens passwords, and CA files that are secrets given by file(). context is "<project's uuid>/password".
 	// Nil: no secret can be opened.
 	OpenSecret func(s catalog.Secret, context string) (string, error)
+
+	// UnsubscribeLink returns the address at which a recipient leaves a category. Nil: the service has none, and templates with a
+	// category need the link of the caller.
+	UnsubscribeLink func(of suppress.Subscription) (address string, err error)
 
 	// Keep keeps every mail instead of sending it, also mail that an earlier process has queued. No secret is opened, and
 	// no server is contacted. The entries of such mail are SENT by the provider SINK.
@@ -122,6 +127,6 @@ type Counts struct {
 
 // A SendCount is how often an attempt, or the wait for one, had a result since Open.
 type SendCount struct {
-	Result string // sent, kept, failed, expired, retrying, uncertain
+	Result string // sent, kept, failed, expired, retrying, uncertain, suppressed
 	N      uint64
 }

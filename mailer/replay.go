@@ -51,7 +51,7 @@ func (m *Mailer) sendOnce(ctx context.Context, s *Send, p *catalog.ProjectConfig
 		return m.replay(&there, s.Request)
 	}
 	r, err := m.send(ctx, s, p)
-	if err == nil && !r.Replayed && !r.Sent {
+	if err == nil && !r.Replayed && !r.Sent && r.Suppressed == "" {
 		m.keepAnswer(key, &r)
 	}
 	return r, err
@@ -132,6 +132,8 @@ func (m *Mailer) replay(there *catalog.Idempotency, request [32]byte) (r Receipt
 	switch log.Status {
 	case catalog.MailSent:
 		r.Sent, r.Kept = true, log.ProviderType == catalog.ProviderSink
+	case catalog.MailSuppressed: // after it was queued
+		r.Suppressed = m.reasonNow(&log)
 	case catalog.MailFailed, catalog.MailExpired:
 		r.Failed = &catalog.Error{
 			Code:    cmp.Or(log.ErrorCode, "SMTP_TEMPORARY"),

@@ -26,6 +26,15 @@ func (m *Mailer) retry(b *outbox, it item, p *slot, leave func()) {
 		m.expire(s, it)
 		return
 	}
+	by, err := m.stoppedBy(&mail)
+	switch {
+	case err != nil:
+		m.later(b, it)
+		return
+	case by != nil:
+		m.endSuppressed(s, it, by)
+		return
+	}
 	d, wait, err := m.destination(b.project)
 	switch {
 	case err != nil:

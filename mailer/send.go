@@ -21,8 +21,8 @@ var (
 		Message: "the project has no active SMTP config"}
 )
 
-// The steps of a send: Send finds the project; prepare checks, renders and composes; deliver stores the mail and passes
-// it to its first attempt, or to the outbox; try makes the attempt through the Carrier; conclude turns the outcome into
+// The steps of a send: Send finds the project; prepare checks, renders and composes; stoppedBy asks the suppression list
+// (suppress.go); deliver stores the mail and passes it to its first attempt, or to the outbox; try makes the attempt through the Carrier; conclude turns the outcome into
 // the state of the mail; save stores that, and queues the mail unless it has reached its end. Queued mail comes back to
 // try through retry (retry.go).
 
@@ -78,6 +78,13 @@ func (m *Mailer) send(ctx context.Context, s *Send, p *catalog.ProjectConfig) (R
 	if err != nil {
 		return Receipt{}, err
 	}
+	by, err := m.stoppedBy(&c.mail)
+	switch {
+	case err != nil:
+		return Receipt{}, err
+	case by != nil:
+		return m.suppress(ctx, c, by)
+	}
 	return m.deliver(ctx, c)
 }
 
@@ -102,7 +109,7 @@ func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 	draft := message.Draft{
 		FromEmail: p.SMTP.FromEmail, FromName: p.SMTP.FromName, ReplyTo: p.SMTP.ReplyTo, ToEmail: s.ToEmail,
 		Subject: rendered.Subject, HTML: rendered.HTML, Text: rendered.Text,
-		MessageID: message.NewMessageID(logID, p.SMTP.FromEmail), Date: now,
+		MessageID: message.NewMessageID(logID, p.SMTP.FromEmail), Date: now, Unsubscribe: rendered.unsubscribe,
 	}
 	message, err := message.Compose(draft)
 	if err != nil {
@@ -120,6 +127,7 @@ func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 		mail: catalog.QueuedMail{
 			LogID: logID, ProjectID: p.Project.ID, From: sender, To: recipient,
 			ExpiresAt: now.Add(rendered.age).Truncate(time.Millisecond), Message: message,
+			Category: rendered.category, Ignored: s.Ignored,
 		},
 	}
 	if s.IdempotencyKey != "" {
@@ -134,8 +142,10 @@ func (m *Mailer) prepare(s *Send, p *catalog.ProjectConfig) (*prepared, error) {
 // A content is what a mail says.
 type content struct {
 	template.Rendered
-	age    time.Duration // how long the mail may be tried
-	locale string        // of the template, "" for its own texts
+	age         time.Duration // how long the mail may be tried
+	locale      string        // of the template, "" for its own texts
+	category    string        // of the template; "": none
+	unsubscribe string        // address of the link with which the recipient leaves the category; "": none
 }
 
 // content renders subject and bodies.
@@ -160,13 +170,16 @@ func (m *Mailer) content(s *Send, p *catalog.ProjectConfig) (c content, err erro
 	if err != nil {
 		return c, err
 	}
+	c.age, c.category = t.Lifetime(), t.Category
+	if c.unsubscribe, err = m.unsubscribeLink(s, p, t); err != nil {
+		return c, err
+	}
 	var problems catalog.Problems
-	c.Rendered, problems = parsed.Render(template.WithProject(s.Variables, &p.Project))
+	c.Rendered, problems = parsed.Render(withUnsubscribeLink(template.WithProject(s.Variables, &p.Project), c.unsubscribe))
 	if len(problems) > 0 {
 		return c, &catalog.Error{Code: catalog.CodeValidation,
 			Message: "the template cannot be filled in with these variables", Problems: problems}
 	}
-	c.age = t.Lifetime()
 	return c, nil
 }
 
@@ -266,6 +279,7 @@ type sending struct {
 	mu     sync.Mutex      // guards what follows
 	log    catalog.MailLog // the entry that the ledger has or will have
 	failed *catalog.Error  // what the send answers if the mail has failed
+	bounce string          // why the recipient goes onto the suppression list with the end of the mail; "": it does not
 	// done is closed when the outcome is stored, or cannot be stored. It is nil if no send waits for the outcome: the send
 	// was answered "queued", or the attempt is a later one.
 	done chan struct{}
@@ -359,6 +373,9 @@ func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 		log.Status = catalog.MailFailed
 		s.failed = &catalog.Error{Code: o.Code, Message: log.ErrorMessage, Problems: o.Problems}
 		m.counters.failed.Add(1)
+		if o.NoRecipient && m.listsBounces(s.box.project) {
+			s.bounce = bounceNote(log, o)
+		}
 	default:
 		// Also for BadConfig if the caller was answered that the mail is queued: it waits for the config to change.
 		log.Status = catalog.MailRetrying
@@ -379,7 +396,7 @@ func (m *Mailer) conclude(s *sending, o *smtp.Outcome, cut bool) {
 // save writes the entry of a concluded sending, and queues the mail unless it has reached its end. If the ledger cannot
 // write, tick tries again: a mail that was sent must not be sent a second time because of that. The caller holds s.mu.
 func (m *Mailer) save(s *sending) {
-	err := m.options.Ledger.UpdateMail(&s.log)
+	err := m.storeEnd(s)
 	if gone(err) || err == nil && s.log.Status.Ended() {
 		m.waiting.add(s.box.project, -1, 0)
 		return

@@ -63,6 +63,12 @@ func record(project, id int64, fields []catalog.Field) raw {
 		switch v := f.Value.(type) {
 		case *bool:
 			o = append(o, f.Name, *v)
+		case **bool:
+			if *v == nil {
+				o = append(o, f.Name, nil)
+			} else {
+				o = append(o, f.Name, **v)
+			}
 		case *int:
 			o = append(o, f.Name, *v)
 		case *string:

@@ -134,6 +134,9 @@ func AppendSMTPConfig(dst []byte, project int64, c *catalog.SMTPConfig) []byte {
 	if c.EHLOName != "" { // ours: the specification's fields stay as they are
 		fields = append(fields, "ehloName", c.EHLOName)
 	}
+	if c.SuppressBounces != nil {
+		fields = append(fields, "suppressBounces", *c.SuppressBounces)
+	}
 	return appendObject(dst, fields...)
 }
 
@@ -158,6 +161,7 @@ func AppendTemplate(dst []byte, t *catalog.Template) []byte {
 		"updatedAt", t.UpdatedAt,
 		"maxAge", t.EffectiveMaxAge(),
 	}
+	fields = withCategory(t, fields...)
 	if len(t.Locales) > 0 { // ours: the specification's fields stay as they are
 		fields = append(fields, "locales", t.Locales)
 	}
@@ -174,9 +178,18 @@ func appendLocales(dst []byte, locales catalog.Locales) []byte {
 	return append(dst, '}')
 }
 
+// withCategory adds the category of a template to its fields, if it has one: it is ours, and the specification's fields
+// stay as they are.
+func withCategory(t *catalog.Template, fields ...any) []any {
+	if t.Category != "" {
+		fields = append(fields, "category", t.Category)
+	}
+	return fields
+}
+
 // AppendTemplateRow appends a template in the form of lists to dst: without bodies and times.
 func AppendTemplateRow(dst []byte, t *catalog.Template) []byte {
-	return appendObject(dst,
+	return appendObject(dst, withCategory(t,
 		"id", t.ID,
 		"projectId", nullIf(t.ProjectID == 0, t.ProjectID),
 		"code", t.Code,
@@ -184,7 +197,7 @@ func AppendTemplateRow(dst []byte, t *catalog.Template) []byte {
 		"subjectTemplate", t.SubjectTemplate,
 		"active", t.Active,
 		"defaultTemplate", t.ProjectID == 0,
-		"maxAge", t.EffectiveMaxAge())
+		"maxAge", t.EffectiveMaxAge())...)
 }
 
 // TemplateETag returns the ETag of a template.
@@ -238,3 +251,14 @@ func AppendMailLog(dst []byte, l *catalog.MailLog) []byte {
 // MailLogETag returns the ETag of a log entry. It changes with every step of the mail. It depends on the times, which
 // are stored, and are the same on every node that has the entry.
 func MailLogETag(l *catalog.MailLog) string { return etag(AppendMailLog(nil, l)) }
+
+// AppendSuppression appends an entry of a suppression list to dst.
+func AppendSuppression(dst []byte, s *catalog.Suppression) []byte {
+	return appendObject(dst,
+		"address", s.Address,
+		"reason", string(s.Reason),
+		"category", nullIf(s.Category == "", s.Category),
+		"note", nullIf(s.Note == "", s.Note),
+		"createdAt", s.CreatedAt,
+		"by", nullIf(s.By == "", s.By))
+}

@@ -83,7 +83,7 @@ func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*cata
 		f.Require("host", "is required: the name or address of the SMTP server")
 		f.Require("fromEmail", "is required: the sender's address")
 	}
-	f.Fill(c.Fields(), "host", "fromEmail", "sslEnabled", "tlsEnabled", "active")
+	f.Fill(c.Fields(), "host", "fromEmail", "sslEnabled", "tlsEnabled", "active", "suppressBounces")
 	f.FillOptional("username", &c.Username)
 	f.FillOptional("fromName", &c.FromName)
 	f.FillOptional("replyTo", &c.ReplyTo)

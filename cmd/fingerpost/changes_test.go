@@ -39,9 +39,10 @@ var literals = map[string][2]string{
 	"fromEmail": {`"a@a.example"`, `"b@a.example"`}, "replyTo": {`"a@a.example"`, `"b@a.example"`},
 	"jwtAlgorithms": {`["HS256", "RS256"]`, `["RS256"]`}, "jwtKeys": {`[file("a.pem")]`, `[file("b.pem"), file("a.pem")]`},
 	"issuer": {`"https://a.example/"`, `"https://b.example/"`}, "scopes": {`["openid"]`, `["openid", "groups"]`},
-	"rules":   {"{\n claim = \"a\"\n value = \"b\"\n allow = [\"read\"]\n}", "{\n claim = \"a\"\n value = \"b\"\n allow = [\"write\"]\n projects = [\"acme\"]\n}"},
-	"jwksUrl": {`null`, `"https://a.example/"`},
-	"maxAge":  {`"10m"`, `"20m"`}, "grace": {`"10m"`, `"20m"`}, "jwtExpiresIn": {`"10m"`, `"20m"`}, "refreshTokenExpiresIn": {`"10m"`, `"20m"`},
+	"rules":    {"{\n claim = \"a\"\n value = \"b\"\n allow = [\"read\"]\n}", "{\n claim = \"a\"\n value = \"b\"\n allow = [\"write\"]\n projects = [\"acme\"]\n}"},
+	"jwksUrl":  {`null`, `"https://a.example/"`},
+	"category": {`"newsletter"`, `"offers"`},
+	"maxAge":   {`"10m"`, `"20m"`}, "grace": {`"10m"`, `"20m"`}, "jwtExpiresIn": {`"10m"`, `"20m"`}, "refreshTokenExpiresIn": {`"10m"`, `"20m"`},
 }
 
 // literal returns a value of a field in HCL; the other one is different.

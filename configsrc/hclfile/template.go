@@ -31,7 +31,12 @@ func (d *decoder) template(block *hclsyntax.Block, in *projectDecoder) catalog.T
 	var written identity
 	c := d.attributes(block, templateSchema, append(fields, written.fields()...))
 	t.UUID, t.ID = d.identify(c, catalog.KindTemplate, written, catalog.DeriveTemplateUUID(project, code), "")
-	d.validated(c, bodies.problems(c, template.Validate(&t)), "code")
+	problems := bodies.problems(c, template.Validate(&t))
+	if t.Category != "" && d.o.Allow.NoPublicURL {
+		problems.Warnf("category",
+			"needs a link to unsubscribe, and the service runs without --public-url: a send must bring its own")
+	}
+	d.validated(c, problems, "code")
 	t.Locales = d.locales(block)
 	if code != "" {
 		d.onceTemplate(code, in, block)

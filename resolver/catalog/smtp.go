@@ -23,6 +23,9 @@ type SMTPConfig struct {
 	TLSEnabled bool   // STARTTLS required
 	Active     bool
 	EHLOName   string // host name to greet the server with (RFC 5321 4.1.1.1); "": that of the service
+	// SuppressBounces says whether an address that the server definitely does not know is put onto the project's suppression
+	// list; nil: it is.
+	SuppressBounces *bool
 }
 
 // Fields lists the attributes of the block.
@@ -40,10 +43,15 @@ func (c *SMTPConfig) Fields() []Field {
 		{Name: "tlsEnabled", Value: &c.TLSEnabled, Label: "STARTTLS is required"},
 		{Name: "ehloName", Value: &c.EHLOName, Label: "Name in EHLO",
 			Help: "What the service calls itself to the server. Empty: --mail-ehlo, else the name of its machine."},
+		{Name: "suppressBounces", Value: &c.SuppressBounces, Label: "List addresses that do not exist", Unset: "yes",
+			Help: "Mail to an address that the server does not know stops the next one to it."},
 		{Name: "active", Value: &c.Active, Label: "Active", Help: "Sends are refused while it is not."},
 		{Name: "caFile", Value: &c.CAFile, FileOnly: true, Label: "Certificate of a private CA"},
 	}
 }
+
+// ListsBounces returns SuppressBounces, or its default.
+func (c *SMTPConfig) ListsBounces() bool { return c.SuppressBounces == nil || *c.SuppressBounces }
 
 // EffectivePort returns Port, or its default.
 func (c *SMTPConfig) EffectivePort() int {

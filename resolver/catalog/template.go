@@ -21,6 +21,7 @@ type Template struct {
 	BodyText        string
 	Active          bool
 	MaxAge          string    // how long a send may be retried, such as "10m"; "" means 24h
+	Category        string    // what a recipient may unsubscribe from, such as "newsletter"; "": its mail is not subscribed to
 	Locales         Locales   // other languages
 	CreatedAt       time.Time `cbor:"-"`
 	UpdatedAt       time.Time `cbor:"-"`
@@ -36,6 +37,8 @@ func (t *Template) Fields() []Field {
 		{Name: "bodyText", Value: &t.BodyText, Label: "Text", Lines: true, Verbatim: true},
 		{Name: "active", Value: &t.Active, Label: "Active"},
 		{Name: "maxAge", Value: &t.MaxAge, Label: "Kept trying for", Help: "Such as 10m or 24h."},
+		{Name: "category", Value: &t.Category, Label: "Category",
+			Help: "What recipients subscribe to and can leave with one click, such as newsletter. Empty for mail that they need."},
 		{Name: localesField, Value: &t.Locales, Label: "Languages", Block: "locale",
 			Help: "A send with one of these languages takes its texts."},
 	}
@@ -76,6 +79,9 @@ const (
 	MaxVariables    = 100 // that one template can use, and one send can give, without ProjectNameVariable
 )
 
+// UnsubscribeVariable is set by the service for templates with a category: the link with which the recipient leaves it.
+const UnsubscribeVariable = "unsubscribeUrl"
+
 // The variables that the service gives: the project's name, if a send does not set it, and the project's labels, whose
 // names begin with LabelVariable.
 const (
@@ -95,6 +101,11 @@ func (t *Template) Validate(texts Problems) Problems {
 	ps = append(ps, texts...)
 	if t.MaxAge != "" && !lifetime.MatchString(t.MaxAge) {
 		ps.Addf("maxAge", `must be a number with a unit of s, m, h, d or w, such as "10m"`)
+	}
+	if t.Category != "" {
+		if msg := CheckCategory(t.Category); msg != "" {
+			ps.Addf("category", "%s", msg)
+		}
 	}
 	return ps
 }

@@ -20,6 +20,33 @@ type Allows struct {
 	Webhooks *HTTPAllow // --webhook-allow
 	KeySets  *HTTPAllow // --jwks-allow
 	Logins   *HTTPAllow // --login-allow
+	// NoPublicURL says that the service has no --public-url: a template with a category is a warning.
+	NoPublicURL bool
+}
+
+// CheckPublicURL returns what is wrong with the address at which browsers and recipients of mail find the service, ""
+// for nothing.
+func CheckPublicURL(text string) string {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Opaque != "" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+		strings.Trim(u.Path, "/") != "":
+		return "must be an address alone, such as https://config.acme.example"
+	case u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme != "https":
+		return "must begin with https: http is for this machine alone, such as http://127.0.0.1:8080"
+	}
+	if _, err := ParseHost(u.Hostname()); err != nil {
+		if _, err := netip.ParseAddr(u.Hostname()); err != nil {
+			return "must have a host name or an IP address"
+		}
+	}
+	return checkPort(u)
+}
+
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // All points to each of them.

@@ -38,7 +38,7 @@ func openMail(o Mail, data string, r *resolver.Resolver, open func(catalog.Secre
 	}
 	var err error
 	m.mailer, err = mailer.Open(mailer.Options{
-		Ledger: r.Records, Projects: r, Carrier: m.carrier, OpenSecret: open,
+		Ledger: r, Projects: r, Carrier: m.carrier, OpenSecret: open,
 		Budget: o.Budget, Retention: o.Retention, Logger: log, Held: true, Queue: o.Queue, QueuePerProject: o.QueuePerProject,
 		LowDisk: disk.low, Keep: o.Keep,
 	})
