@@ -10,6 +10,7 @@ import (
 	"fingerpost/api/platform/webhooks"
 	"fingerpost/api/web"
 	"fingerpost/configsrc"
+	"fingerpost/mailer/suppress"
 	"fingerpost/resolver"
 )
 
@@ -20,6 +21,7 @@ type rooms struct {
 	webhooks *webhooks.API
 	mail     *mailapi.API
 	gateway  *gateway.API
+	links    *suppress.Links // with which recipients unsubscribe
 }
 
 func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
@@ -36,10 +38,12 @@ func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
 		keys: &keys.API{Live: live, Writer: writer, Uses: &ring.uses, Blocked: o.BlockedKeyIDs},
 		webhooks: &webhooks.API{State: live, Keys: live.Keys, Writer: writer, Notes: live, Allow: config.WebhookAllow,
 			Engine: config.WebhookEngine, Trail: live},
-		mail: &mailapi.API{Config: live, Writer: writer, Live: live, Log: live, Mail: o.Mail,
-			Waits: mailapi.NewWaits(o.Limits.Sends)},
+		mail: &mailapi.API{Config: live, Writer: writer, Live: live, Log: live, Lists: live, Mail: o.Mail,
+			PublicURL: config.PublicURL,
+			Waits:     mailapi.NewWaits(o.Limits.Sends)},
 		gateway: &gateway.API{Options: o.Gateway, Live: traced{live}, KeySets: config.KeySets, Throttle: ring.throttle.fail,
 			CacheControl: cacheControl},
+		links: suppress.NewLinks(live),
 	}
 }
 

@@ -94,6 +94,10 @@ type Config struct {
 	KeySets gateway.KeySets
 	// WebhookAllow says to which addresses a webhook may have http; nil: to any.
 	WebhookAllow *catalog.HTTPAllow
+	// ReadOnly says that this node changes nothing. A recipient's link is answered 503.
+	ReadOnly bool
+	// PublicURL is where recipients of mail find the service. "": no template can be given a category.
+	PublicURL string
 	// Hook fetches from the git repository's remote when that has changed.
 	Hook platform.Hook
 }

@@ -31,6 +31,7 @@ const (
 	templatePath   = templatesPath + "/{templateId}"
 	allLogsPath    = "/api/mail/logs"
 	logsPath       = "/api/mail/projects/{projectId}/logs"
+	listPath       = "/api/mail/projects/{projectId}/suppressions"
 )
 
 // A Config reads what the files declare; *resolver.Resolver and, for the state of a proposal, *resolver.Overlay
@@ -61,14 +62,24 @@ type Log interface {
 	MailAcross(projects []int64, q catalog.MailQuery) (catalog.MailFound, error)
 }
 
+// Lists are the suppression lists of projects; *resolver.Resolver implements it.
+type Lists interface {
+	SuppressionPage(projectID int64, q catalog.SuppressionQuery) ([]catalog.Suppression, int, error)
+	Suppress(projectID int64, list []catalog.Suppression, by catalog.Author, bounded bool) ([]catalog.Suppression, error)
+	Release(projectID int64, q catalog.SuppressionQuery, by catalog.Author) ([]catalog.Suppression, error)
+}
+
 // An API answers the calls of /api/mail. Safe for concurrent use.
 type API struct {
 	Config Config
 	Writer *web.Writer
 	Live   Live
 	Log    Log
+	Lists  Lists
 	Mail   Mailer // nil: sends and tests are answered 503
 	Waits  *Waits
+	// PublicURL is where recipients find the service. "": no template can be given a category.
+	PublicURL string
 }
 
 // On returns an API for the state of a proposal.
@@ -108,6 +119,9 @@ func (a *API) Routes() []web.Route {
 		web.Call("GET", logsPath, read, web.ByAuthority, a.listMailLogs),
 		web.Call("GET", logsPath+"/{logId}", read, web.ByAuthority, a.getMailLog),
 		web.Call("GET", logsPath+"/{logId}/message", read, web.ByAuthority, a.getKept),
+		web.Call("GET", listPath, read, web.ByAuthority, a.listSuppressions),
+		web.Call("POST", listPath, write, web.LiveOnly, on(a.suppress)),
+		web.Call("DELETE", listPath, write, web.LiveOnly, a.release),
 	}
 }
 

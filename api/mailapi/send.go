@@ -39,7 +39,8 @@ var (
 
 // sendTemplate answers POST /send/template.
 func (a *API) sendTemplate(r *web.Request) error {
-	fields := []string{"domain", "toEmail", "templateCode", "variables", localeField, againField}
+	fields := []string{"domain", "toEmail", "templateCode", "variables", localeField, againField, ignoreField,
+		unsubscribeField}
 	return a.send(r, fields, func(f *form, m *mailer.Send) {
 		f.domain(m)
 		f.repeats(m)
@@ -49,7 +50,8 @@ func (a *API) sendTemplate(r *web.Request) error {
 
 // sendTestTemplate answers POST /send/test-template.
 func (a *API) sendTestTemplate(r *web.Request) error {
-	return a.send(r, []string{"projectId", "toEmail", "templateCode", "variables", localeField}, func(f *form, m *mailer.Send) {
+	fields := []string{"projectId", "toEmail", "templateCode", "variables", localeField, ignoreField, unsubscribeField}
+	return a.send(r, fields, func(f *form, m *mailer.Send) {
 		m.Rehearsal = true
 		f.project(m)
 		f.templated(m)
@@ -58,7 +60,7 @@ func (a *API) sendTestTemplate(r *web.Request) error {
 
 // sendRaw answers POST /send/raw.
 func (a *API) sendRaw(r *web.Request) error {
-	fields := []string{"domain", "toEmail", "subject", "bodyHtml", "bodyText", againField}
+	fields := []string{"domain", "toEmail", "subject", "bodyHtml", "bodyText", againField, ignoreField}
 	return a.send(r, fields, func(f *form, m *mailer.Send) {
 		f.domain(m)
 		f.repeats(m)
@@ -78,8 +80,12 @@ func (a *API) send(r *web.Request, names []string, read func(*form, *mailer.Send
 	m := mailer.Send{ServiceName: web.ServiceName(r.Ctx)}
 	f.idempotencyKey(r, &m)
 	read(f, &m)
+	f.ignores(&m)
 	if err := f.Validated(nil); err != nil {
 		return err
+	}
+	if len(m.Ignored) > 0 && r.Key.Allow&catalog.MayWrite == 0 { // whether the address is listed or not
+		return web.RefuseAllow(catalog.MayWrite)
 	}
 	if m.IdempotencyKey != "" { // the hash is only needed together with a key
 		m.Request = requestHash(r.Path, f.Body)
@@ -198,6 +204,9 @@ func (a *API) answerSend(r *web.Request, project int64, receipt *mailer.Receipt)
 	switch {
 	case receipt.Failed != nil:
 		web.Fail(r.Ctx, string(r.Ctx.URI().PathOriginal()), http.StatusBadGateway, receipt.Failed, nil)
+	case receipt.Suppressed != "":
+		r.Succeed("mail not sent: the suppression list has the address",
+			fmt.Appendf(nil, `{"sent":false,"suppressed":true,"reason":"%s","logId":%d}`, receipt.Suppressed, receipt.LogID))
 	case receipt.Sent:
 		data := fmt.Appendf(nil, `{"sent":true,"logId":%d,"messageId":`, receipt.LogID)
 		data = resolver.AppendString(data, receipt.MessageID)

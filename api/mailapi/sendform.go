@@ -1,12 +1,15 @@
 package mailapi
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
 	"fingerpost/api/web"
 	"fingerpost/mailer"
+	"fingerpost/mailer/suppress"
 	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
@@ -72,6 +75,32 @@ func (f *form) repeats(m *mailer.Send) {
 
 const againField = "againOf"
 
+// ignores reads the reasons of the suppression list that do not stop the mail.
+func (f *form) ignores(m *mailer.Send) {
+	value, given := f.Body.Values[ignoreField]
+	list, isList := value.([]any)
+	switch {
+	case !given || value == nil:
+		return
+	case !isList:
+		f.Fail(ignoreField, "must be a list of "+strings.Join(suppress.Ignorable, ", "))
+		return
+	}
+	for i, v := range list {
+		reason, _ := v.(string)
+		switch at := web.Element(ignoreField, i); {
+		case reason == string(catalog.SuppressUnsubscribe):
+			f.Fail(at, "cannot be ignored: the recipient does not want such mail")
+		case !slices.Contains(suppress.Ignorable, reason):
+			f.Fail(at, "must be one of "+strings.Join(suppress.Ignorable, ", "))
+		case !slices.Contains(m.Ignored, catalog.SuppressionReason(reason)):
+			m.Ignored = append(m.Ignored, catalog.SuppressionReason(reason))
+		}
+	}
+}
+
+const ignoreField = "ignoreSuppression"
+
 // recipient checks the recipient's address.
 func (f *form) recipient(address string) {
 	f.Require("toEmail", "is required: the recipient's address")
@@ -93,6 +122,7 @@ func (f *form) templated(m *mailer.Send) {
 	}
 	m.Variables = f.variables()
 	m.Locale = f.locale()
+	f.unsubscribe(m)
 }
 
 // localeField has the language of a template that is wanted.
@@ -109,6 +139,26 @@ func (f *form) locale() string {
 		f.Fail(localeField, msg)
 	}
 	return *locale
+}
+
+const unsubscribeField = "unsubscribe"
+
+// unsubscribe reads the caller's own link with which the recipient leaves the template's category.
+func (f *form) unsubscribe(m *mailer.Send) {
+	value, given := f.Body.Values[unsubscribeField]
+	if !given || value == nil {
+		return
+	}
+	o, isObject := value.(*web.Object)
+	if !isObject {
+		f.Fail(unsubscribeField, "must be an object with url, or null")
+		return
+	}
+	link, isText := o.Values["url"].(string)
+	if msg := catalog.CheckUnsubscribe(link); msg != "" || !isText {
+		f.Fail(unsubscribeField+".url", cmp.Or(msg, "must be a string"))
+	}
+	m.Unsubscribe = link
 }
 
 // variables reads an object of strings.

@@ -20,6 +20,9 @@ var (
 	refuseDefault = &catalog.Error{Code: catalog.CodeForbidden,
 		Message: "this is a default template, which belongs to no project: " +
 			"it cannot be deleted through one; an own template of the same code goes before it"}
+	refuseCategory = &catalog.Error{Code: catalog.CodePublicURLMissing,
+		Message:  "mail of a category needs a link to unsubscribe: start the service with --public-url first",
+		Problems: catalog.Problems{{Path: "category", Message: "needs --public-url"}}}
 )
 
 func (a *API) listTemplates(r *web.Request) error {
@@ -45,8 +48,12 @@ func (a *API) saveTemplate(r *web.Request, project *catalog.Project) error {
 	if err != nil && !catalog.IsNotFound(err) {
 		return err
 	}
-	if _, err := f.template(now); err != nil {
+	saved, err := f.template(now)
+	if err != nil {
 		return err
+	}
+	if a.PublicURL == "" && saved.Category != "" && (now == nil || now.Category != saved.Category) {
+		return refuseCategory
 	}
 	present := func(t *catalog.Template) error {
 		if t == nil {
@@ -119,6 +126,7 @@ func (f *form) template(have *catalog.Template) (*catalog.Template, error) {
 	f.Fill(t.Fields(), "name", "subjectTemplate", "active", "locales")
 	f.FillOptional("bodyHtml", &t.BodyHTML)
 	f.FillOptional("bodyText", &t.BodyText)
+	f.FillOptional("category", &t.Category)
 	f.maxAge(&t)
 	for _, part := range []struct{ name, body string }{{"bodyHtml", t.BodyHTML}, {"bodyText", t.BodyText}} {
 		if strings.Contains(part.body, "\x00") {
