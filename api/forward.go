@@ -61,9 +61,14 @@ func (s *Server) forward(r *web.Request) error {
 		}
 		return err
 	}
-	response, id := &r.Ctx.Response, web.RequestID(r.Ctx)
+	return s.takeAnswer(r.Ctx, answer)
+}
+
+// takeAnswer answers with what the authority has answered.
+func (s *Server) takeAnswer(ctx *fasthttp.RequestCtx, answer []byte) error {
+	response, id := &ctx.Response, web.RequestID(ctx)
 	response.Reset()
-	response.SkipBody = r.Ctx.IsHead()
+	response.SkipBody = ctx.IsHead()
 	if err := response.Read(bufio.NewReader(bytes.NewReader(answer))); err != nil {
 		response.Reset()
 		response.Header.SetCanonical(web.HeaderRequestID, []byte(id))

@@ -159,6 +159,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.leadToConsole(ctx)
 	case s.toDocs(c, path): // before what follows, too: people read them to learn why
 		s.answerDocs(ctx)
+	case toUnsubscribe(c, path): // before what follows, too: people get pages
+		s.answerUnsubscribe(ctx)
 	case refused != nil && string(path) != platform.HealthPath && string(path) != mailapi.HealthPath:
 		s.finish(ctx, "", nil, refused)
 	case c.services == Gateway:
