@@ -19,6 +19,7 @@ import (
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/node"
 	"fingerpost/configsrc/seal"
+	"fingerpost/resolver/catalog"
 )
 
 // serveFlags are the flags of serve: options of the node, and the texts of those that are not plain.
@@ -70,6 +71,8 @@ func (f *serveFlags) addListen(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.opsAllow, "ops-allow", nil,
 		"networks (CIDR,…) beyond this machine that may send commands to --ops-listen and use pprof, such as 10.0.0.0/8")
 	f.addGate(fl)
+	fl.StringVar(&f.Listen.PublicURL, "public-url", "", "address at which browsers and recipients of mail find this service, "+
+		"such as https://config.acme.example; links to unsubscribe need it (default none)")
 	fl.StringVar(&f.Listen.TLSCert, "tls-cert", "", "file of the certificate chain (PEM), reloaded when it changes")
 	fl.StringVar(&f.Listen.TLSKey, "tls-key", "", "file of the certificate's private key (PEM), reloaded when it changes")
 	fl.StringVar(&f.Listen.Gateway.Issuer, "auth-issuer", gateway.DefaultIssuer,
@@ -139,6 +142,11 @@ func (f *serveFlags) parse(t cli.Terminal) (err error) {
 	}
 	if f.Listen.Gateway.Issuer == "" {
 		return cli.Usage("--auth-issuer must not be empty")
+	}
+	if f.Listen.PublicURL != "" {
+		if msg := catalog.CheckPublicURL(f.Listen.PublicURL); msg != "" {
+			return cli.Usage("--public-url %s", msg)
+		}
 	}
 	var bad []string
 	if f.Listen.OpsAllow, bad = cli.ParseNetworks("--ops-allow", f.opsAllow); bad != nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
+	"fingerpost/mailer/suppress"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -24,7 +26,7 @@ type mailService struct {
 }
 
 // openMail opens the mail service. Its queue waits for mailer.Release.
-func openMail(o Mail, data string, r *resolver.Resolver, open func(catalog.Secret, string) (string, error),
+func openMail(o Mail, data, publicURL string, r *resolver.Resolver, open func(catalog.Secret, string) (string, error),
 	log *slog.Logger) (*mailService, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	m := &mailService{
@@ -36,11 +38,19 @@ func openMail(o Mail, data string, r *resolver.Resolver, open func(catalog.Secre
 		waiting: func() int64 { return m.mailer.Counts().Waiting },
 		reclaim: func() error { return r.ReclaimMail(ctx) },
 	}
+	var unsubscribe func(suppress.Subscription) (string, error)
+	if publicURL != "" {
+		links := suppress.NewLinks(r)
+		unsubscribe = func(of suppress.Subscription) (string, error) {
+			link, err := links.Make(of)
+			return strings.TrimRight(publicURL, "/") + suppress.Path + link, err
+		}
+	}
 	var err error
 	m.mailer, err = mailer.Open(mailer.Options{
 		Ledger: r, Projects: r, Carrier: m.carrier, OpenSecret: open,
 		Budget: o.Budget, Retention: o.Retention, Logger: log, Held: true, Queue: o.Queue, QueuePerProject: o.QueuePerProject,
-		LowDisk: disk.low, Keep: o.Keep,
+		LowDisk: disk.low, Keep: o.Keep, UnsubscribeLink: unsubscribe,
 	})
 	if err != nil {
 		stop()

@@ -16,6 +16,7 @@ import (
 	"fingerpost/configsrc/proposals"
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 // An opening is what the steps of open leave for later ones, apart from the parts of the node.
@@ -96,7 +97,7 @@ func (o *opening) openSource(context.Context) error {
 	options := configsrc.Options{
 		Dir: files.Config, Clone: o.clone, Problems: o.problems, Sink: o.resolver, Logger: o.o.Logger,
 		ReadOnly: files.ReadOnly, Disk: o.o.Disk, OpenSecret: o.secrets.Open, MaxDelete: files.MaxDelete,
-		AcceptDeletes: files.AcceptDeletes, Allow: o.o.Allow,
+		AcceptDeletes: files.AcceptDeletes, Allow: o.allows(),
 		Hooks: configsrc.Hooks{
 			OnProgress: o.o.OnProgress,
 			OnConfirm:  func(h configsrc.Held) { NoteConfirm(o.resolver, h) },
@@ -121,8 +122,15 @@ func (o *opening) openSource(context.Context) error {
 	return nil
 }
 
+// allows are what the flags make right in the files.
+func (o *opening) allows() catalog.Allows {
+	allows := o.o.Allow
+	allows.NoPublicURL = o.o.Listen.PublicURL == ""
+	return allows
+}
+
 func (o *opening) openMail(context.Context) (err error) {
-	o.mail, err = openMail(o.o.Mail, o.o.Files.Data, o.resolver, o.secrets.Open, o.o.Logger)
+	o.mail, err = openMail(o.o.Mail, o.o.Files.Data, o.o.Listen.PublicURL, o.resolver, o.secrets.Open, o.o.Logger)
 	return err
 }
 
@@ -150,7 +158,7 @@ func (o *opening) apiOptions() (api.Options, error) {
 		Resolver: o.resolver,
 		Config: api.Config{Files: o.source, Explainer: o.source, Plan: planFiles, Hook: hook,
 			Verifier: verification{o.verify}, WebhookAllow: o.o.Allow.Webhooks,
-			KeySets: o.keySets},
+			KeySets: o.keySets, ReadOnly: o.o.Files.ReadOnly, PublicURL: o.o.Listen.PublicURL},
 		Mail: o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),

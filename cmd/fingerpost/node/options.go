@@ -91,6 +91,7 @@ type Listen struct {
 	OpsAllow                      []netip.Prefix
 	Gateway                       gateway.Options
 	TLSCert, TLSKey               string
+	PublicURL                     string // where browsers and recipients of mail find the service; "": it is not known
 	// Given reports whether the user has given the flag of an address; nil: none. A socket from the service manager may
 	// differ from a default.
 	Given func(flag string) bool
