@@ -237,6 +237,8 @@ func (c *Console) routes() {
 		"GET /console/mail/{project}/{id}":             c.mailEntry,
 		"POST /console/mail/{project}/{id}/again":      c.sendAgain,
 		"GET /console/kept/{project}/{id}":             c.keptMail,
+		"GET /console/suppressions/{project}":          c.suppressions,
+		"POST /console/suppressions/{project}":         c.changeSuppressions,
 		"GET /console/smtp-test":                       c.smtpTestPage,
 		"POST /console/smtp-test":                      c.smtpTest,
 		"GET /console/smtp-test/{id}":                  writes(c.smtpTestSteps),

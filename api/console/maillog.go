@@ -46,7 +46,8 @@ type mailState struct{ Status, Text string }
 func (mailFilter) Statuses() []mailState {
 	return []mailState{{string(catalog.MailSent), "Sent"}, {string(catalog.MailRetrying), "Waiting or stopped"},
 		{string(catalog.MailSending), "Being sent"}, {string(catalog.MailPending), "Just asked for"},
-		{string(catalog.MailFailed), "Not sent"}, {string(catalog.MailExpired), "Given up"}}
+		{string(catalog.MailFailed), "Not sent"}, {string(catalog.MailExpired), "Given up"},
+		{string(catalog.MailSuppressed), "Stopped by the suppression list"}}
 }
 
 // A mailRow is a mail in the list.
@@ -147,8 +148,9 @@ type entryView struct {
 	Mail     client.MailEntry
 	State    say.State
 	Steps    []say.Step
-	Field    string // of the SMTP config to change
-	Template int64  // id of its template, 0 if there is none now
+	Field    string               // of the SMTP config to change
+	Template int64                // id of its template, 0 if there is none now
+	Listed   []client.Suppression // what the suppression list of the project has of the address now
 	Again    *againView
 }
 
@@ -179,6 +181,11 @@ func (c *Console) entryOf(r *http.Request, s *session, values map[string]string)
 			if t.Code == say.Text(e.TemplateCode) && (v.Template == 0 || t.ProjectID != 0) {
 				v.Template = t.ID
 			}
+		}
+	}
+	if v.Project != nil {
+		if listed, err := api.Suppressions(r.Context(), id, query("address", e.ToEmail)); err == nil {
+			v.Listed = listed.Rows
 		}
 	}
 	v.Again = c.again(r.Context(), s, v, values)

@@ -1,0 +1,73 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestConsoleSuppressions: the list of a project in the console. Keys that may not write see no form, and what is refused
+// stays in the form.
+func TestConsoleSuppressions(t *testing.T) {
+	t.Parallel()
+	reader, readerFile := keyFile("reader", `allow = ["read"]`)
+	r := newConsoleRig(t, newDesk(t, map[string]string{"acme.hcl": webhookDesk["acme.hcl"], "reader.hcl": readerFile}))
+	g := r.signIn(t, r.key)
+	page := fmt.Sprintf("/console/suppressions/%d", r.projectID(t, "acme"))
+	shows := func(g *guest, want ...string) {
+		t.Helper()
+		text := visibleText(g.page)
+		for _, w := range want {
+			if out, not := strings.CutPrefix(w, "!"); not == strings.Contains(text, out) {
+				t.Errorf("%s: %q is wrong in %s", g.path, w, text)
+			}
+		}
+	}
+	g.send(page, nil)
+	shows(g, "Everybody gets mail", "Add an address")
+	sent, _ := g.controls(page)
+	sent.Set("address", "<b>@example.com")
+	sent.Set("note", "asked by phone")
+	g.send(page, sent)
+	if g.status != http.StatusBadRequest || !strings.Contains(g.page, `value="&lt;b&gt;@example.com"`) || !strings.Contains(g.page, `value="asked by phone"`) {
+		t.Errorf("%d %s", g.status, visibleText(g.page))
+	}
+	sent.Set("address", "Ada@example.com")
+	g.send(page, sent)
+	shows(g, "1 entry", "Ada@example.com is on the list", "Ada@example.com", "manual", "asked by phone", "!Everybody")
+	g.send(page+"?q=ADA&reason=manual", nil)
+	shows(g, "Ada@example.com", "Show all")
+	g.send(page+"?q=eve", nil)
+	shows(g, "No address matches")
+	g.send(page+"?reason=nothing", nil)
+	shows(g, "reason")
+
+	other := r.signIn(t, reader)
+	other.send(page, nil)
+	shows(other, "Ada@example.com", "!Add an address", "!Remove")
+	if other.send(page, url.Values{"do": {"remove"}, "address": {"Ada@example.com"}}); other.status != http.StatusForbidden {
+		t.Errorf("a key that may read: %d", other.status)
+	}
+	g.send("/console/mail?project="+fmt.Sprint(r.projectID(t, "acme")), nil)
+	shows(g, "Who gets no mail")
+	g.send("/console/changes", nil)
+	if !strings.Contains(g.page, "put <strong>Ada@example.com</strong> onto the suppression list of") {
+		t.Errorf("%s", g.page)
+	}
+
+	g.send(page, nil)
+	remove, _ := g.controls(page)
+	if remove.Get("do") != "remove" {
+		t.Fatalf("the first form of the page sends %v", remove)
+	}
+	g.send(page, remove)
+	shows(g, "may get mail again", "Everybody gets mail")
+	g.send(page, remove) // twice
+	shows(g, "Everybody gets mail")
+	g.send("/console/suppressions/1", nil)
+	if g.status != http.StatusNotFound {
+		t.Errorf("a project that does not exist: %d", g.status)
+	}
+}
