@@ -23,6 +23,7 @@
 //	                                 and the number of the last write of mail
 //	K      project id                size of its suppression list, and since when the   with S, KeepList
 //	                                 project is missed
+//	J      project id, address       how many entries the list has of it               with S
 //	S      project id, address, 0,   entry of the list: the address as given, note,     AppendAuditWith
 //	       reason, category          time, author
 //	U      id of an API key          when it was first seen, and last used            SetKeyUses

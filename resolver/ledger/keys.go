@@ -26,6 +26,7 @@ const (
 	prefixDelivery    = 'T'
 	prefixKeyUse      = 'U'
 	prefixListHead    = 'K'
+	prefixListed      = 'J'
 	prefixSuppression = 'S'
 	prefixCommit      = 'V'
 	prefixPending     = 'W'

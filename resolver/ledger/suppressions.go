@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"fingerpost/resolver/catalog"
+
+	"github.com/cockroachdb/pebble/v2"
 )
 
 // The suppression list of a project is sorted by address, in lower case, then by the strength of the reason. Its size is
-// kept with it: a page needs the number of entries, and counting a million takes half a second.
+// kept with it: a page needs the number of entries, and counting a million takes half a second. So is how many entries
+// each address has: a send asks for one key, which a Bloom filter answers for most; a seek would read blocks of the list.
 
 // A listHead is what is known of a project's list.
 type listHead struct {
@@ -80,8 +83,8 @@ func decodeSuppression(key, rec []byte) (s catalog.Suppression, err error) {
 // Suppressions returns what the list of a project has of an address, the strongest reason first.
 func (l *Ledger) Suppressions(project int64, address string) (list []catalog.Suppression, err error) {
 	err = l.read(func() error {
-		h, err := l.listHead(project)
-		if err != nil || h.entries == 0 {
+		n, err := l.listed(project, address)
+		if err != nil || n == 0 {
 			return err
 		}
 		return l.walk(under(appendSuppressedKey(nil, project, address)...), func(key, rec []byte) error {
@@ -91,6 +94,32 @@ func (l *Ledger) Suppressions(project int64, address string) (list []catalog.Sup
 		})
 	})
 	return list, err
+}
+
+func appendListedKey(dst []byte, project int64, address string) []byte {
+	return append(appendID(append(dst, prefixListed), project), strings.ToLower(address)...)
+}
+
+func decodeListed(rec []byte) (n int64, err error) {
+	d, err := mailDecoder(rec)
+	if err != nil {
+		return 0, err
+	}
+	n = int64(d.uint())
+	return n, d.err()
+}
+
+// listed returns how many entries a list has of an address.
+func (l *Ledger) listed(project int64, address string) (n int64, err error) {
+	it, err := l.db.NewIter(&pebble.IterOptions{UseL6Filters: true}) // most addresses are on no list
+	if err != nil {
+		return 0, err
+	}
+	_, err = moment{it}.get(appendListedKey(nil, project, address), func(rec []byte) (err error) {
+		n, err = decodeListed(rec)
+		return err
+	})
+	return n, errors.Join(err, it.Close())
 }
 
 func (l *Ledger) listHead(project int64) (h listHead, err error) {
@@ -172,7 +201,8 @@ func (t *mailTurn) changeList(c *catalog.SuppressionChange) error {
 	if err != nil {
 		return err
 	}
-	seen := map[string]bool{} // in the batch, which reads do not see
+	seen := map[string]bool{}       // in the batch, which reads do not see
+	addresses := map[string]int64{} // how many entries more each has
 	change := func(s *catalog.Suppression, add bool) error {
 		key := appendSuppressionKey(nil, c.ProjectID, s)
 		if seen[string(key)] {
@@ -185,9 +215,11 @@ func (t *mailTurn) changeList(c *catalog.SuppressionChange) error {
 			return err
 		case add:
 			h.entries++
+			addresses[strings.ToLower(s.Address)]++
 			return t.b.Set(key, appendSuppression(s), nil)
 		}
 		h.entries--
+		addresses[strings.ToLower(s.Address)]--
 		return t.b.Delete(key, nil)
 	}
 	for i := range c.Remove {
@@ -196,8 +228,26 @@ func (t *mailTurn) changeList(c *catalog.SuppressionChange) error {
 	for i := range c.Add {
 		err = errors.Join(err, change(&c.Add[i], true))
 	}
+	for address, more := range addresses {
+		err = errors.Join(err, t.countListed(c.ProjectID, address, more))
+	}
 	h.gone = time.Time{}
 	return errors.Join(err, t.putListHead(c.ProjectID, &h))
+}
+
+// countListed changes how many entries an address has.
+func (t *mailTurn) countListed(project int64, address string, more int64) error {
+	n, err := t.l.listed(project, address)
+	switch n += more; {
+	case err != nil || more == 0:
+		return err
+	case n <= 0:
+		return t.b.Delete(appendListedKey(nil, project, address), nil)
+	}
+	e := encoder{}
+	e.byte(mailVersion)
+	e.uint(uint64(n))
+	return t.b.Set(appendListedKey(nil, project, address), e.b, nil)
 }
 
 func (t *mailTurn) putListHead(project int64, h *listHead) error {
@@ -236,8 +286,11 @@ func (l *Ledger) KeepList(project int64, there bool, at time.Time, grace time.Du
 			t.idle = true
 			return nil
 		default:
-			all := under(appendID([]byte{prefixSuppression}, project)...)
-			return errors.Join(t.b.DeleteRange(all.lower, all.upper, nil), t.b.Delete(appendListKey(nil, project), nil))
+			for _, prefix := range []byte{prefixSuppression, prefixListed} {
+				all := under(appendID([]byte{prefix}, project)...)
+				err = errors.Join(err, t.b.DeleteRange(all.lower, all.upper, nil))
+			}
+			return errors.Join(err, t.b.Delete(appendListKey(nil, project), nil))
 		}
 		return t.putListHead(project, &h)
 	})
@@ -253,16 +306,23 @@ func (l *Ledger) checkLists() error {
 	if err != nil {
 		return err
 	}
-	have := map[int64]int64{}
+	have, listed := map[int64]int64{}, map[int64]int64{}
 	err = eachOf(it, prefixSuppression, func(key, _ []byte) error {
 		have[projectIn(key)]++
 		return nil
 	})
 	if err == nil {
+		err = eachOf(it, prefixListed, func(key, rec []byte) error {
+			n, err := decodeListed(rec)
+			listed[projectIn(key)] += n
+			return err
+		})
+	}
+	if err == nil {
 		err = eachOf(it, prefixListHead, func(key, rec []byte) error {
 			project := projectIn(key)
 			h, err := decodeListHead(rec)
-			if err == nil && h.entries != have[project] {
+			if err == nil && (h.entries != have[project] || h.entries != listed[project]) {
 				err = wrongSize(project)
 			}
 			delete(have, project)

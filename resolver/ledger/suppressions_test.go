@@ -295,6 +295,9 @@ func BenchmarkLookup(b *testing.B) {
 				}
 				changeList(b, l, c)
 			}
+			if err := l.db.Compact(b.Context(), []byte{prefixListed}, []byte{prefixSuppression + 1}, true); err != nil {
+				b.Fatal(err)
+			}
 			b.ResetTimer()
 			for i := range b.N {
 				if _, err := l.Suppressions(1, fmt.Sprintf("user%07d@b.example", i*7919%1_000_003)); err != nil {
