@@ -135,3 +135,27 @@ func TestUnsubscribeReadOnly(t *testing.T) {
 		t.Errorf("%d", a.StatusCode)
 	}
 }
+
+// TestUnsubscribeAtAnEdge: an edge passes method and path on to its authority, and nothing of what came with them.
+func TestUnsubscribeAtAnEdge(t *testing.T) {
+	a := &standIn{answer: "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nConnection: close\r\nContent-Length: 4\r\n\r\npage"}
+	m := &mailCare{post: &post{house: start(t, func(o *api.Options) { o.Cluster.Edge = a })}}
+	for _, method := range []string{"GET", "POST", "HEAD"} {
+		got := m.open(method, "/u/abc?x=1", map[string]string{"POST": "address=eve@example.com"}[method])
+		if body := string(got.body); got.StatusCode != 200 || body != map[string]string{"HEAD": ""}[method] && body != "page" {
+			t.Errorf("%s: %d %s", method, got.StatusCode, got.body)
+		}
+	}
+	got := a.requests()
+	if len(got) != 3 || !strings.HasPrefix(got[0], "GET /u/abc HTTP/1.1\r\n") || !strings.HasPrefix(got[1], "POST /u/abc HTTP/1.1\r\n") ||
+		strings.Contains(strings.Join(got, ""), "eve@") {
+		t.Errorf("the authority gets %q", got)
+	}
+	a.fail("UNAVAILABLE", "away")
+	if got := m.open("POST", "/u/abc", ""); got.StatusCode != 503 || got.Header.Get("Retry-After") == "" || !strings.Contains(string(got.body), "<h1>") {
+		t.Errorf("without an authority: %d %v %s", got.StatusCode, got.Header, got.body)
+	}
+	if got := m.open("PUT", "/u/abc", ""); got.StatusCode != 405 || len(a.requests()) != 4 {
+		t.Errorf("%d, %d requests", got.StatusCode, len(a.requests()))
+	}
+}
