@@ -105,6 +105,8 @@ var plan = map[string][]string{
 	// hclfile: the normal form of texts, and which column a wrong heading was meant to be
 	"fingerpost/api/transfer/table": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"golang.org/x/text/unicode/norm"},
+	// x/oauth2: the requests and answers of token servers
+	"fingerpost/mailer/oauth": {"fingerpost/resolver/publicnet", "golang.org/x/oauth2"},
 	// trace: the stages of a traced attempt
 	"fingerpost/mailer/smtp": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver/publicnet",
 		"github.com/emersion/go-smtp"},
@@ -255,6 +257,7 @@ var sole = map[string][]string{
 	"github.com/coreos/go-systemd/v22":    {"fingerpost/cmd/fingerpost/node"},
 	"github.com/miekg/dns":                {"fingerpost/configsrc/verify/authdns", "fingerpost/cmd/testrig/faultdns"},
 	"github.com/emersion/go-smtp":         {"fingerpost/mailer/smtp", "fingerpost/cmd/testrig"},
+	"golang.org/x/oauth2":                 {"fingerpost/mailer/oauth"},
 	"golang.org/x/net/html":               {"fingerpost/mailer/template", "fingerpost/api/console", "fingerpost/api/docs"},
 }
 

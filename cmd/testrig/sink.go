@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/mail"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,10 +38,11 @@ type Sink struct {
 
 // SinkRules say what a Sink does.
 type SinkRules struct {
-	User, Password string // of its account; without a password it offers no login and wants none
-	Open           bool   // mail without a login is taken, too
-	Welcome        bool   // the recipient "later" is taken
-	Chatty         bool   // its refusal of a login repeats what it was told
+	User, Password string   // of its account; without a password it offers no login and wants none
+	Tokens         []string // access tokens of its account; it offers XOAUTH2 if there are any, and wants a login
+	Open           bool     // mail without a login is taken, too
+	Welcome        bool     // the recipient "later" is taken
+	Chatty         bool     // its refusal of a login repeats what it was told
 
 	Login     func()                  // called once, at the next login
 	Sender    func(from string) error // the reply to MAIL FROM
@@ -98,7 +100,7 @@ func (s *Sink) Up() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.counts.Dials++
-		return &session{Sink: s, conn: c, in: s.rules.Password == "" || s.rules.Open}, nil
+		return &session{Sink: s, conn: c, in: !s.rules.login() || s.rules.Open}, nil
 	}))
 	server.Domain, server.AllowInsecureAuth, server.MaxMessageBytes = "sink.example", true, 4<<20
 	server.ReadTimeout, server.WriteTimeout, server.TLSConfig = Patience, Patience, s.TLS
@@ -229,32 +231,77 @@ func (s *session) read() SinkRules {
 	return s.rules
 }
 
-func (s *session) AuthMechanisms() []string {
-	if s.read().Password == "" {
-		return nil
+// login reports whether there is an account.
+func (r *SinkRules) login() bool { return r.Password != "" || len(r.Tokens) > 0 }
+
+func (s *session) AuthMechanisms() (all []string) {
+	r := s.read()
+	if r.Password != "" {
+		all = append(all, sasl.Plain)
 	}
-	return []string{sasl.Plain}
+	if len(r.Tokens) > 0 {
+		all = append(all, "XOAUTH2")
+	}
+	return all
 }
 
-func (s *session) Auth(string) (sasl.Server, error) {
+func (s *session) Auth(mechanism string) (sasl.Server, error) {
+	if mechanism == "XOAUTH2" {
+		return &xoauth2{session: s}, nil
+	}
 	return sasl.NewPlainServer(func(_, user, password string) error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.counts.Logins++
-		if s.rules.Login != nil {
-			s.rules.Login()
-			s.rules.Login = nil
-		}
-		switch r := &s.rules; {
-		case user == r.User && password == r.Password:
-			s.in = true
-			return nil
-		case r.Chatty:
-			told := base64.StdEncoding.EncodeToString([]byte("\x00" + user + "\x00" + password))
-			return Refusal(535, 5, 7, 8, "no "+password+" for "+user+", AUTH PLAIN "+told)
-		}
-		return smtp.ErrAuthFailed
+		told := base64.StdEncoding.EncodeToString([]byte("\x00" + user + "\x00" + password))
+		return s.judge(user, password, "AUTH PLAIN "+told, func(r *SinkRules) bool { return password == r.Password })
 	}), nil
+}
+
+// judge logs a client in, or refuses what it has told.
+func (s *session) judge(user, secret, told string, right func(r *SinkRules) bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.Logins++
+	if s.rules.Login != nil {
+		s.rules.Login()
+		s.rules.Login = nil
+	}
+	switch r := &s.rules; {
+	case user == r.User && right(r):
+		s.in = true
+		return nil
+	case r.Chatty:
+		return Refusal(535, 5, 7, 8, "no "+secret+" for "+user+", "+told)
+	}
+	return smtp.ErrAuthFailed
+}
+
+// xoauth2 is the server's side of XOAUTH2, as Google's and Microsoft's servers do it: a refusal is a challenge with its
+// reason, and the reply after the client's empty answer.
+type xoauth2 struct {
+	*session
+	refusal error
+}
+
+func (x *xoauth2) Next(response []byte) (challenge []byte, done bool, err error) {
+	if x.refusal != nil {
+		if len(response) > 0 {
+			return nil, true, Refusal(501, 5, 5, 2, "an empty answer is expected")
+		}
+		return nil, true, x.refusal
+	}
+	if response == nil {
+		return []byte{}, false, nil
+	}
+	fields := strings.Split(string(response), "\x01")
+	if len(fields) != 4 || fields[2] != "" || fields[3] != "" {
+		return nil, true, Refusal(501, 5, 5, 2, "this is no XOAUTH2")
+	}
+	user, token := strings.TrimPrefix(fields[0], "user="), strings.TrimPrefix(fields[1], "auth=Bearer ")
+	x.refusal = x.judge(user, token, base64.StdEncoding.EncodeToString(response),
+		func(r *SinkRules) bool { return slices.Contains(r.Tokens, token) })
+	if x.refusal == nil {
+		return nil, true, nil
+	}
+	return []byte(`{"status":"400","schemes":"bearer","scope":"https://mail.example/"}`), false, nil
 }
 
 func (s *session) Mail(from string, _ *smtp.MailOptions) error {
