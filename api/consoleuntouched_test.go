@@ -57,6 +57,8 @@ var formTexts = map[string][]string{
 	"replyTo":         {`"reply@acme.example"`},
 	"smsProvider":     {`"twilio"`},
 	"ehloName":        {`"mail.acme.example"`},
+	"auth":            {`"plain"`, `"cram-md5"`},
+	"oauthTokenUrl":   {`"https://login.acme.example/token"`},
 	"caFile":          nil, // needs a certificate
 	"slug":            nil, "domain": nil, "code": nil,
 }
@@ -75,11 +77,14 @@ func formValues(f catalog.Field) (values []string) {
 	case *catalog.Locales:
 		return nil // in blocks
 	}
-	if list, is := map[string][]string{"jwtAlgorithms": {`["HS256"]`}, "jwtKeys": {`[]`}, "jwksUrl": {"null"}}[f.Name]; is {
+	if list, is := map[string][]string{"jwtAlgorithms": {`["HS256"]`}, "jwtKeys": {`[]`}, "jwksUrl": {"null"},
+		"dkimSelectors": {`["s1"]`, `["s1", "s2"]`}}[f.Name]; is {
 		return list
 	}
 	for _, v := range f.OneOf {
-		values = append(values, strconv.Quote(v))
+		if v != catalog.AuthXOAUTH2 { // which needs other fields
+			values = append(values, strconv.Quote(v))
+		}
 	}
 	if texts, has := formTexts[f.Name]; has || f.OneOf != nil {
 		return append(values, texts...)
@@ -327,7 +332,7 @@ func otherValues(c control) (all [][]string) {
 		return [][]string{{c.options[0]}, c.options}
 	case "select":
 		for _, o := range c.options {
-			if o != c.value {
+			if o != c.value && o != catalog.AuthXOAUTH2 {
 				all = append(all, []string{o})
 			}
 		}
@@ -335,7 +340,8 @@ func otherValues(c control) (all [][]string) {
 	}
 	other := map[string]string{"slug": "other-slug", "domain": "other-name.example", "port": "26", "maxAge": "11m",
 		"host": "other.example", "fromEmail": "new@acme.example", "replyTo": "new@acme.example", "labels": "plan=other",
-		"bodyHtml": "<p>other</p>\r\nmore", "verified": "2026-11-20", "ehloName": "other.example", "owner": "other", "category": "other",
+		"bodyHtml": "<p>other</p>\r\nmore", "verified": "2026-11-20", "ehloName": "other.example", "oauthTokenUrl": "https://other.example/",
+		"spfInclude": "other.example", "owner": "other", "category": "other",
 		"locales._.tag": "fr"}[c.name]
 	if other == "" {
 		other = c.value + " other"

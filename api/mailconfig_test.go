@@ -175,7 +175,7 @@ func TestMailFields(t *testing.T) {
 	}
 	f("1/smtp-config", `{}`, "host fromEmail")
 	f("1/smtp-config", `{"host":"a:1","port":70000,"username":1,"password":2,"fromEmail":"A <a@b>","fromName":"\n","replyTo":"x","sslEnabled":null,"tlsEnabled":"no","active":0}`,
-		"sslEnabled tlsEnabled active username port password host fromEmail replyTo fromName")
+		"username sslEnabled tlsEnabled active port password host fromEmail replyTo fromName")
 	f("1/smtp-config", `{"host":"a","fromEmail":"a@b.example","password":"x"}`, "username")
 	f("9/smtp-config", `{"host":"other.example"}`, "password")
 	f("9/smtp-config", `{"host":"other.example","password":"***"}`, "password")

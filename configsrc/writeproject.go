@@ -64,7 +64,7 @@ func (p *projectTarget) rewrite(w *attempt) error {
 	if from, to := have.Project.Slug, want.Project.Slug; from != to {
 		p.moves = &slugMove{from: from, to: to}
 	}
-	if err := p.protectPassword(w, &have, &want); err != nil {
+	if err := p.protectSecrets(w, &have, &want); err != nil {
 		return err
 	}
 	p.want = &want

@@ -116,7 +116,7 @@ func AuthSettingsETag(project int64, a *catalog.AuthSettings) string {
 }
 
 // AppendSMTPConfig appends a project's SMTP config in the API's form to dst: the port in force, and nothing of the
-// password.
+// secrets.
 func AppendSMTPConfig(dst []byte, project int64, c *catalog.SMTPConfig) []byte {
 	fields := []any{
 		"id", c.ID,
@@ -131,8 +131,16 @@ func AppendSMTPConfig(dst []byte, project int64, c *catalog.SMTPConfig) []byte {
 		"tlsEnabled", c.TLSEnabled,
 		"active", c.Active,
 	}
-	if c.EHLOName != "" { // ours: the specification's fields stay as they are
-		fields = append(fields, "ehloName", c.EHLOName)
+	// Ours come after the specification's fields, which stay as they are.
+	for _, f := range []struct{ name, value string }{{"ehloName", c.EHLOName}, {"auth", c.Auth},
+		{"oauthTokenUrl", c.OAuth.TokenURL}, {"oauthClientId", c.OAuth.ClientID}, {"oauthScope", c.OAuth.Scope},
+		{"spfInclude", c.SPFInclude}} {
+		if f.value != "" {
+			fields = append(fields, f.name, f.value)
+		}
+	}
+	if c.DKIMSelectors != nil {
+		fields = append(fields, "dkimSelectors", c.DKIMSelectors)
 	}
 	if c.SuppressBounces != nil {
 		fields = append(fields, "suppressBounces", *c.SuppressBounces)
@@ -140,7 +148,7 @@ func AppendSMTPConfig(dst []byte, project int64, c *catalog.SMTPConfig) []byte {
 	return appendObject(dst, fields...)
 }
 
-// SMTPConfigETag returns the ETag of a project's SMTP config, independent of its password.
+// SMTPConfigETag returns the ETag of a project's SMTP config, independent of its secrets.
 func SMTPConfigETag(project int64, c *catalog.SMTPConfig) string {
 	return etag(AppendSMTPConfig(nil, project, c))
 }

@@ -72,11 +72,12 @@ func (c *Client) DeleteDomain(ctx context.Context, project, id int64) error {
 	return remove(ctx, c.platform, projectPath(project, "/domains/"+strconv.FormatInt(id, 10)), "a domain")
 }
 
-// PutSMTP replaces the SMTP config of a project. password "" is not sent.
-func (c *Client) PutSMTP(ctx context.Context, project int64, s *catalog.SMTPConfig, password string) error {
-	var more map[string]any
-	if password != "" {
-		more = map[string]any{"password": password}
+// PutSMTP replaces the SMTP config of a project. secrets are its secrets in clear text, by field; those that it lacks
+// stay as the service has them.
+func (c *Client) PutSMTP(ctx context.Context, project int64, s *catalog.SMTPConfig, secrets map[string]string) error {
+	more := make(map[string]any, len(secrets))
+	for name, text := range secrets {
+		more[name] = text
 	}
 	return c.save(ctx, mailPath(project, "/smtp-config"), s.Fields(), smtpFields, more)
 }

@@ -1,6 +1,7 @@
 package mailapi
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -10,14 +11,17 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// smtpNames are the fields of an SMTP config in a request.
-var smtpNames = append(catalog.RequestNames(new(catalog.SMTPConfig).Fields()), sealPassword)
+// smtpNames are the fields of an SMTP config in a request, and for each secret the one of catalog.SealField.
+var smtpNames = func() []string {
+	names := catalog.RequestNames(new(catalog.SMTPConfig).Fields())
+	for _, f := range new(catalog.SMTPConfig).Secrets() {
+		names = append(names, catalog.SealField(f.Name))
+	}
+	return names
+}()
 
-// sealPassword is the field that has a new password take the place of a call in the file.
-const sealPassword = "sealPassword"
-
-// maxPasswordBytes is the longest password that a request may set.
-const maxPasswordBytes = 1024
+// maxSecretBytes is the longest secret that a request may set.
+const maxSecretBytes = 1024
 
 func (a *API) getSMTPConfig(r *web.Request, project *catalog.Project) error {
 	return web.AnswerSingle(r, project, "SMTP config found",
@@ -56,7 +60,7 @@ func (a *API) saveSMTPConfig(r *web.Request, project *catalog.Project) error {
 		return err
 	}
 	err = a.Writer.Write(r, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: project.UUID, Change: change,
-		Seals: f.Body.Values[sealPassword] == true}})
+		Seals: f.sealed()}})
 	if err != nil {
 		return err
 	}
@@ -83,16 +87,32 @@ func (f *form) smtpConfig(have *catalog.SMTPConfig, project catalog.UUID) (*cata
 		f.Require("host", "is required: the name or address of the SMTP server")
 		f.Require("fromEmail", "is required: the sender's address")
 	}
-	f.Fill(c.Fields(), "host", "fromEmail", "sslEnabled", "tlsEnabled", "active", "suppressBounces")
-	f.FillOptional("username", &c.Username)
-	f.FillOptional("fromName", &c.FromName)
-	f.FillOptional("replyTo", &c.ReplyTo)
-	f.FillOptional("ehloName", &c.EHLOName)
+	for _, field := range c.Fields() {
+		text, isText := field.Value.(*string)
+		switch {
+		case field.FileOnly, field.Name == "port":
+		case isText && !field.Required:
+			f.FillOptional(field.Name, text)
+		default:
+			f.Read(field.Name, field.Value) // but secrets, which follow
+		}
+	}
 	f.port(&c, have.HasServer())
-	f.password(&c, have)
-	var seals bool
-	f.Read(sealPassword, &seals)
+	for _, secret := range c.Secrets() {
+		f.secret(&secret, &c, have)
+		f.Read(catalog.SealField(secret.Name), new(bool))
+	}
 	return &c, f.Validated(c.Validate())
+}
+
+// sealed lists the secrets whose new values are to take the place of a call.
+func (f *form) sealed() (names []string) {
+	for _, secret := range new(catalog.SMTPConfig).Secrets() {
+		if f.Body.Values[catalog.SealField(secret.Name)] == true {
+			names = append(names, secret.Name)
+		}
+	}
+	return names
 }
 
 // port reads the port. The default port of an existing config that does not write it stays unwritten: a client that
@@ -114,39 +134,30 @@ func (f *form) port(c *catalog.SMTPConfig, exists bool) {
 	}
 }
 
-// password reads the password. Null removes it. A body without it keeps the stored one, which may go only to the
+// secret reads a secret of c. Null removes it. A body without it keeps the stored one, which may go only to the
 // destination that it was stored for.
-func (f *form) password(c, have *catalog.SMTPConfig) {
-	value, given := f.Body.Values["password"]
+func (f *form) secret(field *catalog.Field, c, have *catalog.SMTPConfig) {
+	to := field.Value.(*catalog.Secret)
+	value, given := f.Body.Values[field.Name]
 	text, isText := value.(string)
 	switch {
 	case !given:
-		if have != nil && have.Password.Source != catalog.SecretNone && destination(c) != destination(have) {
-			f.Fail("password", "must be given again where host, port, sslEnabled, tlsEnabled or username change, or be null: "+
-				"the stored one was meant for the old destination")
+		if have != nil && to.Source != catalog.SecretNone && c.Moved(have, field) {
+			last := len(field.BoundTo) - 1
+			f.Fail(field.Name, fmt.Sprintf("must be given again where %s or %s change, or be null: the stored one was meant "+
+				"for the old destination", strings.Join(field.BoundTo[:last], ", "), field.BoundTo[last]))
 		}
 	case value == nil:
-		c.Password = catalog.Secret{}
+		*to = catalog.Secret{}
 	case !isText:
-		f.Fail("password", "must be a string or null")
+		f.Fail(field.Name, "must be a string or null")
 	case text == "":
-		f.Fail("password", "must not be empty: leave it out to keep the stored one, or give null to remove it")
-	case len(text) > maxPasswordBytes || strings.ContainsFunc(text, unicode.IsControl):
-		f.Fail("password", "must be at most 1024 bytes and hold no control characters")
+		f.Fail(field.Name, "must not be empty: leave it out to keep the stored one, or give null to remove it")
+	case len(text) > maxSecretBytes || strings.ContainsFunc(text, unicode.IsControl):
+		f.Fail(field.Name, fmt.Sprintf("must be at most %d bytes and hold no control characters", maxSecretBytes))
 	default:
-		c.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: text}
+		*to = catalog.Secret{Source: catalog.SecretPlain, Ref: text}
 	}
-}
-
-// A mailDestination is the server and login that a stored password belongs to.
-type mailDestination struct {
-	host, username string
-	port           int
-	ssl, tls       bool
-}
-
-func destination(c *catalog.SMTPConfig) mailDestination {
-	return mailDestination{c.Host, c.Username, c.EffectivePort(), c.SSLEnabled, c.TLSEnabled}
 }
 
 // deleteSMTPConfig answers DELETE of a project's SMTP config.

@@ -59,10 +59,10 @@ type ExportOptions struct {
 // A job is the work for one project.
 type job struct {
 	pair
-	found    *client.Project // nil: it must be created
-	changes  []Change
-	password string // opened, if it is to be sent
-	sealed   error  // why the password could not be opened
+	found   *client.Project // nil: it must be created
+	changes []Change
+	secrets map[string]string // of the SMTP config, opened, by field; those that are to be sent
+	sealed  error             // why one of them could not be opened
 }
 
 // An Export changes a server to match the files: PlanExport makes one, OpenPasswords and OpenWebhookSecrets complete it,
@@ -93,7 +93,7 @@ func PlanExport(ctx context.Context, c *client.Client, want *Tree, o ExportOptio
 	owners := owners{}
 	err = client.InOrder(ctx, o.Parallel, len(pairs), readPairs(c, pairs), func(i int, have *client.Project) error {
 		progress.set(i+1, len(pairs))
-		e.plan(&job{pair: pairs[i], found: have}, owners)
+		e.plan(&job{pair: pairs[i], found: have, secrets: map[string]string{}}, owners)
 		return nil
 	})
 	if err != nil {

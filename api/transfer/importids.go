@@ -129,7 +129,13 @@ func (im *Import) fillSecrets(f *client.Project) {
 		p.Auth.Token.JWTSecret = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
 		note("auth_settings", "jwt_secret", name)
 	}
-	if p.SMTP != nil && p.SMTP.Username != "" { // a server that requires a name requires a password
+	switch {
+	case p.SMTP == nil:
+	case p.SMTP.Auth == catalog.AuthXOAUTH2:
+		name := variable(p.Project.Slug, "OAUTH_CLIENT_SECRET")
+		p.SMTP.OAuth.Secret = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
+		note("smtp_config", "oauth_client_secret", name)
+	case p.SMTP.Username != "": // a server that requires a name requires a password
 		name := variable(p.Project.Slug, "SMTP_PASSWORD")
 		p.SMTP.Password = catalog.Secret{Source: catalog.SecretEnv, Ref: name}
 		note("smtp_config", "password", name)

@@ -219,15 +219,19 @@ func (r *sending) settings(kind catalog.Kind, put func() error) {
 // mail sends SMTP config and templates.
 func (r *sending) mail() {
 	id, want := r.j.found.Project.ID, r.j.want
-	resend := r.options.Passwords == AllPasswords && want.SMTP != nil && want.SMTP.Password.Source != catalog.SecretNone &&
-		r.j.found.Mail
+	var resend []FieldChange
+	if r.options.Passwords == AllPasswords {
+		for _, f := range r.neededSecrets(r.j) {
+			resend = append(resend, FieldChange{Field: f.Attribute(), Secret: true})
+		}
+	}
 	for _, c := range r.j.changes {
 		if c.Action == Removed {
 			continue // done in an earlier step
 		}
 		switch c.Kind {
 		case catalog.KindSMTPConfig:
-			resend = false
+			resend = nil
 			r.do(c, func() error { return r.putSMTP(id) })
 		case catalog.KindTemplate:
 			at := slices.IndexFunc(want.Templates, func(t catalog.Template) bool { return t.Code == c.Name })
@@ -244,18 +248,17 @@ func (r *sending) mail() {
 			r.do(c, func() error { return r.remote.PutTemplate(r.ctx, id, &t) })
 		}
 	}
-	if resend {
-		c := Change{Action: Changed, Kind: catalog.KindSMTPConfig, Project: r.j.slug(),
-			Fields: []FieldChange{{Field: "password", Secret: true}}}
+	if len(resend) > 0 {
+		c := Change{Action: Changed, Kind: catalog.KindSMTPConfig, Project: r.j.slug(), Fields: resend}
 		r.do(c, func() error { return r.putSMTP(id) })
 	}
 }
 
 func (r *sending) putSMTP(id int64) error {
-	if r.needsPassword(r.j) && r.j.sealed != nil {
+	if len(r.neededSecrets(r.j)) > 0 && r.j.sealed != nil {
 		return r.j.sealed
 	}
-	return r.remote.PutSMTP(r.ctx, id, r.j.want.SMTP, r.j.password)
+	return r.remote.PutSMTP(r.ctx, id, r.j.want.SMTP, r.j.secrets)
 }
 
 // domains changes and adds domains. The domain that stops being the primary one comes first: a project has at most one.

@@ -100,6 +100,25 @@ func (f *Form) Read(name string, to any) {
 		f.readLabels(name, value, to)
 	case *catalog.Locales:
 		f.readLocales(name, value, to)
+	case *[]string:
+		f.readTexts(name, value, to)
+	}
+}
+
+// readTexts reads a list of strings. Null and [] clear it.
+func (f *Form) readTexts(name string, value any, to *[]string) {
+	list, ok := value.([]any)
+	if !ok && value != nil {
+		f.Fail(name, "must be a list of strings, or null")
+		return
+	}
+	*to = nil
+	for _, element := range list {
+		text, ok := element.(string)
+		if !ok {
+			f.Fail(name, "must be a list of strings, or null")
+		}
+		*to = append(*to, text)
 	}
 }
 

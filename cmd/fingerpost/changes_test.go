@@ -36,6 +36,7 @@ var literals = map[string][2]string{
 		`["age1lggyhqrw2nlhcxprm67z43rta597azn8gknawjehu9d9dl0jq3yqqvfafg"]`},
 	"verified": {`"pending"`, `"2026-01-01"`}, "targets": {`["a.example"]`, `["b.example"]`}, "cas": {`["a.example"]`, `["b.example"]`},
 	"host": {`"a.example"`, `"b.example"`}, "ehloName": {`"a.example"`, `"b.example"`},
+	"dkimSelectors": {`["one"]`, `["two"]`}, "auth": {`"plain"`, `"login"`}, "oauthTokenUrl": {`"https://a.example/"`, `"https://b.example/"`},
 	"fromEmail": {`"a@a.example"`, `"b@a.example"`}, "replyTo": {`"a@a.example"`, `"b@a.example"`},
 	"jwtAlgorithms": {`["HS256", "RS256"]`, `["RS256"]`}, "jwtKeys": {`[file("a.pem")]`, `[file("b.pem"), file("a.pem")]`},
 	"issuer": {`"https://a.example/"`, `"https://b.example/"`}, "scopes": {`["openid"]`, `["openid", "groups"]`},

@@ -133,8 +133,8 @@ func planExport(ctx context.Context, t cli.Terminal, dir string, f exportFlags, 
 		return nil, err
 	}
 	secrets := &seal.Secrets{Dir: dir, SecretsDir: f.secretsDir, Identities: ids}
-	e.OpenPasswords(func(p *catalog.ProjectConfig) (string, error) {
-		return secrets.Open(p.SMTP.Password, seal.Context(p.Project.UUID, "password"))
+	e.OpenPasswords(func(p *catalog.ProjectConfig, f *catalog.Field) (string, error) {
+		return secrets.Open(*f.Value.(*catalog.Secret), seal.Context(p.Project.UUID, f.Attribute()))
 	})
 	e.OpenWebhookSecrets(func(w *catalog.Webhook) (string, error) {
 		return secrets.Open(w.Secrets[0], w.SecretContext())

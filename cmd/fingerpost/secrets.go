@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -29,9 +30,9 @@ func newSecrets(t cli.Terminal) *cobra.Command {
 	sealing := &cobra.Command{
 		Use:   "seal PROJECT FIELD",
 		Short: "Seal a value from stdin, or asked for, and print the expression for the file",
-		Long: "FIELD is jwt_secret or password. The sealed value works in that field of that project only; with " +
-			"--defaults,\n" +
-			"which takes no PROJECT, it is the password of the smtp_config in the defaults block. --webhook NAME and\n" +
+		Long: "FIELD is jwt_secret, password or oauth_client_secret. The sealed value works in that field of that project " +
+			"only; with --defaults,\n" +
+			"which takes no PROJECT, it is a secret of the smtp_config in the defaults block. --webhook NAME and\n" +
 			"--login NAME stand alone, and seal a secret of that webhook, or the client_secret of that login.\n" +
 			"It is never taken from an argument: those show in process lists and shell histories.",
 		Example: "  fingerpost secrets seal acme jwt_secret\n  fingerpost secrets seal --defaults password\n" +
@@ -47,7 +48,7 @@ func newSecrets(t cli.Terminal) *cobra.Command {
 			}
 			return cli.WantsNamed("PROJECT", "FIELD")(cmd, args)
 		},
-		ValidArgsFunction: cli.CompleteArgs((*offline.Checked).Slugs, cli.Fixed("jwt_secret", "password"), cli.Fixed()),
+		ValidArgsFunction: cli.CompleteArgs((*offline.Checked).Slugs, cli.Fixed(seal.Attributes()...), cli.Fixed()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch dir := cli.ConfigDir(cmd); {
 			case of.webhook != "":
@@ -61,7 +62,7 @@ func newSecrets(t cli.Terminal) *cobra.Command {
 			}
 		},
 	}
-	sealing.Flags().BoolVar(&of.defaults, "defaults", false, "seal the password of the smtp_config in the defaults block")
+	sealing.Flags().BoolVar(&of.defaults, "defaults", false, "seal a secret of the smtp_config in the defaults block")
 	sealing.Flags().StringVar(&of.webhook, "webhook", "", "seal a secret of the webhook with this name")
 	sealing.Flags().StringVar(&of.login, "login", "", "seal the client_secret of the login with this name")
 	cmd := cli.Group("secrets", "Seal secrets, so that they can stand in the files", "",
@@ -144,7 +145,7 @@ func addRecipient(dir string, checked *offline.Checked, recipient string) (where
 func sealValue(t cli.Terminal, dir, slug, field string) error {
 	i := slices.IndexFunc(seal.Fields, func(f seal.Field) bool { return field == f.Attr || field == f.Block+"."+f.Attr })
 	if i < 0 {
-		return cli.Usage("FIELD must be jwt_secret or password")
+		return cli.Usage("FIELD must be one of %s", strings.Join(seal.Attributes(), ", "))
 	}
 	at := seal.Fields[i]
 	checked, recipients, err := recipientsIn(dir)
@@ -159,16 +160,17 @@ func sealValue(t cli.Terminal, dir, slug, field string) error {
 		fmt.Sprintf("the %s block of project %q", at.Block, slug))
 }
 
-// sealRelay seals the password of the relay. The defaults block need not have it yet.
+// sealRelay seals a secret of the relay. The defaults block need not have it yet.
 func sealRelay(t cli.Terminal, dir, field string) error {
-	if field != "password" && field != "smtp_config.password" {
-		return cli.Usage("FIELD must be password: with --defaults there is no other")
+	attr := strings.TrimPrefix(field, "smtp_config.")
+	if !slices.ContainsFunc(seal.Fields, func(f seal.Field) bool { return f.Block == "smtp_config" && f.Attr == attr }) {
+		return cli.Usage("FIELD must be password or oauth_client_secret: with --defaults there are no others")
 	}
 	_, recipients, err := recipientsIn(dir)
 	if err != nil {
 		return err
 	}
-	return printSealed(t, recipients, "password", "the defaults block", seal.RelayContext(),
+	return printSealed(t, recipients, attr, "the defaults block", seal.RelayContext(attr),
 		"the smtp_config block of the defaults block")
 }
 

@@ -269,7 +269,7 @@ func namesFile(project *catalog.ProjectConfig, p string) bool {
 		return true
 	}
 	c := project.SMTP
-	return c != nil && (is(c.Password) || c.CAFile != "" && path.Clean(c.CAFile) == p)
+	return c != nil && (is(c.Password) || is(c.OAuth.Secret) || c.CAFile != "" && path.Clean(c.CAFile) == p)
 }
 
 // bodies finds the templates of a file whose bodies are in the file p: they change with its content.

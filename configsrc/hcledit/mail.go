@@ -305,6 +305,8 @@ func (r *rewriter) optional(s *site, old, want []catalog.Field) {
 			set = *v != ""
 		case *int:
 			set = *v != 0
+		case *[]string:
+			set = len(*v) > 0
 		}
 		if set {
 			r.do(s.set(catalog.Snake(f.Name), expr))

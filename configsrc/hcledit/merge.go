@@ -257,8 +257,8 @@ func (m *merge) smtp(of catalog.Clash, b, o *catalog.SMTPConfig, want **catalog.
 	name := of.Project + " smtp_config"
 	switch {
 	case b == nil && o == nil, o == nil && t == nil:
-	case b != nil && o != nil && *b == *o:
-	case o == nil && !m.force && *b != *t:
+	case b != nil && o != nil && catalog.SameFields(b.Fields(), o.Fields()):
+	case o == nil && !m.force && !catalog.SameFields(b.Fields(), t.Fields()):
 		m.clash(removedHere(of, b.Fields(), t.Fields()), "%s: smtp_config", of.Project)
 	case o == nil:
 		*want = nil

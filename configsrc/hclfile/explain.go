@@ -134,12 +134,14 @@ func (e *explainer) smtp(c *catalog.SMTPConfig) catalog.Origins {
 	return o
 }
 
-// decides reports whether a field of a block without a host replaces the relay's: a text does if it is not empty,
+// decides reports whether a field of a block without a host replaces the relay's: a text or a list does if it is not empty,
 // active if it is false (see catalog.SMTPInForce).
 func decides(f catalog.Field) bool {
 	switch v := f.Value.(type) {
 	case *string:
 		return *v != ""
+	case *[]string:
+		return *v != nil
 	case *bool:
 		return f.Name == "active" && !*v
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // secretNames are the attributes whose values are never shown in a snippet.
-var secretNames = []string{"password", "jwt_secret", "client_secret", "secret", "hash"}
+var secretNames = []string{"password", "jwt_secret", "client_secret", "oauth_client_secret", "secret", "hash"}
 
 // secretWord finds words that name a secret; secretName tells the harmless ones apart.
 var secretWord = regexp.MustCompile(`(?i)[a-z0-9_-]*(?:pass|secret|hash|token|pwd|jwt|cred)[a-z0-9_-]*`)

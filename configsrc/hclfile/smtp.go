@@ -53,7 +53,7 @@ func (d *decoder) smtpBlock(block *hclsyntax.Block, schema *schema, smtp *catalo
 }
 
 // senderAttributes are what an smtp_config block without a host may say; all others describe the server.
-var senderAttributes = []string{"from_email", "from_name", "reply_to", "active"}
+var senderAttributes = []string{"from_email", "from_name", "reply_to", "dkim_selectors", "active"}
 
 // senderAlone reports whether an smtp_config block names a sender, and nothing of a server. A block that says nothing
 // at all counts as one that lacks its host.

@@ -16,16 +16,31 @@ type Field struct {
 // Fields are all attributes of projects that can be sealed.
 var Fields = []Field{
 	{"auth_settings", "jwt_secret", func(p *catalog.ProjectConfig) catalog.Secret { return p.Auth.Token.JWTSecret }},
-	{"smtp_config", "password", func(p *catalog.ProjectConfig) catalog.Secret {
+	{"smtp_config", "password", ofSMTP(func(c *catalog.SMTPConfig) catalog.Secret { return c.Password })},
+	{"smtp_config", "oauth_client_secret", ofSMTP(func(c *catalog.SMTPConfig) catalog.Secret { return c.OAuth.Secret })},
+}
+
+// Attributes lists the attributes of Fields.
+func Attributes() (names []string) {
+	for _, f := range Fields {
+		names = append(names, f.Attr)
+	}
+	return names
+}
+
+func ofSMTP(of func(c *catalog.SMTPConfig) catalog.Secret) func(p *catalog.ProjectConfig) catalog.Secret {
+	return func(p *catalog.ProjectConfig) catalog.Secret {
 		if p.SMTP == nil {
 			return catalog.Secret{}
 		}
-		return p.SMTP.Password
-	}},
+		return of(p.SMTP)
+	}
 }
 
-// RelayContext is the context of the password in the defaults block.
-func RelayContext() string { return new(catalog.SMTPConfig).SecretContext(catalog.UUID{}, "password") }
+// RelayContext is the context of a secret of the SMTP config in the defaults block, by its attribute.
+func RelayContext(attr string) string {
+	return new(catalog.SMTPConfig).SecretContext(catalog.UUID{}, attr)
+}
 
 // A Value is a sealed value in a file.
 type Value struct {
@@ -37,9 +52,13 @@ type Value struct {
 // Values yields the sealed values of a file.
 func Values(d *catalog.Declared) iter.Seq[Value] {
 	return func(yield func(Value) bool) {
-		if d.Defaults != nil && d.Defaults.SMTP != nil && d.Defaults.SMTP.Password.Source == catalog.SecretSealed {
-			if !yield(Value{"the defaults block", "password", RelayContext(), d.Defaults.SMTP.Password.Ref}) {
-				return
+		if d.Defaults != nil && d.Defaults.SMTP != nil {
+			for _, f := range d.Defaults.SMTP.Secrets() {
+				secret, attr := f.Value.(*catalog.Secret), f.Attribute()
+				if secret.Source == catalog.SecretSealed &&
+					!yield(Value{"the defaults block", attr, RelayContext(attr), secret.Ref}) {
+					return
+				}
 			}
 		}
 		for i := range d.Webhooks {

@@ -32,7 +32,7 @@ func (d *Declared) Clone() *Declared {
 		p.Project.Owner = clone(p.Project.Owner)
 		p.Domains, p.Templates = slices.Clone(p.Domains), CloneTemplates(p.Templates)
 		p.Service.SMSProvider = clone(p.Service.SMSProvider)
-		p.SMTP, p.Auth.Rules = clone(p.SMTP), p.Auth.Rules.Clone()
+		p.SMTP, p.Auth.Rules = p.SMTP.Clone(), p.Auth.Rules.Clone()
 	}
 	for i := range c.Projects {
 		for j := range c.Projects[i].Domains {
@@ -53,7 +53,7 @@ func (d *Declared) Clone() *Declared {
 		s.Recipients = slices.Clone(s.Recipients)
 	}
 	if f := c.Defaults; f != nil {
-		f.SMTP = clone(f.SMTP)
+		f.SMTP = f.SMTP.Clone()
 		if f.Auth = clone(f.Auth); f.Auth != nil {
 			f.Auth.Rules = f.Auth.Rules.Clone()
 		}

@@ -42,8 +42,9 @@ type ProjectEdit struct {
 	// the same time. It must not keep the project.
 	Change func(p *ProjectConfig) error
 	Remove bool // the block is removed; Change, if it is set, may refuse that
-	// Seals has a new password take the place of an env() or file() call in the file, as a sealed value.
-	Seals bool
+	// Seals names the secrets of the SMTP config, by their fields, whose new values take the place of an env() or file()
+	// call in the file, as sealed values.
+	Seals []string
 }
 
 // A KeyEdit creates, rotates or revokes a key.

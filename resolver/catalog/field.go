@@ -33,6 +33,9 @@ type Field struct {
 	Follows string
 	// Together names a group: a block that has one field of it inherits none of the others.
 	Together string
+	// BoundTo names the fields of the noun that say where a secret goes: with another value of one of them, a stored
+	// secret is not kept.
+	BoundTo []string
 	// Files says that elements of a *[]string may be the FileText of a file.
 	Files bool
 	// Elements says that a plan tells which elements of a []string come and go: each says much.

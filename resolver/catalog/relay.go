@@ -22,8 +22,8 @@ func (c *SMTPConfig) SecretContext(project UUID, field string) string {
 
 // SMTPInForce returns the SMTP config with which a project sends; nil if there is none. own is the project's block. One
 // with a host inherits nothing. Without a host, or without a block, the project uses the server of the defaults block
-// as a whole, with its password. fromEmail, fromName and replyTo come from own if it has them, else from the defaults
-// block; so does suppressBounces. Without a fromEmail there is no config. It may return own itself.
+// as a whole, with its password. fromEmail, fromName, replyTo and dkimSelectors come from own if it has them, else from
+// the defaults block; so does suppressBounces. Without a fromEmail there is no config. It may return own itself.
 func SMTPInForce(own *SMTPConfig, defaults *Defaults) *SMTPConfig {
 	switch {
 	case own.HasServer():
@@ -40,6 +40,9 @@ func SMTPInForce(own *SMTPConfig, defaults *Defaults) *SMTPConfig {
 			if text.from != "" {
 				*text.to = text.from
 			}
+		}
+		if own.DKIMSelectors != nil {
+			c.DKIMSelectors = own.DKIMSelectors
 		}
 		c.Active = c.Active && own.Active
 		if own.SuppressBounces != nil {

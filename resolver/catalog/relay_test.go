@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"reflect"
 	"testing"
 
 	"fingerpost/resolver/catalog"
@@ -13,7 +14,7 @@ func TestSMTPInForce(t *testing.T) {
 	f := func(what string, own *catalog.SMTPConfig, relay *catalog.SMTPConfig, want *catalog.SMTPConfig) {
 		t.Helper()
 		got := catalog.SMTPInForce(own, &catalog.Defaults{SMTP: relay})
-		if (got == nil) != (want == nil) || got != nil && *got != *want {
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", what, got, want)
 		}
 		if got != nil && got == relay {
@@ -32,6 +33,10 @@ func TestSMTPInForce(t *testing.T) {
 	want.FromEmail = "a@own.example"
 	f("a sender", &catalog.SMTPConfig{UUID: u, ID: 7, FromEmail: "a@own.example", Active: true}, &relay, &want)
 	want.FromName, want.ReplyTo = "Own", "b@own.example"
+	want.DKIMSelectors = []string{"s1"}
+	f("a whole sender with keys", &catalog.SMTPConfig{UUID: u, FromEmail: "a@own.example", FromName: "Own", ReplyTo: "b@own.example", Active: true,
+		DKIMSelectors: []string{"s1"}}, &relay, &want)
+	want.DKIMSelectors = nil
 	f("a whole sender", &catalog.SMTPConfig{UUID: u, FromEmail: "a@own.example", FromName: "Own", ReplyTo: "b@own.example", Active: true}, &relay, &want)
 	want = relay
 	want.Active = false

@@ -1,5 +1,7 @@
 package catalog
 
+import "strings"
+
 // SecretSource is where a secret's plain value comes from.
 type SecretSource uint8
 
@@ -37,3 +39,6 @@ func (s Secret) String() string {
 
 // GoString is String, for %#v.
 func (s Secret) GoString() string { return s.String() }
+
+// SealField names the field of a request that has a new value of a secret take the place of a call in the file.
+func SealField(secret string) string { return "seal" + strings.ToUpper(secret[:1]) + secret[1:] }

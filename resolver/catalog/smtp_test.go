@@ -88,6 +88,29 @@ func TestSMTPValidate(t *testing.T) {
 	f(func(c *catalog.SMTPConfig) {})
 	f(func(c *catalog.SMTPConfig) { *c = catalog.SMTPConfig{} }, "host", "fromEmail")
 	f(func(c *catalog.SMTPConfig) { c.Host = "127.0.0.1" })
+	for _, auth := range []string{"plain", "login", "cram-md5"} {
+		f(func(c *catalog.SMTPConfig) { c.Auth = auth })
+	}
+	f(func(c *catalog.SMTPConfig) { c.Auth = "PLAIN" }, "auth")
+	f(func(c *catalog.SMTPConfig) { c.Auth = "xoauth2" }, "username", "oauthTokenUrl", "oauthClientId", "oauthClientSecret")
+	f(func(c *catalog.SMTPConfig) { c.OAuth.ClientID = "x" }, "auth") // a warning: it is not used
+	byToken := func(change func(o *catalog.OAuthClient), want ...string) {
+		t.Helper()
+		f(func(c *catalog.SMTPConfig) {
+			c.Auth, c.Username = "xoauth2", "hello@acme.example"
+			c.OAuth = catalog.OAuthClient{TokenURL: "https://login.acme.example/token?x=1", ClientID: "x", Scope: "a b",
+				Secret: catalog.Secret{Source: catalog.SecretEnv, Ref: "S"}}
+			change(&c.OAuth)
+		}, want...)
+	}
+	byToken(func(*catalog.OAuthClient) {})
+	byToken(func(o *catalog.OAuthClient) { o.TokenURL = "https://127.0.0.1:8443/" })
+	for _, url := range []string{"http://login.acme.example/", "http://127.0.0.1/", "login.acme.example", "https://user:pw@login.acme.example/",
+		"https://login.acme.example/#x", "https://login.acme.example/" + strings.Repeat("x", 2048)} {
+		byToken(func(o *catalog.OAuthClient) { o.TokenURL = url }, "oauthTokenUrl")
+	}
+	byToken(func(o *catalog.OAuthClient) { o.ClientID, o.Scope = "a\nb", label(1025) }, "oauthClientId", "oauthScope")
+	byToken(func(o *catalog.OAuthClient) { o.Secret = catalog.Secret{Source: catalog.SecretPlain, Ref: "***"} }, "oauthClientSecret")
 	f(func(c *catalog.SMTPConfig) { c.Host = "::1" })
 	f(func(c *catalog.SMTPConfig) { c.Host = "smtp.acme.example:587" }, "host")
 	f(func(c *catalog.SMTPConfig) { c.Host = "*.acme.example" }, "host")

@@ -92,7 +92,7 @@ domain.delete acme.example by file: domain=acme.example><nil> primary=false><nil
 project.delete other by file: slug=other><nil> name=The other><nil> status=ACTIVE><nil>
 domain.delete acme.example by file: domain=acme.example><nil> primary=false><nil> active=true><nil>
 `, gone("other.hcl"))
-	for object, fields := range map[[2]string]int{{"project", ""}: 6, {"smtp_config", ""}: 13, {"template", "HELLO"}: 9, {"template", "X"}: 0, {"domain", "first.example"}: 0} {
+	for object, fields := range map[[2]string]int{{"project", ""}: 6, {"smtp_config", ""}: 20, {"template", "HELLO"}: 9, {"template", "X"}: 0, {"domain", "first.example"}: 0} {
 		o, err := s.Object(catalog.Kind(object[0]), acme.Project.ID, object[1])
 		if err != nil || (o == nil) != (fields == 0) || o != nil && len(o.Fields()) != fields {
 			t.Errorf("%v is %v, want %d fields; %v", object, o, fields, err)

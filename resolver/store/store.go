@@ -15,7 +15,7 @@ import (
 )
 
 // Format is the version of the key layout in doc.go.
-const Format = 12
+const Format = 13
 
 // startEmpty says how to start without the store, and what that loses.
 const startEmpty = "move everything in it but the folder \"ledger\" away: the files fill a new store, and only createdAt " +

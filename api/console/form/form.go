@@ -269,7 +269,7 @@ func (f *Form) Body() (body map[string]any, ok bool) {
 			ok = false
 		}
 		if x.Seals {
-			body["seal"+strings.ToUpper(x.Name[:1])+x.Name[1:]] = true
+			body[catalog.SealField(x.Name)] = true
 		}
 	}
 	if _, sends := body[localesField]; sends {

@@ -148,6 +148,9 @@ func (x *control) choose() {
 		x.Type = "textarea"
 	case x.OneOf != nil:
 		x.Type, x.Choices = "select", choicesOf(x.OneOf...)
+		if x.Unset != "" {
+			x.Choices = append([]Choice{{"", x.Unset}}, x.Choices...)
+		}
 	}
 }
 

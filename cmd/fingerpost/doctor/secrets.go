@@ -144,9 +144,11 @@ func smtpSecrets(owner string, project catalog.UUID, c *catalog.SMTPConfig, yiel
 	if c == nil {
 		return true
 	}
-	if c.Password.Source != catalog.SecretNone &&
-		!yield(secret{owner, "smtp_config.password", c.SecretContext(project, "password"), c.Password, nil}) {
-		return false
+	for _, f := range c.Secrets() {
+		if s, attr := *f.Value.(*catalog.Secret), f.Attribute(); s.Source != catalog.SecretNone &&
+			!yield(secret{owner, "smtp_config." + attr, c.SecretContext(project, attr), s, nil}) {
+			return false
+		}
 	}
 	ca := catalog.Secret{Source: catalog.SecretFile, Ref: c.CAFile}
 	return c.CAFile == "" || yield(secret{owner, "smtp_config.ca_file", c.SecretContext(project, "ca_file"), ca, nil})
