@@ -288,7 +288,9 @@ func TestBreakerClosesWithAPassedTest(t *testing.T) {
 	if !waits.Queued {
 		t.Fatalf("receipt %+v", waits)
 	}
-	report, err := r.TestSMTP(t.Context(), mailer.TestRequest{Config: *p.SMTP, Password: "old", ToEmail: "me@acme.example"})
+	config := *p.SMTP
+	config.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: "old"}
+	report, err := r.TestSMTP(t.Context(), mailer.TestRequest{Config: config, ToEmail: "me@acme.example"})
 	if err != nil || !report.MailSent {
 		t.Fatalf("test: %+v, %v", report, err)
 	}

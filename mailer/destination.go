@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"fingerpost/mailer/oauth"
 	"fingerpost/mailer/smtp"
 	"fingerpost/resolver/catalog"
 )
@@ -40,34 +41,57 @@ func (m *Mailer) destination(project int64) (d destination, wait *hold, err erro
 // open opens the secrets of a project's SMTP config. Its error goes to callers and hides the cause, which is logged for
 // the operator.
 func (m *Mailer) open(p *catalog.ProjectConfig) (d destination, err error) {
-	c := p.SMTP
-	d.server = smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled,
-		TLS: c.TLSEnabled, EHLOName: c.EHLOName}
-	d.from = c.FromEmail
+	d.server, d.from = serverOf(p.SMTP), p.SMTP.FromEmail
 	if m.options.Keep {
 		return d, nil // no server is asked, so no secret is needed
 	}
-	if c.Password.Source != catalog.SecretNone {
-		if d.server.Password, err = m.options.OpenSecret(c.Password, c.SecretContext(p.Project.UUID,
-			"password")); err != nil {
-			return d, m.notOpened(&p.Project, "password", err)
-		}
-	}
-	if c.CAFile != "" {
-		ca := catalog.Secret{Source: catalog.SecretFile, Ref: c.CAFile}
-		if d.server.CA, err = m.options.OpenSecret(ca, c.SecretContext(p.Project.UUID, "ca_file")); err != nil {
-			return d, m.notOpened(&p.Project, "caFile", err)
+	for _, s := range secretsOf(p.SMTP, &d.server) {
+		context := p.SMTP.SecretContext(p.Project.UUID, catalog.Snake(s.field))
+		if *s.to, err = m.options.OpenSecret(s.secret, context); err != nil {
+			return d, m.notOpened(&p.Project, s.field, err)
 		}
 	}
 	m.unopened.Delete(p.Project.ID)
 	return d, nil
 }
 
+// serverOf returns the server of an SMTP config, without its secrets.
+func serverOf(c *catalog.SMTPConfig) smtp.Server {
+	s := smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username, SSL: c.SSLEnabled, TLS: c.TLSEnabled,
+		EHLOName: c.EHLOName, Auth: c.Auth}
+	if c.Auth == catalog.AuthXOAUTH2 {
+		s.OAuth = oauth.Account{TokenURL: c.OAuth.TokenURL, ClientID: c.OAuth.ClientID, Scope: c.OAuth.Scope}
+	}
+	return s
+}
+
+// A serverSecret is a secret that a server needs.
+type serverSecret struct {
+	field  string
+	secret catalog.Secret
+	to     *string
+}
+
+// secretsOf lists the secrets of an SMTP config that mail needs, and where they go.
+func secretsOf(c *catalog.SMTPConfig, to *smtp.Server) []serverSecret {
+	login := serverSecret{"password", c.Password, &to.Password}
+	if c.Auth == catalog.AuthXOAUTH2 {
+		login = serverSecret{"oauthClientSecret", c.OAuth.Secret, &to.OAuth.Secret}
+	}
+	ca := serverSecret{"caFile", catalog.Secret{}, &to.CA}
+	if c.CAFile != "" {
+		ca.secret = catalog.Secret{Source: catalog.SecretFile, Ref: c.CAFile}
+	}
+	return slices.DeleteFunc([]serverSecret{login, ca}, func(s serverSecret) bool {
+		return s.secret.Source == catalog.SecretNone
+	})
+}
+
 // A SecretProblem is a secret of a project's SMTP config that cannot be opened on this node: its mail is not sent.
 type SecretProblem struct {
 	ProjectID int64
 	Slug      string
-	Field     string // password or caFile
+	Field     string // password, oauthClientSecret or caFile
 	Message   string // does not reveal the secret
 }
 

@@ -88,14 +88,13 @@ const (
 
 // A TestRequest holds SMTP settings to try, and the recipient of the test mail. Nothing of it is stored.
 type TestRequest struct {
-	Config   catalog.SMTPConfig // its Password and CAFile are ignored
-	Password string
-	ToEmail  string
+	Config  catalog.SMTPConfig // its secrets are in clear text; its CAFile is ignored
+	ToEmail string
 	// OnStep is called with each step when it has ended, from any goroutine. Nil: nobody waits for it.
 	OnStep func(name string, took time.Duration)
 }
 
-// Format hides the password.
+// Format hides the secrets.
 func (t TestRequest) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "test of %s:%d to %s", t.Config.Host, t.Config.EffectivePort(), t.ToEmail)
 }

@@ -3,6 +3,7 @@ package mailer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -27,15 +28,15 @@ var errKeeps = &catalog.Error{Code: catalog.CodeUnavailable,
 func (m *Mailer) TestSMTP(ctx context.Context, t TestRequest) (TestReport, error) {
 	return m.tested(t, func(report *TestReport) error {
 		c := t.Config
-		c.Password, c.CAFile = catalog.Secret{}, ""
-		if t.Password != "" {
-			c.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: t.Password}
-		}
+		c.CAFile = ""
 		if err := untried(t, c.Validate()); err != nil {
 			return err
 		}
-		return m.test(ctx, t, &c, smtp.Server{Host: c.Host, Port: c.EffectivePort(), Username: c.Username,
-			Password: t.Password, SSL: c.SSLEnabled, TLS: c.TLSEnabled, EHLOName: c.EHLOName}, report)
+		server := serverOf(&c)
+		for _, s := range secretsOf(&c, &server) {
+			*s.to = s.secret.Ref
+		}
+		return m.test(ctx, t, &c, server, report)
 	})
 }
 
@@ -77,6 +78,7 @@ func (m *Mailer) tested(t TestRequest, run func(*TestReport) error) (TestReport,
 
 // untried returns why a test cannot begin: the problems of its settings, and of the recipient.
 func untried(t TestRequest, problems catalog.Problems) error {
+	problems = slices.DeleteFunc(problems, func(p catalog.Problem) bool { return p.Warning })
 	if msg := catalog.CheckAddress(t.ToEmail); msg != "" {
 		problems.Addf("toEmail", "%s", msg)
 	}

@@ -19,8 +19,9 @@ func TestSMTPTest(t *testing.T) {
 	r := newRig(t, project("acme", k))
 	test := func(password string, change func(*mailer.TestRequest)) (mailer.TestReport, *catalog.Error) {
 		q := mailer.TestRequest{
-			Config:   catalog.SMTPConfig{Host: "127.0.0.1", Port: k.Port(), Username: sinkUser, FromEmail: "hello@acme.example", FromName: "Acme"},
-			Password: password, ToEmail: "me@acme.example",
+			Config: catalog.SMTPConfig{Host: "127.0.0.1", Port: k.Port(), Username: sinkUser, FromEmail: "hello@acme.example", FromName: "Acme",
+				Password: catalog.Secret{Source: catalog.SecretPlain, Ref: password}},
+			ToEmail: "me@acme.example",
 		}
 		if change != nil {
 			change(&q)
@@ -116,7 +117,7 @@ func TestSMTPTestNamesTheStage(t *testing.T) {
 				c.change(&q.Config)
 			}
 			if q.Config.Username != "" {
-				q.Password = "sentinel-Hunter2-pass"
+				q.Config.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: "sentinel-Hunter2-pass"}
 			}
 			ended := make(chan error, 1)
 			go func() {

@@ -3,6 +3,7 @@ package mailapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,8 +15,8 @@ import (
 )
 
 // smtpTestNames are the fields of a test of SMTP settings.
-var smtpTestNames = []string{"host", "port", "username", "password", "fromEmail", "fromName", "replyTo", "toEmail",
-	"sslEnabled", "tlsEnabled", "ehloName"}
+var smtpTestNames = append(slices.DeleteFunc(catalog.RequestNames(new(catalog.SMTPConfig).Fields()),
+	func(name string) bool { return name == "active" }), "toEmail")
 
 // testSMTP answers POST /projects/smtp-config/test. It tries the settings of the body, stores none of them and uses
 // nothing stored. It concerns no project, so a key that is bound to some projects may call it.
@@ -89,26 +90,23 @@ func (f *form) smtpTest() (t mailer.TestRequest, err error) {
 	c := &t.Config
 	f.Require("host", "is required: the name or address of the SMTP server")
 	f.Require("fromEmail", "is required: the sender's address")
-	f.Read("host", &c.Host)
-	f.Read("port", &c.Port)
-	f.Read("username", &c.Username)
-	f.Read("password", &t.Password)
-	f.Read("fromEmail", &c.FromEmail)
-	f.Read("fromName", &c.FromName)
-	f.Read("replyTo", &c.ReplyTo)
-	f.Read("ehloName", &c.EHLOName)
+	for _, field := range c.Fields() {
+		switch secret, is := field.Value.(*catalog.Secret); {
+		case !slices.Contains(smtpTestNames, field.Name):
+		case is:
+			if f.Read(field.Name, &secret.Ref); secret.Ref != "" {
+				secret.Source = catalog.SecretPlain
+			}
+		default:
+			f.Read(field.Name, field.Value)
+		}
+	}
 	f.Read("toEmail", &t.ToEmail)
-	f.Read("sslEnabled", &c.SSLEnabled)
-	f.Read("tlsEnabled", &c.TLSEnabled)
 	f.recipient(t.ToEmail)
 	if f.Has("port") && !f.Bad["port"] && c.Port == 0 {
 		f.Fail("port", "must be a number from 1 to 65535")
 	}
-	checked := *c
-	if t.Password != "" {
-		checked.Password = catalog.Secret{Source: catalog.SecretPlain, Ref: t.Password}
-	}
-	return t, f.Validated(checked.Validate())
+	return t, f.Validated(c.Validate())
 }
 
 func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {

@@ -107,16 +107,16 @@ var plan = map[string][]string{
 		"golang.org/x/text/unicode/norm"},
 	// x/oauth2: the requests and answers of token servers
 	"fingerpost/mailer/oauth": {"fingerpost/resolver/publicnet", "golang.org/x/oauth2"},
-	// trace: the stages of a traced attempt
+	// trace: the stages of a traced attempt; oauth: the tokens of AUTH XOAUTH2
 	"fingerpost/mailer/smtp": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver/publicnet",
-		"github.com/emersion/go-smtp"},
+		"fingerpost/mailer/oauth", "github.com/emersion/go-smtp"},
 	"fingerpost/mailer/message": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
 	// x/net/html parses HTML, to check it and for the text part; x/text: which of a template's languages suits another one
 	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html", "golang.org/x/text/language"},
 	// a leaf: what of a suppression list stops what, and the links of recipients
 	"fingerpost/mailer/suppress": {"fingerpost/resolver/catalog"},
 	// trace: the attempts of a traced send; suppress: what of a list stops a mail
-	"fingerpost/mailer": {"fingerpost/mailer/suppress", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
+	"fingerpost/mailer": {"fingerpost/mailer/suppress", "fingerpost/mailer/oauth", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
 		"fingerpost/mailer/template"},
 	// records: the events, and how far webhooks have come; share: the requests of all webhooks
 	"fingerpost/mailer/webhook": {"fingerpost/resolver/catalog", "fingerpost/resolver/records", "fingerpost/resolver/publicnet",

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"fingerpost/mailer/oauth"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/publicnet"
 )
@@ -53,6 +54,7 @@ const (
 // exceptions are namesRelay and namesHELO.
 func (a *attempt) classify(err error) Outcome {
 	var refusal *textproto.Error
+	var token *oauth.Error
 	switch {
 	case errors.Is(err, errClosed):
 		return a.end(Temporary, catalog.CodeUnavailable, "The service is shutting down.")
@@ -60,6 +62,8 @@ func (a *attempt) classify(err error) Outcome {
 		return a.badAddress()
 	case errors.As(err, &refusal):
 		return a.classifyReply(refusal)
+	case errors.As(err, &token):
+		return a.classifyToken(token)
 	case errors.Is(err, errFlood):
 		out := a.end(Permanent, CodeProtocolError, "The server says more than any reply needs.")
 		out.Problems.Addf("host", "is a server that floods its clients")
@@ -190,6 +194,9 @@ func (a *attempt) classifyLost(err error) (out Outcome) {
 	case errors.Is(err, errClearAuth):
 		out = a.end(Permanent, CodeTLSRequired, "Credentials are not sent over a connection that is not secure.")
 		out.Problems.Addf("tlsEnabled", "must be true (STARTTLS), or sslEnabled, where there is a username")
+	case errors.Is(err, errNoAuth) && a.server.Auth != "":
+		out = a.end(Permanent, CodeAuthUnsupported, "The server does not offer the login %s.", strings.ToUpper(a.server.Auth))
+		out.Problems.Addf("auth", "names a login that the server does not offer on this connection")
 	case errors.Is(err, errNoAuth):
 		out = a.end(Permanent, CodeAuthUnsupported, "The server offers no login that is known here (PLAIN, LOGIN, CRAM-MD5).")
 		out.Problems.Addf("username",
@@ -217,6 +224,27 @@ func (a *attempt) classifyLost(err error) (out Outcome) {
 	default:
 		out = a.end(Temporary, CodeConnectionLost, "The connection broke at %s.", strings.ToUpper(string(a.stage)))
 	}
+	return out
+}
+
+// classifyToken classifies what a token server has refused, or not done.
+func (a *attempt) classifyToken(err *oauth.Error) Outcome {
+	var out Outcome
+	switch {
+	case err.Temporary:
+		out = a.end(Temporary, CodeAuthTemporary, "There is no access token at the moment: the token server %s.", err.Reason)
+		out.Problems.Addf("oauthTokenUrl", "the token server there %s", err.Reason)
+	case err.Code == "":
+		out = a.end(BadConfig, CodeAuthFailed, "Authentication failed: the token server %s", err.Reason)
+		out.Problems.Addf("oauthTokenUrl", "the token server there %s", err.Reason)
+	default:
+		_, code := a.clean(err.Code)
+		out = a.end(BadConfig, CodeAuthFailed, "Authentication failed: the token server refuses with %s", code)
+		for _, field := range tokenFields(err.Code) {
+			out.Problems.Addf(field, "%s", advice[field])
+		}
+	}
+	_, out.Reply = a.clean(err.Description)
 	return out
 }
 

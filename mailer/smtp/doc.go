@@ -14,8 +14,8 @@
 // go-smtp's client speaks EHLO, MAIL, RCPT, DATA and the message, over a connection that counts and limits (line.go).
 // STARTTLS, AUTH and RSET are commands of our own, because the client's do not suffice: it says EHLO localhost
 // before STARTTLS, goes on talking after a refused AUTH, and says EHLO again after RSET. The ways to log in are
-// net/smtp's PLAIN and CRAM-MD5, and a LOGIN of our own: go-sasl's takes "Password:" as the only question, and servers
-// ask in other words.
+// net/smtp's PLAIN and CRAM-MD5, XOAUTH2 with a token of package oauth, and a LOGIN of our own: go-sasl's takes
+// "Password:" as the only question, and servers ask in other words.
 //
 // Connections are kept for later mail to the same Server, within bounds for each Server and in total.
 //

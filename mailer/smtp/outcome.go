@@ -3,6 +3,7 @@ package smtp
 import (
 	"time"
 
+	"fingerpost/mailer/oauth"
 	"fingerpost/resolver/catalog"
 )
 
@@ -55,7 +56,7 @@ type Outcome struct {
 
 // A Step is one part of an attempt, for the SMTP test.
 type Step struct {
-	Name string // dns, connect, tls, auth or send
+	Name string // dns, connect, tls, token, auth or send
 	Took time.Duration
 }
 
@@ -65,10 +66,12 @@ type Server struct {
 	Port     int
 	Username string // "" for no AUTH
 	Password string
-	SSL      bool   // TLS from the first byte
-	TLS      bool   // STARTTLS is required; if both are set, see mode
-	CA       string // PEM of the CAs to trust; "" for the system's
-	EHLOName string // host name to greet with; "" for that of the Transport
+	Auth     string        // the only way to log in, see catalog.SMTPConfig; "": with the password
+	OAuth    oauth.Account // for catalog.AuthXOAUTH2, which uses no password
+	SSL      bool          // TLS from the first byte
+	TLS      bool          // STARTTLS is required; if both are set, see mode
+	CA       string        // PEM of the CAs to trust; "" for the system's
+	EHLOName string        // host name to greet with; "" for that of the Transport
 }
 
 // An Envelope has the addresses of sender and recipient: bare ASCII.

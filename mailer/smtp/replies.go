@@ -32,7 +32,7 @@ var (
 )
 
 // advice says for each field what may be wrong with it.
-var advice = map[string]string{
+var advice = map[string]string{ //nolint:gosec // texts for people, no credentials
 	"host":       "the server there refuses to serve",
 	"tlsEnabled": "the server does not do STARTTLS at the moment, or not at all",
 	"username":   "is not what the server wants: it must be that of an account that may send mail to others",
@@ -41,11 +41,34 @@ var advice = map[string]string{
 	"toEmail":    "the server does not take mail for this address",
 	"ehloName": "is not a name that the server takes: set ehlo_name in smtp_config, or --mail-ehlo, to a host name that " +
 		"DNS knows",
+	"auth": "Microsoft 365 has ended the login with username and password (Basic authentication): set auth to xoauth2, " +
+		"with the token server, client id, client secret and scope of an application that may send mail (SMTP.SendAsApp)",
+	"oauthTokenUrl":     "may not be the token endpoint of the account",
+	"oauthClientId":     "may be wrong, or not allowed to have tokens",
+	"oauthClientSecret": "may be wrong, or have expired",
+	"oauthScope": "may not be one for SMTP at this server; that of Microsoft 365 is " +
+		"https://outlook.office365.com/.default",
+}
+
+// endOfBasic are the enhanced codes with which Microsoft 365 refuses a password, whatever it is.
+var endOfBasic = []string{"5.7.139", "5.7.30"}
+
+// tokenFields lists the fields that an error of a token server is about (RFC 6749 5.2).
+func tokenFields(code string) []string {
+	switch code {
+	case "invalid_client", "unauthorized_client":
+		return []string{"oauthClientId", "oauthClientSecret"}
+	case "invalid_scope", "invalid_target", "invalid_resource":
+		return []string{"oauthScope"}
+	}
+	return []string{"oauthTokenUrl", "oauthScope"}
 }
 
 // advice returns the text for a field, more exact if the code allows it.
 func (v verdict) advice(field string) string {
 	switch {
+	case field == "username" && slices.Contains(v.fields, "oauthScope"):
+		return "must be the mailbox or account that the application may send mail for"
 	case field == "username" && v.code == CodeAuthFailed:
 		return "may be wrong, or not one that this password is for"
 	case field == "username" && v.code == CodeAuthRequired:
@@ -111,8 +134,11 @@ func (a *attempt) classifyReply(refusal *textproto.Error) Outcome {
 	}
 	out := a.end(v.class, v.code, "%s", v.message)
 	if v.code == CodeAuthFailed { // a fixed text, because forms search it
-		out = a.end(v.class, v.code, "Authentication failed: the SMTP server rejected the username or password (%d)",
-			refusal.Code)
+		what := "username or password"
+		if a.server.Auth == catalog.AuthXOAUTH2 {
+			what = "access token"
+		}
+		out = a.end(v.class, v.code, "Authentication failed: the SMTP server rejected the %s (%d)", what, refusal.Code)
 	}
 	for _, field := range v.fields {
 		out.Problems.Addf(field, "%s", v.advice(field))
@@ -156,7 +182,14 @@ func (a *attempt) verdict(code int, enhanced string) verdict {
 			return verdict{Permanent, CodeAuthUnsupported, "The server does not do the login that it offers.",
 				[]string{"username"}}
 		}
-		return verdict{class: BadConfig, code: CodeAuthFailed, fields: []string{"username", "password"}}
+		v := verdict{class: BadConfig, code: CodeAuthFailed, fields: []string{"username", "password"}}
+		switch {
+		case a.server.Auth == catalog.AuthXOAUTH2:
+			v.fields = []string{"username", "oauthScope"}
+		case slices.Contains(endOfBasic, enhanced):
+			v.fields = []string{"auth"}
+		}
+		return v
 	case StageMail:
 		switch {
 		case code < 500:

@@ -13,12 +13,12 @@ import (
 const maxReplyText = 200
 
 // withheld replaces a reply that contains a secret.
-const withheld = "(withheld: it repeats the password)"
+const withheld = "(withheld: it repeats a secret)"
 
 var enhancedCode = regexp.MustCompile(`^([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)`)
 
 // clean splits the enhanced status code (RFC 3463) off a reply, and makes the text fit for people and logs: one line,
-// printable, of limited length. A reply that repeats the password, in clear or as AUTH encodes it, is withheld.
+// printable, of limited length. A reply that repeats a secret, in clear or as AUTH encodes it, is withheld.
 func (a *attempt) clean(reply string) (enhanced, text string) {
 	lines := strings.Split(reply, "\n")
 	for i, line := range lines {
@@ -37,8 +37,10 @@ func (a *attempt) clean(reply string) (enhanced, text string) {
 		return r
 	}, joined)
 	text = strings.TrimSpace(text)
-	if repeats(reply, a.server) || repeats(strings.Join(lines, ""), a.server) || repeats(text, a.server) {
-		return enhanced, withheld
+	for _, secret := range a.secrets() {
+		if repeats(reply, secret) || repeats(strings.Join(lines, ""), secret) || repeats(text, secret) {
+			return enhanced, withheld
+		}
 	}
 	n := 0
 	for i := range text {
@@ -49,20 +51,28 @@ func (a *attempt) clean(reply string) (enhanced, text string) {
 	return enhanced, text
 }
 
-// repeats reports whether a text contains the password, in clear or in base64, at any position of the answer to AUTH.
-func repeats(text string, server Server) bool {
-	if server.Password == "" || text == "" {
+// secrets lists what no reply may show.
+func (a *attempt) secrets() []string {
+	list := []string{a.server.Password, a.server.OAuth.Secret}
+	if a.session != nil {
+		list = append(list, a.session.token)
+	}
+	return list
+}
+
+// repeats reports whether a text contains a secret, in clear or in base64, at any position of the answer to AUTH.
+func repeats(text, secret string) bool {
+	if secret == "" || text == "" {
 		return false
 	}
-	if strings.Contains(text, server.Password) || strings.Contains(strings.ToLower(text),
-		strings.ToLower(server.Password)) {
+	if strings.Contains(strings.ToLower(text), strings.ToLower(secret)) || strings.Contains(text, secret) {
 		return true
 	}
 	for before := range 3 {
-		// Only the base64 characters that depend on the password alone, not on the bytes next to it.
-		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + server.Password))
+		// Only the base64 characters that depend on the secret alone, not on the bytes next to it.
+		encoded := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
 		encoded = encoded[[...]int{0, 2, 3}[before]:]
-		if (before+len(server.Password))%3 != 0 {
+		if (before+len(secret))%3 != 0 {
 			encoded = encoded[:len(encoded)-1]
 		}
 		if len(encoded) >= 3 && strings.Contains(text, encoded) {

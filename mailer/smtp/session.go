@@ -20,6 +20,7 @@ import (
 
 	gosmtp "github.com/emersion/go-smtp"
 
+	"fingerpost/mailer/oauth"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/trace"
 )
@@ -34,6 +35,7 @@ type session struct {
 	startTLS bool     // offered
 	auth     []string // offered mechanisms, in upper case
 	maxSize  int64    // RFC 1870; 0 if the server names none
+	token    string   // that it was logged in with, which no reply may show; "" for none
 
 	used  int         // transactions begun
 	reset bool        // the last one was refused, so RSET comes first
@@ -113,10 +115,7 @@ func (a *attempt) open() (*session, error) {
 		}
 	}
 	if a.server.Username != "" {
-		a.begin("auth")
-		a.stage = StageAuth
-		w.within(a.limits.Command)
-		if err := s.login(a.server); err != nil {
+		if err := a.login(s); err != nil {
 			return s, err
 		}
 	}
@@ -247,7 +246,7 @@ func (s *session) inStep(err error) bool {
 		return refusal.Code != 421
 	}
 	return errors.Is(err, errNoSTARTTLS) || errors.Is(err, errClearAuth) || errors.Is(err, errNoAuth) || errors.Is(err,
-		errTooLarge)
+		errTooLarge) || errors.As(err, new(*oauth.Error))
 }
 
 // reusable reports whether a session can take another mail after a transaction that ended with err at a stage.

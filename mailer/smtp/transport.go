@@ -3,6 +3,7 @@ package smtp
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"fingerpost/mailer/oauth"
 	"fingerpost/resolver/publicnet"
 )
 
@@ -33,6 +35,8 @@ type TransportOptions struct {
 	Idle time.Duration
 	// Resolver looks hosts up; nil means the system's.
 	Resolver *net.Resolver
+	// TokenRoots are trusted for token servers; nil means the system's.
+	TokenRoots *x509.CertPool
 }
 
 // Limits are the longest times that each part of an attempt may take, whatever the server does. 0 means the value given
@@ -65,11 +69,13 @@ type Transport struct {
 	limits   Limits
 	resolver *net.Resolver
 	pool     *pool
+	tokens   *oauth.Tokens
 }
 
 // NewTransport returns a Transport. Close it at the end.
 func NewTransport(o TransportOptions) *Transport {
-	t := &Transport{guard: publicnet.New(o.Allow), hello: o.HelloName, limits: o.Limits.orDefault(), resolver: o.Resolver}
+	t := &Transport{guard: publicnet.New(o.Allow), hello: o.HelloName, limits: o.Limits.orDefault(), resolver: o.Resolver,
+		tokens: oauth.New(oauth.Options{Allow: o.Allow, Resolver: o.Resolver, Roots: o.TokenRoots})}
 	t.pool = &pool{
 		perServer: cmp.Or(o.PerServer, DefaultConnections), total: cmp.Or(o.Total, 512),
 		idleTime: cmp.Or(o.Idle, 30*time.Second), goodbye: t.limits.Quit, queues: map[Server]*serverQueue{},
@@ -146,7 +152,7 @@ func (t *Transport) SendAlone(ctx context.Context, server Server, env Envelope, 
 // Reach connects to a server, with TLS if it asks for that, says EHLO and QUIT, and returns how far it got: Accepted, or
 // what Send would return. It does not log in, and counts towards no bound. The context applies to the end.
 func (t *Transport) Reach(ctx context.Context, server Server) Outcome {
-	server.Username, server.Password = "", ""
+	server.Username, server.Password, server.Auth, server.OAuth = "", "", "", oauth.Account{}
 	a := &attempt{Transport: t, ctx: ctx, server: server, stage: StageDial, alone: true, tell: func(Step) {}}
 	s, err := a.open()
 	out := Outcome{Stage: StageEHLO, SMTPCode: 250}

@@ -300,7 +300,7 @@ func TestNoSecret(t *testing.T) {
 		server := peer.server()
 		withLogin(&server)
 		out := newTestTransport(t, smtp.TransportOptions{}).Send(t.Context(), server, testEnvelope, testMessage)
-		if s := dump(out); out.Code != smtp.CodeAuthFailed || out.Reply != "(withheld: it repeats the password)" || strings.Contains(strings.ToLower(s), "hunter2") || strings.Contains(s, "SHVudGVyM") {
+		if s := dump(out); out.Code != smtp.CodeAuthFailed || out.Reply != "(withheld: it repeats a secret)" || strings.Contains(strings.ToLower(s), "hunter2") || strings.Contains(s, "SHVudGVyM") {
 			t.Errorf("%q: %s", form, s)
 		}
 	}
