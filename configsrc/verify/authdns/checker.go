@@ -80,9 +80,7 @@ func (c *Checker) Check(
 ) (dcv.Facts, error) {
 	limited, cancel := context.WithTimeout(ctx, c.o.CheckLimit)
 	defer cancel()
-	s := &session{Checker: c, ctx: limited, tenant: subject.Project.String(), resolvers: c.resolverAddresses(),
-		zones: map[string]zone{}, within: map[string]string{}, inner: map[string]bool{}, lost: map[string]string{},
-		found: map[string]addresses{}, silent: map[string]string{}}
+	s := c.newSession(limited, subject.Project.String())
 	facts := dcv.Facts{At: time.Now()}
 	if !dcv.NeedsProof(subject, policy) {
 		ways = nil
@@ -94,4 +92,10 @@ func (c *Checker) Check(
 	facts.Zone = s.extras(subject, policy, ways, &facts, hit)
 	facts.Limited = limited.Err() != nil || s.asked > maxQuestions
 	return facts, ctx.Err()
+}
+
+func (c *Checker) newSession(ctx context.Context, tenant string) *session {
+	return &session{Checker: c, ctx: ctx, tenant: tenant, resolvers: c.resolverAddresses(),
+		zones: map[string]zone{}, within: map[string]string{}, inner: map[string]bool{}, lost: map[string]string{},
+		found: map[string]addresses{}, silent: map[string]string{}}
 }

@@ -36,6 +36,7 @@ type reply struct {
 	err    string // why it is not definite
 	values []string
 	target string // of a CNAME instead of values
+	absent bool   // there is no such name
 	// cut is a zone below the one that was asked, and has the name. Its hosts are unknown if the server has both zones.
 	cut   string
 	hosts []string
@@ -86,7 +87,7 @@ func (q question) read(m *dns.Msg, zone string) reply {
 		}
 		return reply{err: fmt.Sprint("code ", m.Rcode)}
 	}
-	r := reply{}
+	r := reply{absent: m.Rcode == dns.RcodeNameError}
 	if !r.answer(m, q, zone == "") {
 		return reply{err: "malformed"}
 	}
@@ -192,6 +193,10 @@ func valueOf(rr dns.RR) string {
 		return plain(rr.Target)
 	case *dns.NS:
 		return plain(rr.Ns)
+	case *dns.PTR:
+		return plain(rr.Ptr)
+	case *dns.MX:
+		return fmt.Sprint(rr.Preference, " ", plain(rr.Mx))
 	case *dns.CAA:
 		return printable(rr.Tag + " " + rr.Value)
 	case *dns.A:
@@ -243,13 +248,18 @@ func printable(s string) string {
 	return b.String()
 }
 
-// bounded sorts the values and keeps them within the bounds. TXT records that cannot be proofs are left out first.
+// asksFor reports whether a TXT record may be one that is asked for: a proof, or SPF's.
+func asksFor(v string) bool {
+	return strings.Contains(v, "token=") || len(v) >= 6 && strings.EqualFold(v[:6], "v=spf1")
+}
+
+// bounded sorts the values and keeps them within the bounds. TXT records that are not asked for are left out first.
 func (r reply) bounded(kind uint16) reply {
 	slices.Sort(r.values)
 	r.values = slices.Compact(r.values)
 	if kind == dns.TypeTXT {
 		slices.SortStableFunc(r.values, func(a, b string) int {
-			return btoi(strings.Contains(b, "token=")) - btoi(strings.Contains(a, "token="))
+			return btoi(asksFor(b)) - btoi(asksFor(a))
 		})
 	}
 	total := 0
@@ -261,7 +271,7 @@ func (r reply) bounded(kind uint16) reply {
 		if total += len(v); total <= maxValues {
 			continue
 		}
-		if kind != dns.TypeTXT || strings.Contains(v, "token=") {
+		if kind != dns.TypeTXT || asksFor(v) {
 			return reply{err: "too long"}
 		}
 		r.values = slices.Clip(r.values[:i])
