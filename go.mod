@@ -7,6 +7,7 @@ toolchain go1.26.8
 ignore ./api/client-ts/node_modules
 
 require (
+	blitiri.com.ar/go/spf v1.6.0
 	filippo.io/age v1.3.2
 	github.com/apparentlymart/go-textseg/v15 v15.0.0
 	github.com/apparentlymart/go-textseg/v17 v17.0.1

@@ -107,6 +107,8 @@ var plan = map[string][]string{
 		"golang.org/x/text/unicode/norm"},
 	// x/oauth2: the requests and answers of token servers
 	"fingerpost/mailer/oauth": {"fingerpost/resolver/publicnet", "golang.org/x/oauth2"},
+	// publicsuffix: whose policy of DMARC counts; go/spf: the verdict of SPF on an address
+	"fingerpost/mailer/sender": {"fingerpost/resolver/catalog", "golang.org/x/net/publicsuffix", "blitiri.com.ar/go/spf"},
 	// trace: the stages of a traced attempt; oauth: the tokens of AUTH XOAUTH2
 	"fingerpost/mailer/smtp": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver/publicnet",
 		"fingerpost/mailer/oauth", "github.com/emersion/go-smtp"},
@@ -257,6 +259,7 @@ var sole = map[string][]string{
 	"github.com/coreos/go-systemd/v22":    {"fingerpost/cmd/fingerpost/node"},
 	"github.com/miekg/dns":                {"fingerpost/configsrc/verify/authdns", "fingerpost/cmd/testrig/faultdns"},
 	"github.com/emersion/go-smtp":         {"fingerpost/mailer/smtp", "fingerpost/cmd/testrig"},
+	"blitiri.com.ar/go/spf":               {"fingerpost/mailer/sender"},
 	"golang.org/x/oauth2":                 {"fingerpost/mailer/oauth"},
 	"golang.org/x/net/html":               {"fingerpost/mailer/template", "fingerpost/api/console", "fingerpost/api/docs"},
 }
