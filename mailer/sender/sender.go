@@ -67,7 +67,9 @@ func Examine(dns DNS, s Sender) []Line {
 		return e.lines
 	}
 	e.mx()
-	e.spf()
+	spf := e.spf()
+	dkim := e.dkim()
+	e.dmarc(spf, dkim)
 	e.ptr()
 	return e.lines
 }
