@@ -31,15 +31,25 @@ func (r *Resolver) MailProject(id int64) (*catalog.ProjectConfig, error) {
 	if p := r.senders.get(id, epoch); p != nil {
 		return p, nil
 	}
-	p, defaults, err := r.ProjectConfig(id)
+	p, err := r.ReadMailProject(id)
+	if err != nil {
+		return nil, err
+	}
+	r.senders.put(id, epoch, p)
+	return senderCopy(p), nil
+}
+
+// ReadMailProject is MailProject for a caller that goes through all projects: it reads the store, and puts nothing into the
+// cache.
+func (s *State) ReadMailProject(id int64) (*catalog.ProjectConfig, error) {
+	p, defaults, err := s.ProjectConfig(id)
 	if err != nil {
 		return nil, err
 	}
 	p.Service, p.Auth = defaults.InForce(p)
 	p.SMTP = catalog.SMTPInForce(p.SMTP, defaults)
 	p.Domains, p.Templates = nil, nil
-	r.senders.put(id, epoch, p)
-	return senderCopy(p), nil
+	return p, nil
 }
 
 // senders caches the projects that have sent mail, under one epoch. An entry read after an epoch includes every change

@@ -96,6 +96,10 @@ var declaredReads = map[string]func(r *resolver.Resolver, p *catalog.ProjectConf
 		_, err := r.MailProject(p.Project.ID)
 		return err == nil, err
 	},
+	"ReadMailProject": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
+		_, err := r.ReadMailProject(p.Project.ID)
+		return err == nil, err
+	},
 	"MailTemplate": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
 		_, err := r.MailTemplate(p.Project.ID, "T")
 		return err == nil, err

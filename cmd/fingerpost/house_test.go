@@ -105,11 +105,13 @@ var plan = map[string][]string{
 	// hclfile: the normal form of texts, and which column a wrong heading was meant to be
 	"fingerpost/api/transfer/table": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"golang.org/x/text/unicode/norm"},
+	// trace: the stages of a traced attempt
 	// x/oauth2: the requests and answers of token servers
 	"fingerpost/mailer/oauth": {"fingerpost/resolver/publicnet", "golang.org/x/oauth2"},
-	// publicsuffix: whose policy of DMARC counts; go/spf: the verdict of SPF on an address
-	"fingerpost/mailer/sender": {"fingerpost/resolver/catalog", "golang.org/x/net/publicsuffix", "blitiri.com.ar/go/spf"},
-	// trace: the stages of a traced attempt; oauth: the tokens of AUTH XOAUTH2
+	// publicsuffix: whose policy of DMARC counts; go/spf: the verdict of SPF on an address; share: the checks on demand
+	"fingerpost/mailer/sender": {"fingerpost/resolver/catalog", "fingerpost/resolver/share", "golang.org/x/net/publicsuffix",
+		"blitiri.com.ar/go/spf"},
+	// oauth: the tokens of AUTH XOAUTH2
 	"fingerpost/mailer/smtp": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver/publicnet",
 		"fingerpost/mailer/oauth", "github.com/emersion/go-smtp"},
 	"fingerpost/mailer/message": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
@@ -169,7 +171,7 @@ var plan = map[string][]string{
 		"github.com/valyala/fasthttp"},
 	// trace: a send carries the span of its request; suppress: which reasons a send may ignore
 	"fingerpost/api/mailapi": {"fingerpost/mailer/suppress", "fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
-		"fingerpost/mailer", "fingerpost/mailer/template", "fingerpost/resolver/share"},
+		"fingerpost/mailer", "fingerpost/mailer/sender", "fingerpost/mailer/template", "fingerpost/resolver/share"},
 	// configsrc: a project's block, and the state of a proposal; compare: what it touches; hclfile: the warnings that it
 	// would bring; names: what a key may claim; dcv: what is known of a domain
 	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver",
@@ -193,7 +195,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
 		"fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/proposals",
-		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/mailer/webhook", "fingerpost/api/conditions", "fingerpost/api/ops", "fingerpost/api/ops/history",
+		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/mailer/sender", "fingerpost/mailer/webhook", "fingerpost/api/conditions", "fingerpost/api/ops", "fingerpost/api/ops/history",
 		"fingerpost/api/console", "fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/gateway/jwks", "fingerpost/api/platform", "fingerpost/api",
 		"github.com/coreos/go-systemd/v22/daemon", "github.com/coreos/go-systemd/v22/activation"},
 	// what all commands share. client: which server to ask; offline: what the shell completes; hclfile: which
@@ -259,8 +261,8 @@ var sole = map[string][]string{
 	"github.com/coreos/go-systemd/v22":    {"fingerpost/cmd/fingerpost/node"},
 	"github.com/miekg/dns":                {"fingerpost/configsrc/verify/authdns", "fingerpost/cmd/testrig/faultdns"},
 	"github.com/emersion/go-smtp":         {"fingerpost/mailer/smtp", "fingerpost/cmd/testrig"},
-	"blitiri.com.ar/go/spf":               {"fingerpost/mailer/sender"},
 	"golang.org/x/oauth2":                 {"fingerpost/mailer/oauth"},
+	"blitiri.com.ar/go/spf":               {"fingerpost/mailer/sender"},
 	"golang.org/x/net/html":               {"fingerpost/mailer/template", "fingerpost/api/console", "fingerpost/api/docs"},
 }
 

@@ -126,6 +126,10 @@ var shared = map[string]bounded{
 		"any key that sends, with --mail-sink",
 		"the oldest kept texts go; the log keeps its entries",
 	},
+	"mailer/sender: demands": {
+		"a project alone three quarters, with slow name servers",
+		"a place at once, then rounds by project; 503 after 10 s",
+	},
 	"mailer/webhook: places": {
 		"webhooks whose receivers hang, three places each next to their own",
 		"each webhook has one request on the wire outside of these; a place when one is free",

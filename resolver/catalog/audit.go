@@ -49,6 +49,8 @@ const (
 	AuditVerify  = "domain.verify"
 	AuditFailing = "domain.failing" // the proof is gone, and the domain is answered still
 	AuditLost    = "domain.lost"
+	// AuditSenderWorse is an entry about the address in From: of a project, whose SPF, DKIM or DMARC got worse.
+	AuditSenderWorse = "sender.worse"
 )
 
 // AuditReason is the field of an entry's changes that says why they were made. No noun has such a field.
@@ -60,7 +62,7 @@ var (
 		"default-template", "key", "edge", "webhook", "login"}
 	AuditOthers = []string{"key.rotate", "defaults.update", "sealing.update", AuditLoad, AuditConfirm, AuditRestore,
 		AuditApply, AuditApprove, AuditDrop, AuditOverruled, AuditEndLinks, AuditVerify, AuditFailing, AuditLost,
-		"webhook.rotate", AuditReplay, AuditSuppress, AuditRelease, AuditBegins, AuditEnds}
+		"webhook.rotate", AuditReplay, AuditSenderWorse, AuditSuppress, AuditRelease, AuditBegins, AuditEnds}
 	auditVerbs = []string{"create", "update", "delete"}
 )
 
