@@ -36,7 +36,7 @@ func documented() (calls []string) {
 // The description and the route table have the same calls, with the same permissions.
 func TestOpenAPIMatchesRoutes(t *testing.T) {
 	words := map[catalog.Permission][]string{catalog.MayRead: {"read"}, catalog.MayWrite: {"write"}, catalog.MayMail: {"mail"},
-		resolvePermissions: {"resolve", "read"}}
+		resolvePermissions: {"resolve", "read"}, catalog.MayWrite | catalog.MayMail: {"write", "mail"}}
 	var routed []string
 	s, _ := hotServer(t)
 	for _, rt := range s.routes() {

@@ -17,7 +17,7 @@ func TestForbiddenNamesThePermission(t *testing.T) {
 	h := start(t)
 	d, keys := &catalog.Declared{}, map[catalog.Permission]string{}
 	for _, lacks := range []catalog.Permission{catalog.MayRead, catalog.MayWrite | catalog.MayPropose, catalog.MayMail,
-		catalog.MayResolve | catalog.MayRead, catalog.MaySecrets, catalog.MayWrite} {
+		catalog.MayResolve | catalog.MayRead, catalog.MaySecrets, catalog.MayWrite, catalog.MayWrite | catalog.MayPropose | catalog.MayMail} {
 		all := catalog.MayAll | catalog.MayPropose
 		keys[lacks] = h.newKey(d, fmt.Sprintf("lacks-%d", lacks), all&^lacks)
 	}
@@ -35,6 +35,8 @@ func TestForbiddenNamesThePermission(t *testing.T) {
 				lacks, want = catalog.MayResolve|catalog.MayRead, "resolve"
 			case strings.Contains(needs, "[read]"):
 				lacks, want = catalog.MayRead, "read"
+			case strings.Contains(needs, "[write]") && strings.Contains(needs, "[mail]"):
+				lacks, want = catalog.MayWrite|catalog.MayPropose|catalog.MayMail, "write"
 			case strings.Contains(needs, "[write]"):
 				lacks, want = catalog.MayWrite|catalog.MayPropose, "write"
 			case strings.Contains(needs, "[mail]"):

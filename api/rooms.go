@@ -40,7 +40,7 @@ func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
 			Engine: config.WebhookEngine, Trail: live},
 		mail: &mailapi.API{Config: live, Writer: writer, Live: live, Log: live, Lists: live, Mail: o.Mail,
 			PublicURL: config.PublicURL,
-			Waits:     mailapi.NewWaits(o.Limits.Sends)},
+			Waits:     mailapi.NewWaits(o.Limits.Sends), Senders: o.Senders},
 		gateway: &gateway.API{Options: o.Gateway, Live: traced{live}, KeySets: config.KeySets, Throttle: ring.throttle.fail,
 			CacheControl: cacheControl},
 		links: suppress.NewLinks(live),

@@ -46,6 +46,8 @@ type Options struct {
 	Config   Config
 	// Mail takes the mail API's sends and tests. Nil: they are answered 503.
 	Mail mailapi.Mailer
+	// Senders checks what receivers find of senders. Nil: that is answered 503.
+	Senders mailapi.SenderChecker
 	// Logger takes the access log, panics and faults. Nil: slog.Default().
 	Logger *slog.Logger
 	// TLS is used on TCP listeners; a Unix socket and a gateway listener stay in clear text. Nil: none. See TLSConfig.

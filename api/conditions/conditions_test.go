@@ -28,6 +28,7 @@ func everything() *conditions.State {
 			LagMS: 60_000}, {Name: "d", Version: "1", Ready: true, Current: true, Problem: "old"}},
 		Domains:     []conditions.Domain{{Name: "a.example", State: "lost"}, {Name: "b.example", State: "failing"}},
 		MoreDomains: map[string]int{"pending": 3}, DomainChecks: "no ledger",
+		Senders: []conditions.Sender{{Project: 7, Slug: "acme", Is: "error", Since: at}},
 		Webhooks: []conditions.Webhook{{Name: "a", OffSince: at, OffReason: "410"}, {Name: "b", Oldest: at.Add(-time.Hour), Failing: 1},
 			{Name: "c", DeadAt: at}, {Name: "d", GapAt: at}}}
 }

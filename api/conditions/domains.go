@@ -38,6 +38,23 @@ var domains = []Kind{
 		find: func(s *State) []Condition {
 			return told(s.DomainChecks != "", "The checks of domains stand still.", s.DomainChecks)
 		}},
+	{ID: "sender-worse", Severity: Warning, Check: "mail", Guide: "/docs/mail",
+		Remedy: `see which record changed: "fingerpost mail check", or the sender check of the console`,
+		Except: "DNS is the customer's: the audit trail and webhooks tell of it",
+		find:   senders},
+}
+
+// senders are the projects whose mail receivers like less than before.
+func senders(s *State) (list []Condition) {
+	for _, x := range s.Senders {
+		list = append(list, Condition{Subject: "project " + x.Slug, Since: at(x.Since), Project: x.Project, Of: "project",
+			Sentence: "What receivers find of the sender of " + x.Slug + " has got worse (" + x.Is + ").",
+			Many:     "What receivers find of the senders of %s has got worse."})
+	}
+	if len(list) > 0 {
+		list[0].More = s.MoreSenders
+	}
+	return list
 }
 
 // unproven are the domains in a state of ownership.

@@ -32,6 +32,9 @@ type State struct {
 	MoreDomains  map[string]int
 	DomainChecks string // why they stand still
 
+	Senders     []Sender // those that have got worse
+	MoreSenders int      // that Senders does not have
+
 	Webhooks       []Webhook // the active ones, on the node that delivers
 	WebhookProblem string    // why nothing is delivered to any
 }
@@ -106,6 +109,14 @@ type Domain struct {
 	Name        string
 	State       string // pending, failing or lost
 	Since       time.Time
+}
+
+// A Sender is a project whose sender check has got worse.
+type Sender struct {
+	Project int64
+	Slug    string
+	Is      string // warning or error
+	Since   time.Time
 }
 
 // A Webhook is how the deliveries of one are, in the shape of /status.

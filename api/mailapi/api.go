@@ -80,6 +80,8 @@ type API struct {
 	Waits  *Waits
 	// PublicURL is where recipients find the service. "": no template can be given a category.
 	PublicURL string
+	// Senders checks senders; nil: that is answered 503.
+	Senders SenderChecker
 }
 
 // On returns an API for the state of a proposal.
@@ -114,6 +116,7 @@ func (a *API) Routes() []web.Route {
 		web.Call("POST", "/api/mail/send/test-template", mail, 0, a.sendTestTemplate),
 		web.Call("POST", "/api/mail/projects/smtp-config/test", mail, 0, a.testSMTP),
 		web.Call("POST", smtpConfigPath+"/test", mail, 0, on(a.testStored)),
+		web.Call("POST", "/api/mail/projects/{projectId}/sender-check", write|mail, web.LiveOnly, on(a.checkSender)),
 		web.Call("POST", templatesPath+"/preview", read, 0, on(a.previewTemplate)),
 		web.Call("GET", allLogsPath, read, web.ByAuthority, a.listAllMail),
 		web.Call("GET", logsPath, read, web.ByAuthority, a.listMailLogs),

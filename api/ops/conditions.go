@@ -44,7 +44,7 @@ func (o *Server) State() *conditions.State {
 	if o.Mail != nil {
 		o.addMail(s)
 	}
-	for _, part := range []Facts{o.Cluster, o.Readings.Domains, o.Readings.Webhooks} {
+	for _, part := range []Facts{o.Cluster, o.Readings.Domains, o.Readings.Webhooks, o.Readings.Senders} {
 		if part != nil {
 			part.AddFacts(s)
 		}

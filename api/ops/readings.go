@@ -5,6 +5,7 @@ import "time"
 // Readings read figures of parts of the node. A nil function reads what its metric has without the part.
 type Readings struct {
 	Domains        Domains          // nil: this node checks none
+	Senders        Facts            // State.Senders; nil: this node checks no senders
 	Webhooks       Facts            // State.Webhooks and State.WebhookProblem; nil: this node delivers no events
 	DiskFree       func() float64   // free share of the disk of the data folder
 	CertificateEnd func() time.Time // of the certificate that is served

@@ -23,8 +23,8 @@ var kinds = map[string]string{
 	catalog.AuditApprove: "Proposal approved", catalog.AuditDrop: "Proposal dropped",
 	catalog.AuditOverruled: "Write set aside", catalog.AuditEndLinks: "Links of customers ended",
 	catalog.AuditVerify: "Domain proven", catalog.AuditLost: "Proof of a domain lost",
-	catalog.AuditFailing: "Proof of a domain missed",
-	"webhook.rotate":     "Secret of a webhook rotated", catalog.AuditReplay: "Events sent again",
+	catalog.AuditFailing: "Proof of a domain missed", catalog.AuditSenderWorse: "Sender check got worse",
+	"webhook.rotate": "Secret of a webhook rotated", catalog.AuditReplay: "Events sent again",
 	catalog.AuditSuppress: "Address suppressed", catalog.AuditRelease: "Address released",
 	catalog.AuditBegins: "Something needs a person", catalog.AuditEnds: "What needed a person is over",
 }

@@ -121,6 +121,11 @@ var others = map[string]func(*writer){
 	catalog.AuditEndLinks: func(w *writer) { w.who(); w.say(" ended the links of all customers to their domains") },
 	catalog.AuditVerify:   func(w *writer) { w.who(); w.say(" found the proof that the domain %o belongs to %p") },
 	catalog.AuditFailing:  func(w *writer) { w.who(); w.say(" misses the proof of the domain %o of %p"); w.because() },
+	catalog.AuditSenderWorse: func(w *writer) {
+		w.who()
+		w.say(" found more wrong with the sender %o of %p than before")
+		w.because()
+	},
 	catalog.AuditLost: func(w *writer) {
 		w.who()
 		if w.after("verified") != "" {

@@ -22,6 +22,7 @@ import (
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/configsrc/verify"
+	"fingerpost/mailer/sender"
 	"fingerpost/mailer/webhook"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -60,6 +61,7 @@ type background struct {
 	webhooks *webhook.Engine
 	declared *declaredWebhooks
 	keySets  *jwks.Keeper
+	senders  *sender.Service
 	// delivering: webhooks runs, or has run.
 	delivering atomic.Bool
 }
@@ -115,6 +117,7 @@ func Run(ctx context.Context, o Options) error {
 		n.becomeWhole()
 	}
 	verifying := n.runVerification(ctx)
+	checking := n.runSenders(ctx)
 	delivering := n.runWebhooks(ctx)
 	rotating := n.runRotations(ctx)
 	fetching := n.runKeySets(ctx)
@@ -130,6 +133,7 @@ func Run(ctx context.Context, o Options) error {
 	<-auditing
 	<-keeping
 	<-verifying
+	<-checking
 	<-delivering
 	<-rotating
 	<-fetching

@@ -15,6 +15,7 @@ import (
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/configsrc/seal"
+	"fingerpost/configsrc/verify/authdns"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -26,7 +27,8 @@ type opening struct {
 	tls      *tls.Config         // nil: plain HTTP
 	clone    folder.Clone
 	secrets  *seal.Secrets
-	made     chan struct{} // closed when the source and the node's part in a cluster exist
+	dns      *authdns.Checker // nil: this node asks nobody
+	made     chan struct{}    // closed when the source and the node's part in a cluster exist
 }
 
 // open opens the parts of the node. It binds the addresses before the store, because that shows fastest that another
@@ -35,7 +37,7 @@ func (n *service) open(ctx context.Context) error {
 	o := &opening{service: n, made: make(chan struct{})}
 	for _, step := range []func(ctx context.Context) error{
 		o.readKeys, o.bind, o.openStore, o.openCluster, o.openGit, o.openSource, o.openMail, o.openVerification,
-		o.openWebhooks, o.openKeySets, o.openServers,
+		o.openSenders, o.openWebhooks, o.openKeySets, o.openServers,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -159,7 +161,7 @@ func (o *opening) apiOptions() (api.Options, error) {
 		Config: api.Config{Files: o.source, Explainer: o.source, Plan: planFiles, Hook: hook,
 			Verifier: verification{o.verify}, WebhookAllow: o.o.Allow.Webhooks,
 			KeySets: o.keySets, ReadOnly: o.o.Files.ReadOnly, PublicURL: o.o.Listen.PublicURL},
-		Mail: o.mail.mailer, Logger: o.o.Logger, TLS: o.tls,
+		Mail: o.mail.mailer, Senders: o.senders, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
 		Limits: api.Limits{Conns: conns}, Console: o.consoleOptions(), Docs: o.o.Build.Docs, Trace: o.o.Trace,
@@ -203,6 +205,7 @@ func (o *opening) opsOptions() ops.Options {
 	}
 	if o.checksDomains() {
 		options.Readings.Domains = verification{o.verify}
+		options.Readings.Senders = senderFacts{o.senders}
 	}
 	if o.deliversEvents() {
 		options.Readings.Webhooks = deliveries{o.webhooks, &o.delivering}

@@ -28,7 +28,8 @@ func (o *opening) openVerification(context.Context) (err error) {
 		if o.o.DNS.Resolver.IsValid() {
 			dns.Resolver = o.o.DNS.Resolver.String()
 		}
-		options.Checker, err = authdns.New(dns)
+		o.dns, err = authdns.New(dns)
+		options.Checker = o.dns
 	}
 	o.verify = verify.New(options)
 	return err
