@@ -240,6 +240,8 @@ func (c *Console) routes() {
 		"GET /console/suppressions/{project}":          c.suppressions,
 		"POST /console/suppressions/{project}":         c.changeSuppressions,
 		"GET /console/smtp-test":                       c.smtpTestPage,
+		"GET /console/projects/{id}/sender":            c.senderPage,
+		"POST /console/projects/{id}/sender":           c.checkSender,
 		"POST /console/smtp-test":                      c.smtpTest,
 		"GET /console/smtp-test/{id}":                  writes(c.smtpTestSteps),
 		"GET /console/template":                        c.templatePage,

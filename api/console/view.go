@@ -189,11 +189,12 @@ func (c *Console) functions() template.FuncMap {
 			}
 			return group(n) + " " + word + "s"
 		},
-		"visible": visible,
-		"said":    func(message string) string { return say.AsSentence(visible(message)) },
-		"ago":     agoTag,
-		"commit":  c.commit,
-		"person":  func(author string) string { return visible(say.Person(author)) },
+		"visible":     visible,
+		"kindOfLevel": kindOfLevel,
+		"said":        func(message string) string { return say.AsSentence(visible(message)) },
+		"ago":         agoTag,
+		"commit":      c.commit,
+		"person":      func(author string) string { return visible(say.Person(author)) },
 	}
 }
 

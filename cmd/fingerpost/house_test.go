@@ -152,11 +152,12 @@ var plan = map[string][]string{
 		"fingerpost/resolver/catalog"},
 	// transfer: a proposal's plan, as the command prints it; hclfile: the errors of a project's file
 	"fingerpost/api/console/customerlink": {"fingerpost/resolver/catalog"},
-	// mailer/webhook and records: how webhooks do, and what their receivers were sent
+	// mailer/webhook and records: how webhooks do, and what their receivers were sent; mailer/sender: reads the headers of a
+	// test mail
 	"fingerpost/api/console": {"fingerpost/mailer/webhook", "fingerpost/resolver/records", "fingerpost/api/conditions", "fingerpost/api/console/customerlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/chart",
 		"fingerpost/api/ops/history", "fingerpost/api/console/say",
 		"fingerpost/api/transfer", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/verify/dcv",
-		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "golang.org/x/net/idna", "golang.org/x/net/html"},
+		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "fingerpost/mailer/sender", "golang.org/x/net/idna", "golang.org/x/net/html"},
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml
 	// x/net/html: the search reads the pages, which Markdown and openapi.yaml give, in one form
 	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3", "golang.org/x/net/html"},
@@ -204,6 +205,8 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/offline", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// a command's group: datadir reads the store of a server that does not run; dcv and authdns: what check asks and shows
 	// without a server
+	"fingerpost/cmd/fingerpost/mailcheck": {"fingerpost/resolver/catalog", "fingerpost/api/client", "fingerpost/configsrc/offline",
+		"fingerpost/configsrc/verify/authdns", "fingerpost/mailer/sender", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	"fingerpost/cmd/fingerpost/domains": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/verify/dcv", "fingerpost/configsrc/verify/authdns",
 		"fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
@@ -231,7 +234,7 @@ var plan = map[string][]string{
 		"fingerpost/api/console", "fingerpost/api/docs", "fingerpost/api/ops",
 		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/cli",
 		"fingerpost/cmd/fingerpost/doctor", "fingerpost/cmd/fingerpost/domains", "fingerpost/cmd/fingerpost/logs",
-		"fingerpost/cmd/fingerpost/webhooks",
+		"fingerpost/cmd/fingerpost/webhooks", "fingerpost/cmd/fingerpost/mailcheck",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests
 	"fingerpost/cmd/testrig":         {"github.com/emersion/go-sasl", "github.com/emersion/go-smtp"},

@@ -52,6 +52,8 @@ var pages = map[string]struct {
 	"webhook-gap":      {of: hooks},
 	"webhooks-stopped": {of: hooks},
 
+	"sender-worse": {of: senderOf},
+
 	"domain-lost":    {of: records},
 	"domain-failing": {of: records},
 	"domain-pending": {of: records},
@@ -98,6 +100,14 @@ func mendMail(c *conditions.Condition, may *May) page {
 		return page{"/console/edit?kind=smtp-config&project=" + id, "Mend the SMTP config"}
 	}
 	return page{mail + "?project=" + id, "See its mail"}
+}
+
+// senderOf is the page with the sender check of a project.
+func senderOf(c *conditions.Condition, _ *May) page {
+	if c.Project == 0 {
+		return guideOf(c)
+	}
+	return page{"/console/projects/" + strconv.FormatInt(c.Project, 10) + "/sender", "Check the sender"}
 }
 
 func records(c *conditions.Condition, _ *May) page {
