@@ -77,8 +77,8 @@ tools() {
     chromium:chromium ssh-keygen:openssh-client systemd-analyze:systemd ip:iproute2; do
     command -v "${need%:*}" >/dev/null || missing+=("${need#*:}")
   done
-  # Postfix's ways to log in, and what shows Exim a user of its own.
-  for need in libsasl2-modules libnss-wrapper; do
+  # Postfix's ways to log in, what shows Exim a user of its own, and judges of SPF and DKIM.
+  for need in libsasl2-modules libnss-wrapper python3-spf python3-dkim python3-dnspython; do
     dpkg -s $need >/dev/null 2>&1 || missing+=($need)
   done
   [ ${#missing[@]} -eq 0 ] || { echo "installing ${missing[*]}"; install "${missing[@]}"; }

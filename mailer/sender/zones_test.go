@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -206,8 +207,8 @@ func zoneCases() []zoneCase {
 	}
 }
 
-// lookup returns the DNS of a zone case.
-func (c *zoneCase) lookup(t *testing.T) (sender.DNS, sender.Sender) {
+// start serves the zone of a case, and returns a DNS that asks it, and the port of its resolver.
+func (c *zoneCase) start(t *testing.T) (dns sender.DNS, s sender.Sender, port string) {
 	t.Helper()
 	n := faultdns.New(t)
 	var zone strings.Builder
@@ -228,13 +229,13 @@ func (c *zoneCase) lookup(t *testing.T) (sender.DNS, sender.Sender) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dns, end := checker.Lookup(t.Context(), "acme", 30*time.Second)
+	lookup, end := checker.Lookup(t.Context(), "acme", 30*time.Second)
 	t.Cleanup(end)
-	s := sender.Sender{From: "hello@acme.example", Include: "_spf.provider.net", Selectors: []string{"s1"}}
+	s = sender.Sender{From: "hello@acme.example", Include: "_spf.provider.net", Selectors: []string{"s1"}}
 	if c.sender != nil {
 		c.sender(&s)
 	}
-	return dns, s
+	return lookup, s, strconv.Itoa(int(n.Port))
 }
 
 // TestZones: zones with known faults, asked of a real name server, have these verdicts and no others.
@@ -243,7 +244,7 @@ func TestZones(t *testing.T) {
 	for _, c := range zoneCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dns, s := c.lookup(t)
+			dns, s, _ := c.start(t)
 			lines := sender.Examine(dns, s)
 			var got []string
 			for _, l := range lines {
