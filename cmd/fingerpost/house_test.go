@@ -161,6 +161,9 @@ var plan = map[string][]string{
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml
 	// x/net/html: the search reads the pages, which Markdown and openapi.yaml give, in one form
 	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3", "golang.org/x/net/html"},
+	// go-oidc and oauth2: sign-in at a provider; singleflight: one discovery for all who begin
+	"fingerpost/api/login": {"fingerpost/resolver/catalog", "fingerpost/resolver/publicnet", "github.com/coreos/go-oidc/v3",
+		"golang.org/x/oauth2", "golang.org/x/sync/singleflight"},
 	// fetches and keeps the key sets that projects name
 	"fingerpost/api/gateway/jwks": {"fingerpost/resolver/catalog", "fingerpost/resolver/publicnet", "fingerpost/resolver/share"},
 	"fingerpost/api/gateway": {"fingerpost/api/gateway/jwks", "fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
@@ -255,6 +258,8 @@ var sole = map[string][]string{
 	"github.com/valyala/fasthttp":         {"fingerpost/api", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/events"},
 	"github.com/fasthttp/router":          {"fingerpost/api"},
 	"github.com/golang-jwt/jwt/v5":        {"fingerpost/api/gateway"},
+	"github.com/coreos/go-oidc/v3":        {"fingerpost/api/login"},
+	"golang.org/x/oauth2":                 {"fingerpost/api/login"},
 	"github.com/prometheus/client_golang": {"fingerpost/api/ops"},
 	"github.com/yuin/goldmark":            {"fingerpost/api/docs"},
 	"go.yaml.in/yaml/v3":                  {"fingerpost/api/docs"},

@@ -46,6 +46,10 @@ var shared = map[string]bounded{
 		"projects that name addresses of a slow provider",
 		"a quarter of the places for another provider at once, then rounds by provider; no request waits",
 	},
+	"api/login: open": {
+		"anybody who reaches the page of sign-in, by beginning",
+		"400 after 10,000 later begins, and the person begins again; sessions and keys are not concerned",
+	},
 	"api/mailapi: sends": {
 		"projects with slow servers, each up to the mailer's bounds for a project",
 		"their mails are accepted and queued at once, without the wait",
