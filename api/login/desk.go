@@ -134,7 +134,81 @@ func localPath(to string) string {
 // Finish ends a flow with the query of the callback, and the cookie that Begin gave. The error is an *Error.
 func (d *Desk) Finish(ctx context.Context, name string, query url.Values, cookie string) (p *Person, returnTo string,
 	err error) {
-	return nil, "", &Error{Status: http.StatusServiceUnavailable, Message: "Sign-in cannot be finished yet."}
+	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+	defer cancel()
+	l, f, failed := d.resume(name, query, cookie)
+	if failed == nil {
+		p, failed = d.finish(ctx, l, f, query)
+	}
+	if failed != nil {
+		if failed.Status != http.StatusBadRequest {
+			d.o.Logger.Warn("a sign-in failed", "login", name, "status", failed.Status, "error", failed.Message, "cause",
+				failed.cause)
+		}
+		return nil, "", failed
+	}
+	return p, f.returnTo, nil
+}
+
+// resume takes the flow that a callback belongs to. It is finished then, whatever follows.
+func (d *Desk) resume(name string, query url.Values, cookie string) (*catalog.Login, *flow, *Error) {
+	const again = "Begin again at the page of sign-in."
+	state, single := one(query, "state")
+	f := d.flows.take(name, state, cookie)
+	if f == nil || !single {
+		return nil, nil, &Error{Status: http.StatusBadRequest, Hint: again,
+			Message: "This sign-in is over: it was finished already, or began more than 10 minutes ago or in another browser."}
+	}
+	l := d.login(name)
+	if l == nil || l.Issuer != f.provider.issuer || l.ClientID != f.clientID {
+		return nil, nil, &Error{Status: http.StatusBadRequest, Hint: again,
+			Message: "The login block has changed since the sign-in began."}
+	}
+	return l, f, nil
+}
+
+// one returns the value of a parameter, which must not be given twice (RFC 6749 3.1).
+func one(query url.Values, name string) (value string, single bool) {
+	return query.Get(name), len(query[name]) <= 1
+}
+
+// finish reads the callback of a flow, and asks the provider who has signed in.
+func (d *Desk) finish(ctx context.Context, l *catalog.Login, f *flow, query url.Values) (*Person, *Error) {
+	// RFC 9207 before all else: a callback of another provider, an error as well, says nothing about this one.
+	issuer, single := one(query, "iss")
+	if !single || issuer != "" && issuer != l.Issuer || issuer == "" && f.provider.document.SendsIssuer {
+		return nil, &Error{Status: http.StatusBadGateway, Hint: "Begin again. If it happens each time, the issuer of the " +
+			"block must be what the provider sends as iss.",
+			Message: "The callback does not name the issuer of the block in its parameter iss."}
+	}
+	if code, _ := one(query, "error"); code != "" {
+		return nil, refusal(code, query.Get("error_description"), []string{f.nonce, f.verifier})
+	}
+	code, single := one(query, "code")
+	if code == "" || !single {
+		return nil, &Error{Status: http.StatusBadGateway, Message: "The callback has neither a code nor an error."}
+	}
+	secret, failed := d.secret(l)
+	if failed != nil {
+		return nil, failed
+	}
+	token, err := f.provider.config(l, secret, f.redirect).Exchange(f.provider.with(ctx), code,
+		oauth2.VerifierOption(f.verifier))
+	if err != nil {
+		return nil, asking("tokens", err, secret, code, f.verifier)
+	}
+	return d.person(ctx, l, f, token)
+}
+
+// refusal is an error that the provider sends with the browser.
+func refusal(code, description string, secrets []string) *Error {
+	e := &Error{Status: http.StatusForbidden}
+	if code == "temporarily_unavailable" || code == "server_error" {
+		e.Status = http.StatusServiceUnavailable
+	}
+	e.Message, e.Hint = refused(code, description, secrets)
+	e.Message = "The provider refused the sign-in: " + e.Message + "."
+	return e
 }
 
 // login returns the live block with a name; nil: there is none.
@@ -159,18 +233,19 @@ func (d *Desk) secret(l *catalog.Login) (string, *Error) {
 
 // EndAddress returns where a browser ends its session at the provider, "" if the provider has no such page. It asks no
 // provider.
-func (d *Desk) EndAddress(_ context.Context, p *Person) string { return "" }
-
-// A Person is what a provider says about who has signed in. It is not changed.
-type Person struct {
-	Login                     string // the name of the block
-	Issuer, ClientID, Subject string
-	// Name and Email are for X-Actor. Name is preferred_username or Subject where the provider gives no name; Email is ""
-	// unless it is an address, and verified.
-	Name, Email string
-	Claims      catalog.Claims // of the ID token, and further ones of userinfo
-	Notes       []string       // sentences on what could not be learned, for the page that refuses the person
+func (d *Desk) EndAddress(_ context.Context, p *Person) string {
+	if p.end == "" {
+		return ""
+	}
+	u, err := url.Parse(p.end)
+	if err != nil {
+		return ""
+	}
+	query := u.Query()
+	query.Set("client_id", p.ClientID)
+	if p.idToken != "" {
+		query.Set("id_token_hint", p.idToken)
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
 }
-
-// RefusalHints says which claims nearly match rules of the block, for a person whom no rule lets in.
-func RefusalHints(l *catalog.Login, c catalog.Claims) []string { return nil }
