@@ -91,6 +91,7 @@ tools() {
   program pebble github.com/letsencrypt/pebble/v2/cmd/pebble@v2.10.1
   program caddy-2.11.9 github.com/caddyserver/caddy/v2/cmd/caddy@v2.11.9
   [ -z "${FINGERPOST_FULL:-}" ] || program caddy-2.10.2 github.com/caddyserver/caddy/v2/cmd/caddy@v2.10.2
+  module_program .ci/oidc oidc-provider
   npm_packages
 }
 
@@ -111,6 +112,15 @@ program() {
   built=$(go_tool "$2") || return 1
   mkdir -p "$(tool_dir)/bin"
   ln -sf "$built" "$(tool_dir)/bin/$1"
+}
+
+# module_program MODULE NAME builds the program of a module below .ci, once per state of its files; see program.
+module_program() {
+  local built
+  built=$(tool_dir)/$2-$(cat "$1"/*.go "$1/go.mod" "$1/go.sum" | cksum | cut -d' ' -f1)
+  [ -x "$built" ] || GOFLAGS=-mod=readonly go -C "$1" build -o "$built" . >&2 || return 1
+  mkdir -p "$(tool_dir)/bin"
+  ln -sf "$built" "$(tool_dir)/bin/$2"
 }
 
 # server PACKAGE COMMAND unpacks a server, unless it is there, and installs the libraries that it needs.
