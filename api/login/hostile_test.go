@@ -88,13 +88,14 @@ func hang(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// flood answers with 1 GiB.
+// flood answers with 1 GiB, of which the desk reads little.
 func flood(w http.ResponseWriter, _ *http.Request) {
 	for chunk, i := make([]byte, 1<<20), 0; i < 1024; i++ {
 		if _, err := w.Write(chunk); err != nil {
 			return
 		}
 	}
+	panic("1 GiB was read")
 }
 
 // TestOtherParties: what go-oidc allows, and is right.

@@ -38,7 +38,7 @@ func TestUserinfo(t *testing.T) {
 			info: object{"realm_access.roles": "admin"}, asked: true, want: object{"realm_access.roles": nil}, email: "ada@acme.example"},
 		"another person": {claims: object{"groups": nil}, info: object{"sub": "eve", "groups": []string{"ops"}}, asked: true,
 			want: object{"groups": nil, "sub": "ada"}, email: "ada@acme.example"},
-		"a person twice": {claims: object{"groups": nil}, info: object{"sub": "eve", "Sub": "ada", "groups": []string{"ops"}}, asked: true,
+		"a person twice": {claims: object{"groups": nil}, info: object{"sub": "eve", "\u017fub": "ada", "groups": []string{"ops"}}, asked: true,
 			want: object{"groups": nil}, email: "ada@acme.example"},
 		"nobody": {claims: object{"groups": nil}, info: object{"sub": nil, "groups": []string{"ops"}}, asked: true,
 			want: object{"groups": nil}, email: "ada@acme.example"},
