@@ -1,15 +1,12 @@
 package login_test
 
 import (
-	"bufio"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,31 +16,6 @@ import (
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
-
-// A real is a provider that others have written, see .ci/oidc.
-type real struct {
-	Issuer string
-	CA     string
-}
-
-func startReal(t *testing.T, args ...string) (p real) {
-	t.Helper()
-	cmd := exec.Command(testrig.Need(t, "oidc-provider")[0], append(args, "-redirects", callback)...)
-	in, err1 := cmd.StdinPipe()
-	out, err2 := cmd.StdoutPipe()
-	if err1 != nil || err2 != nil {
-		t.Fatal(err1, err2)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err != nil || json.Unmarshal(line, &p) != nil {
-		t.Fatalf("%v: the provider has printed %q", err, line)
-	}
-	return p
-}
 
 // TestRealProvider signs in at the example server of zitadel/oidc, in a browser's steps, with a secret and without, and
 // signs out.
@@ -59,7 +31,7 @@ func TestRealProvider(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := startReal(t, c.args...)
+			p := testrig.StartProvider(t, []string{callback}, c.args...)
 			d := login.New(login.Options{
 				Logins: func() []catalog.Login {
 					return []catalog.Login{{Name: "company", Issuer: p.Issuer, ClientID: c.client,
@@ -106,7 +78,7 @@ type browser struct {
 	back   url.Values
 }
 
-func newBrowser(t *testing.T, p real) *browser {
+func newBrowser(t *testing.T, p testrig.Provider) *browser {
 	b := &browser{t: t}
 	jar, err := cookiejar.New(nil)
 	if err != nil {
