@@ -109,13 +109,15 @@ func (p *provider) checkPage(ctx context.Context, config *oauth2.Config) Finding
 		"there exactly", config.RedirectURL)}
 }
 
-// checkClient offers a code that does not exist. A provider that knows the client refuses the code, and not the client.
+// checkClient offers a code that does not exist. Most providers look at the client before the code: one that knows the
+// client refuses the code alone.
 func (p *provider) checkClient(ctx context.Context, config *oauth2.Config) Finding {
 	_, err := config.Exchange(p.with(ctx), random(), oauth2.VerifierOption(oauth2.GenerateVerifier()))
 	var answer *oauth2.RetrieveError
 	unknown := []string{"invalid_client", "unauthorized_client"}
 	if err == nil || errors.As(err, &answer) && !slices.Contains(unknown, answer.ErrorCode) {
-		return Finding{Message: fmt.Sprintf("the provider knows client %q", config.ClientID)}
+		return Finding{Message: fmt.Sprintf("the provider does not refuse client %q; a few judge client_secret at a sign-in "+
+			"alone", config.ClientID)}
 	}
 	return finding(asking("tokens", err, config.ClientSecret),
 		"compare client_id and client_secret with those at the provider")
