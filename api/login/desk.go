@@ -104,12 +104,14 @@ func (d *Desk) Begin(ctx context.Context, name, returnTo string) (address, cooki
 		return "", "", noPublicURL()
 	}
 	if _, failed := d.secret(l); failed != nil { // before the person has been to the provider and back
+		d.note(l, nil, failed)
 		return "", "", failed
 	}
 	p, failed := d.provider(ctx, l)
 	if failed != nil {
 		return "", "", failed
 	}
+	d.note(l, p, nil)
 	cookie = random()
 	f := &flow{state: random(), cookie: sha256.Sum256([]byte(cookie)), provider: p, login: l.Name, clientID: l.ClientID,
 		redirect: RedirectURI(d.o.PublicURL, l.Name), nonce: random(), verifier: oauth2.GenerateVerifier(),
@@ -142,12 +144,20 @@ func (d *Desk) Finish(ctx context.Context, name string, query url.Values, cookie
 	}
 	if failed != nil {
 		if failed.Status != http.StatusBadRequest {
-			d.o.Logger.Warn("a sign-in failed", "login", name, "status", failed.Status, "error", failed.Message, "cause",
-				failed.cause)
+			d.warn("a sign-in failed", name, failed)
 		}
 		return nil, "", failed
 	}
 	return p, f.returnTo, nil
+}
+
+// warn logs an error with its cause.
+func (d *Desk) warn(what, name string, e *Error) {
+	args := []any{"login", name, "status", e.Status, "error", e.Message}
+	if e.cause != nil {
+		args = append(args, "cause", e.cause)
+	}
+	d.o.Logger.Warn(what, args...)
 }
 
 // resume takes the flow that a callback belongs to. It is finished then, whatever follows.

@@ -285,12 +285,19 @@ func TestCallback(t *testing.T) {
 func TestSlowProvider(t *testing.T) {
 	testrig.Slow(t)
 	t.Parallel()
-	for _, path := range []string{"/token", "/keys"} {
+	for _, path := range []string{"/token", "/keys", "/userinfo"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			p := newHostile(t)
 			p.handlers[path] = hang
-			_, err := newRigWith(t, p, func(o *login.Options) { o.Timeout = 3 * time.Second }).finish()
+			p.claims["name"] = nil // userinfo may have it
+			person, err := newRigWith(t, p, func(o *login.Options) { o.Timeout = 3 * time.Second }).finish()
+			if path == "/userinfo" {
+				if err != nil || len(person.Notes) != 1 || !strings.Contains(person.Notes[0], "gave no userinfo") {
+					t.Errorf("%v: %+v", err, person)
+				}
+				return
+			}
 			wantError(t, err, http.StatusServiceUnavailable, "The provider gave no")
 		})
 	}

@@ -244,6 +244,22 @@ func TestCannotBegin(t *testing.T) {
 	r.secret.Store(nil)
 	_, _, err = r.Begin(t.Context(), "company", "/")
 	wantError(t, err, http.StatusServiceUnavailable, "client_secret of the block cannot be opened")
+	r.ca.Store(nil)
+	good := secret
+	r.secret.Store(&good)
+	_, _, err = r.Begin(t.Context(), "company", "/")
+	wantError(t, err, http.StatusServiceUnavailable, "ca_file cannot be read")
+	if problem := r.Buttons()[0].Problem; !strings.Contains(problem, "ca_file") || strings.Contains(problem, "is gone") {
+		t.Errorf("the button says %q", problem)
+	}
+	if log := r.log.String(); strings.Count(log, "the file is gone") != 2 {
+		t.Errorf("the log has not each cause once: %s", log)
+	}
+	r.ca.Store(new([]byte))
+	r.signedIn()
+	if problem := r.Buttons()[0].Problem; problem != "" {
+		t.Errorf("the button says %q", problem)
+	}
 
 	r = newRigWith(t, newHostile(t), func(o *login.Options) { o.PublicURL = "" })
 	_, _, err = r.Begin(t.Context(), "company", "/")

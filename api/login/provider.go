@@ -79,7 +79,9 @@ func (doc *document) check(allow *catalog.HTTPAllow) error {
 func (d *Desk) provider(ctx context.Context, l *catalog.Login) (*provider, *Error) {
 	ca, err := d.o.ReadCA(l)
 	if err != nil {
-		return nil, &Error{Status: http.StatusServiceUnavailable, Message: "The file of ca_file cannot be read.", cause: err}
+		failed := &Error{Status: http.StatusServiceUnavailable, Message: "The file of ca_file cannot be read.", cause: err}
+		d.note(l, nil, failed)
+		return nil, failed
 	}
 	if p := d.known(l, ca); p != nil {
 		return p, nil
@@ -123,7 +125,8 @@ func (d *Desk) known(l *catalog.Login, ca []byte) *provider {
 	return p
 }
 
-// note keeps the outcome of a discovery. A failure leaves what was known before, and is logged when it is a new one.
+// note keeps whether a sign-in could begin at last. A failure leaves what was known before, and is logged when it is a new
+// one.
 func (d *Desk) note(l *catalog.Login, p *provider, failed *Error) {
 	live := d.o.Logins()
 	d.mu.Lock()
@@ -139,13 +142,12 @@ func (d *Desk) note(l *catalog.Login, p *provider, failed *Error) {
 		return
 	}
 	if was.problem != failed.Message || was.issuer != l.Issuer {
-		d.o.Logger.Warn("a provider cannot be used for sign-in", "login", l.Name, "error", failed.Message, "cause",
-			failed.cause)
+		d.warn("a provider cannot be used for sign-in", l.Name, failed)
 	}
 	d.providers[l.Name] = outcome{provider: was.provider, issuer: l.Issuer, problem: failed.Message}
 }
 
-// An outcome is what the last discovery of a login brought.
+// An outcome is how the last begin of a sign-in ended.
 type outcome struct {
 	provider *provider // the last good one; nil: there was none
 	issuer   string    // that was asked last

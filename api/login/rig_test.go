@@ -226,7 +226,12 @@ func newRigWith(t testing.TB, p *hostile, change func(*login.Options)) *rig {
 			}
 			return "", errors.New("the file is gone")
 		},
-		ReadCA:    func(*catalog.Login) ([]byte, error) { return *r.ca.Load(), nil },
+		ReadCA: func(*catalog.Login) ([]byte, error) {
+			if ca := r.ca.Load(); ca != nil {
+				return *ca, nil
+			}
+			return nil, errors.New("the file is gone")
+		},
 		PublicURL: publicURL, Allow: loopback, Version: "1.2.3", Now: r.clock.Now,
 		Logger: slog.New(slog.NewTextHandler(&r.log, nil)), Timeout: testrig.Patience,
 	}
