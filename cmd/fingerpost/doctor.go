@@ -18,7 +18,7 @@ import (
 
 func newDoctor(t cli.Terminal) *cobra.Command {
 	var f serveFlags
-	asJSON, withSMTP := false, false
+	asJSON, withSMTP, withLogin := false, false, false
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check an installation, and say what to do",
@@ -33,20 +33,22 @@ func newDoctor(t cli.Terminal) *cobra.Command {
 			if err := cli.UsageAll(f.CheckCluster(differs(cmd))); err != nil {
 				return err
 			}
-			return examine(cmd.Context(), t, &f, withSMTP, asJSON)
+			return examine(cmd.Context(), t, &f, doctor.Options{SMTP: withSMTP, Login: withLogin}, asJSON)
 		}),
 	}
 	const groupDoctor = "Doctor"
 	inGroup(cmd.Flags(), groupDoctor, func(fl *pflag.FlagSet) {
 		fl.BoolVar(&withSMTP, "smtp", false,
 			"connect to each SMTP server of the files, up to EHLO; nothing is sent, and nobody logs in")
+		fl.BoolVar(&withLogin, "login", false,
+			"ask each provider of the files for what a sign-in needs: discovery, keys, redirect URI and client; nobody signs in")
 		fl.BoolVar(&asJSON, "json", false, "print one JSON document on stdout")
 	})
 	f.add(cmd, groupDoctor)
 	return cmd
 }
 
-func examine(ctx context.Context, t cli.Terminal, f *serveFlags, withSMTP, asJSON bool) error {
+func examine(ctx context.Context, t cli.Terminal, f *serveFlags, o doctor.Options, asJSON bool) error {
 	if err := f.parse(t); err != nil {
 		return err
 	}
@@ -54,8 +56,9 @@ func examine(ctx context.Context, t cli.Terminal, f *serveFlags, withSMTP, asJSO
 		return err
 	}
 	f.readSealKey()
-	built, _ := time.Parse(time.RFC3339, builtAs().date) // the zero time if it is unknown
-	results := doctor.Examine(ctx, doctor.Options{Options: f.Options, Built: built, SMTP: withSMTP})
+	o.Options = f.Options
+	o.Built, _ = time.Parse(time.RFC3339, builtAs().date) // the zero time if it is unknown
+	results := doctor.Examine(ctx, o)
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}

@@ -140,6 +140,53 @@ func TestDoctorRelays(t *testing.T) {
 	}
 }
 
+// TestDoctorLogins: a provider that answers, one that hangs, and one that does not know the redirect URI, each with its
+// block; and what the command lacks.
+func TestDoctorLogins(t *testing.T) {
+	testrig.Thorough(t)
+	t.Parallel()
+	r := idleRig(t, t.TempDir(), nil)
+	const public = "https://config.acme.example"
+	good := testrig.StartProvider(t, []string{public + "/console/login/good/callback"}, "-tls")
+	r.put("ca.pem", good.CA)
+	r.put("logins.hcl", fmt.Sprintf(`login "good" {
+  issuer        = %[1]q
+  client_id     = "web"
+  client_secret = env("DOCTOR_SECRET")
+  ca_file       = "ca.pem"
+}
+login "redirects" {
+  issuer        = %[1]q
+  client_id     = "web"
+  client_secret = env("DOCTOR_SECRET")
+  ca_file       = "ca.pem"
+}
+login "hangs" {
+  issuer    = %[2]q
+  client_id = "web"
+}
+`, good.Issuer, "https://"+silent(t)))
+	run := func(args ...string) []doctor.Result {
+		cmd := r.doctor(args...)
+		cmd.Env = append(cmd.Env, "DOCTOR_SECRET=hunter2")
+		rs, _ := doctorSays(t, cmd)
+		if strings.Contains(fmt.Sprint(rs), "hunter2") {
+			t.Errorf("it tells the secret: %+v", rs)
+		}
+		return rs
+	}
+	wantLine(t, run(), "login", doctor.OK, "3 logins", "--login")
+	flags := []string{"--login", "--login-allow", "127.0.0.0/8"}
+	wantLine(t, run(flags...), "login", doctor.Failure, "login good", "--public-url")
+	flags = append(flags, "--public-url", public)
+	rs := run(flags...)
+	for _, works := range []string{"discovery of " + good.Issuer, "1 key", "redirect URI " + public, `client "web"`} {
+		wantLine(t, rs, "login", doctor.OK, "login good", works)
+	}
+	wantLine(t, rs, "login", doctor.Failure, "login redirects", "answers 400", "register exactly")
+	wantLine(t, rs, "login", doctor.Failure, "login hangs", "no answer within 5s")
+}
+
 // TestDoctorNATS: a NATS server that answers, is not there, hangs, or has no bucket for an edge.
 func TestDoctorNATS(t *testing.T) {
 	testrig.Thorough(t)

@@ -221,7 +221,8 @@ var plan = map[string][]string{
 	"fingerpost/cmd/fingerpost/logs": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	// pebblefs: who has the lock, and the modes of what is private; resolver: the formats of store and ledger
-	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/api/conditions", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/pebblefs",
+	// login: goes through a sign-in
+	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/api/conditions", "fingerpost/api/login", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/pebblefs",
 		"fingerpost/configsrc", "fingerpost/configsrc/folder", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo", "fingerpost/mailer/smtp",
 		"fingerpost/cmd/fingerpost/node"},

@@ -65,6 +65,7 @@ type Options struct {
 	node.Options
 	Built time.Time // of the program's commit; zero: unknown
 	SMTP  bool      // connect to each relay of the files
+	Login bool      // go through the sign-in at each provider of the files
 }
 
 // patience is how long a check may wait for the network.
@@ -102,6 +103,7 @@ var checks = []struct {
 	{"dns", (*patient).dns},
 	{"verification", (*patient).verification},
 	{"smtp", (*patient).smtp},
+	{"login", (*patient).login},
 	{"nats", (*patient).nats},
 	{"edges", asked("edges")},
 	{"mail", asked("mail")},
