@@ -56,9 +56,16 @@ func New(o Options) *Desk {
 	return d
 }
 
-// RedirectURI returns the address of the callback of a login, which its provider must know.
+// RedirectURI returns the address of the callback of a login, which its provider must know. Providers compare it letter by
+// letter, and people register it without the port that the scheme has anyway.
 func RedirectURI(publicURL, name string) string {
-	return strings.TrimSuffix(publicURL, "/") + "/console/login/" + name + "/callback"
+	origin := strings.ToLower(strings.TrimRight(publicURL, "/"))
+	for scheme, port := range map[string]string{"https://": ":443", "http://": ":80"} {
+		if strings.HasPrefix(origin, scheme) {
+			origin = strings.TrimSuffix(origin, port)
+		}
+	}
+	return origin + "/console/login/" + name + "/callback"
 }
 
 // A Button is a login block on the page of sign-in.

@@ -84,6 +84,22 @@ func TestClientAuthentication(t *testing.T) {
 	}
 }
 
+// TestRedirectURI: however the public address is written, the redirect URI is the one that people register.
+func TestRedirectURI(t *testing.T) {
+	t.Parallel()
+	for public, want := range map[string]string{
+		publicURL: callback, publicURL + "/": callback, "https://Config.Acme.Example:443/": callback,
+		"https://config.acme.example:80": "https://config.acme.example:80/console/login/company/callback",
+		"http://127.0.0.1:8080":          "http://127.0.0.1:8080/console/login/company/callback",
+		"http://127.0.0.1:80":            "http://127.0.0.1/console/login/company/callback",
+		"https://[2001:db8::443]":        "https://[2001:db8::443]/console/login/company/callback",
+	} {
+		if got := login.RedirectURI(public, "company"); got != want {
+			t.Errorf("%s gives %s, want %s", public, got, want)
+		}
+	}
+}
+
 // TestFlowsAreBound: a callback counts once, within 10 minutes, with its state, for its login, in its browser.
 func TestFlowsAreBound(t *testing.T) {
 	t.Parallel()
