@@ -42,6 +42,18 @@ func (f Form) WithLabels() Form {
 	return f
 }
 
+// OpenTo returns the form of an answer about a project that a key may see: one with secrets is for keys with secrets on
+// the project.
+func (f Form) OpenTo(k *Key, project int64) Form {
+	switch {
+	case !f.secret() || k.At(project)&catalog.MaySecrets != 0:
+		return f
+	case f == FlatSecretsLabels:
+		return FlatLabels
+	}
+	return Flat
+}
+
 // secret reports whether answers in the form may have a secret in them.
 func (f Form) secret() bool { return f == FlatSecrets || f == FlatSecretsLabels }
 

@@ -173,7 +173,8 @@ func (r *Resolver) publishStore(st *store.Store) error {
 	if err != nil {
 		return err
 	}
-	next.keys.guests = r.applying.guests
+	next.keys.logins = next.logins
+	r.applying.guests = next.keys.bindGuests(r.applying.guests)
 	r.settled.Store(next)
 	return nil
 }

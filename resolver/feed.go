@@ -193,7 +193,7 @@ func (r *Resolver) tell(e *store.Effect) {
 	if !ok || merged {
 		events = []*Event{NewReset(e.Generation)}
 	}
-	if e.Keys {
+	if e.Keys || e.Logins {
 		events = append([]*Event{{Revision: e.Generation, Kind: KeysChanged}}, events...)
 	}
 	f.publish(at, events)

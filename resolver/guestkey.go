@@ -8,10 +8,27 @@ import (
 
 // AddGuestKey makes a key good that no file declares, on every project, until end is called. Only Lookup finds it: it is
 // in no list of keys, and no rule counts it.
-func (r *Resolver) AddGuestKey(k *catalog.Key) (end func()) {
-	key := &Key{Key: *k}
-	r.changeGuests(func(guests map[string]*Key) { guests[k.ID] = key })
-	return func() { r.changeGuests(func(guests map[string]*Key) { delete(guests, k.ID) }) }
+func (r *Resolver) AddGuestKey(k *catalog.Key) (end func()) { return r.addGuest(k.ID, &Key{Key: *k}) }
+
+// AddPersonKey makes a key for a person who has signed in, until end is called. It is good while a rule of the login
+// lets the person in, and until the login names another provider; if none does now, it never is. Like a guest key it is
+// in no list. The caller must not change the claims any more.
+func (r *Resolver) AddPersonKey(p *Person) (text string, end func()) {
+	k := &Key{projects: map[int64]struct{}{}, person: &personKey{Person: *p}}
+	text = k.Renew()
+	k.person.textID, k.ID, k.Name = k.ID, p.ID(), p.KeyName()
+	// With each other set of keys everybody's keys are checked again: whom no rule lets in must not cause that.
+	set := r.Keys()
+	if l := set.login(p); l == nil || set.bindPerson(k, l) == nil {
+		return text, func() {}
+	}
+	return text, r.addGuest(k.person.textID, k)
+}
+
+// addGuest makes a key good that Lookup finds by an id.
+func (r *Resolver) addGuest(id string, k *Key) (end func()) {
+	r.changeGuests(func(guests map[string]*Key) { guests[id] = k })
+	return func() { r.changeGuests(func(guests map[string]*Key) { delete(guests, id) }) }
 }
 
 // changeGuests publishes a KeySet with other guests. A KeySet does not change, and those who hold one see that it is
@@ -24,9 +41,29 @@ func (r *Resolver) changeGuests(change func(guests map[string]*Key)) {
 		guests = map[string]*Key{}
 	}
 	change(guests)
-	r.applying.guests = guests
 	next := *r.settled.Load()
 	keys := *next.keys
-	keys.guests, next.keys = guests, &keys
+	next.keys, r.applying.guests = &keys, keys.bindGuests(guests)
 	r.settled.Store(&next)
+}
+
+// bindGuests takes guests into a set, persons with what the rules of their logins grant now. It returns those that may
+// be good in a later set: a person whose login has gone, or names another provider, is not one of them.
+func (s *KeySet) bindGuests(guests map[string]*Key) (stay map[string]*Key) {
+	s.guests, stay = make(map[string]*Key, len(guests)), make(map[string]*Key, len(guests))
+	for id, k := range guests {
+		if k.person == nil {
+			s.guests[id], stay[id] = k, k
+			continue
+		}
+		l := s.login(&k.person.Person)
+		if l == nil {
+			continue
+		}
+		stay[id] = k
+		if bound := s.bindPerson(k, l); bound != nil {
+			s.guests[id] = bound
+		}
+	}
+	return stay
 }

@@ -16,7 +16,8 @@ type Key struct {
 	// projects are the ids of the projects that the key's slugs named when the KeySet was made; nil: every project. A
 	// request that holds a Key while a slug moves to another project keeps its project.
 	projects map[int64]struct{}
-	owners   *owners // knows the projects of the key's owner, as they are now
+	owners   *owners    // knows the projects of the key's owner, as they are now
+	person   *personKey // nil: it has its permissions on all of its projects
 }
 
 // Covers reports whether the key is valid for the project with that id.
@@ -57,7 +58,8 @@ func (k *Key) SameReach(o *Key) bool {
 // A KeySet is all keys at one moment. It is immutable.
 type KeySet struct {
 	byID    map[string]*Key
-	guests  map[string]*Key  // found by Lookup alone, see AddGuestKey
+	guests  map[string]*Key  // found by Lookup alone, see AddGuestKey and AddPersonKey
+	logins  []catalog.Login  // whose rules decide what persons may do
 	slugs   map[string]int64 // every slug that a key, webhook or login lists → the project that has it, 0 for none
 	unknown []catalog.UnknownSlug
 	ends    []time.Time // of the keys that have one, in order

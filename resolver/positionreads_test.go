@@ -173,7 +173,7 @@ var declaredReads = map[string]func(r *resolver.Resolver, p *catalog.ProjectConf
 
 // otherMethods read nothing of what the files declare, or change something, or are a part of a read above.
 var otherMethods = strings.Fields(`
-	AcceptMail AddGuestKey AnswerMail Apply AuditEntry AuditGaps AuditHeads Auditable Back Backup BounceMail Cached
+	AcceptMail AddGuestKey AddPersonKey AnswerMail Apply AuditEntry AuditGaps AuditHeads Auditable Back Backup BounceMail Cached
 	ChangeDomainNotes ChangeHooks ChangePending ChangeProposals Close Committed DataDir DecoderRevision Defaults
 	Degraded DomainNote DropIndexes EachDomainNote EachNamed EachQueued Edges EndedSince EntriesSince EventMarks
 	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeepList KeySource KeySources KeyUses

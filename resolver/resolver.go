@@ -89,7 +89,7 @@ type applying struct {
 	sync.Mutex // guards the fields below
 	trail      *trail.Keeper
 	unsettled  bool            // settled could not be read after a change
-	guests     map[string]*Key // by id, see AddGuestKey; replaced, never changed
+	guests     map[string]*Key // by id, see AddGuestKey and AddPersonKey; replaced, never changed
 }
 
 type answerCache = ristretto.Cache[uint64, *Answer]
