@@ -176,7 +176,10 @@ func (g *keyring) lookUp(set *resolver.KeySet, text []byte) (*verifiedKey, keyFa
 	if g.blocked[key.ID] {
 		return nil, keyBlocked
 	}
-	v := &verifiedKey{len: len(text), key: key, use: g.uses.of(key.ID), expires: math.MaxInt64}
+	v := &verifiedKey{len: len(text), key: key, use: new(keyUse), expires: math.MaxInt64}
+	if key.Who() == "" { // the use of a person's key is not kept
+		v.use = g.uses.of(key.ID)
+	}
 	copy(v.text[:], text)
 	if !key.ExpiresAt.IsZero() && key.ExpiresAt.Before(lastNano) {
 		v.expires = key.ExpiresAt.UnixNano()

@@ -103,6 +103,10 @@ func (s *Server) wireForm(r *web.Request) ([]byte, error) {
 	if r.Span != nil { // the cluster's message has the one that follows
 		to.Header.Del(headerTraceparent)
 	}
+	to.Header.Del(headerDoor)
+	if r.Door == catalog.DoorConsole {
+		to.Header.Set(headerDoor, string(r.Door))
+	}
 	to.Header.SetCanonical(web.HeaderRequestID, []byte(web.RequestID(r.Ctx)))
 	to.SetBodyRaw(body)
 	to.SetConnectionClose()

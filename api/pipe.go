@@ -15,6 +15,15 @@ type Pipe struct {
 	name   string
 }
 
+// The names of the Pipes of the console and of the cluster: who dials them is known.
+const (
+	consolePipe = "console"
+	clusterPipe = "cluster"
+)
+
+// NewClusterPipe makes the Pipe over which the requests of edges come.
+func NewClusterPipe() *Pipe { return NewPipe(clusterPipe) }
+
 // NewPipe makes a Pipe. Its name shows up in the log.
 func NewPipe(name string) *Pipe {
 	return &Pipe{conns: make(chan net.Conn), closed: make(chan struct{}), name: name}

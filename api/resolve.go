@@ -28,6 +28,7 @@ func (s *Server) resolve(ctx *fasthttp.RequestCtx, c *conn, now time.Time) (*res
 	if err != nil {
 		return nil, err
 	}
+	key = key.For(resolvePermissions)
 	s.beginSpan(ctx, c, resolvePath, key)
 	answer, shown := c.asked.answer, c.asked.shown
 	if answer == nil {
@@ -64,12 +65,16 @@ func (s *Server) ask(ctx *fasthttp.RequestCtx, key *resolver.Key) (*resolver.Ans
 	if q.labels > 0 {
 		form = form.WithLabels()
 	}
-	return traced{s.resolver}.Resolve(ctx, q.domain, form)
+	answer, err := traced{s.resolver}.Resolve(ctx, q.domain, form)
+	if err == nil && form.OpenTo(key, answer.ProjectID) != form {
+		return traced{s.resolver}.Resolve(ctx, q.domain, form.OpenTo(key, answer.ProjectID))
+	}
+	return answer, err
 }
 
-// flatForm returns the flat form that the key may see: with or without secrets.
+// flatForm returns the flat form that the key may see: with or without secrets. Form.OpenTo says of which projects.
 func flatForm(key *resolver.Key) resolver.Form {
-	if key.Allow&catalog.MaySecrets != 0 {
+	if key.Anywhere()&catalog.MaySecrets != 0 {
 		return resolver.FlatSecrets
 	}
 	return resolver.Flat
@@ -154,6 +159,9 @@ func (s *Server) appendBatchItem(dst []byte, r *web.Request, domain string, form
 	dst = append(dst, `{"domain":`...)
 	dst = resolver.AppendString(dst, domain)
 	answer, err := s.resolver.Resolve([]byte(domain), form)
+	if err == nil && form.OpenTo(r.Key, answer.ProjectID) != form {
+		answer, err = s.resolver.Resolve([]byte(domain), form.OpenTo(r.Key, answer.ProjectID))
+	}
 	var refused *catalog.Error
 	if err == nil {
 		refused = web.RefusedAnswer(r.Key, answer)

@@ -243,6 +243,9 @@ func (s *Server) Serve(ln net.Listener, services Services) error {
 		s.console.serve.Do(func() { go func() { _ = s.Serve(s.console.pipe, Platform|Mail) }() }) // ends with Shutdown
 	}
 	options := gate.ListenerOptions{Attach: s.attach(services)}
+	if p, is := ln.(*Pipe); is {
+		options.Attach = s.attachPipe(p, services)
+	}
 	if ln.Addr().Network() != "unix" && services != Gateway {
 		options.TLS = s.o.TLS
 	}

@@ -34,6 +34,7 @@ var steps = []step{
 	{of: (*route).writes, do: (*call).readAuthor},
 	{of: (*route).mayChange, do: (*call).readDryRun},
 	{of: (*route).mayPropose, do: (*call).readPropose},
+	{of: (*route).wantsKey, do: (*call).narrowKey},
 	{of: (*route).hasPosition, do: (*call).awaitPosition},
 }
 
@@ -62,7 +63,8 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 			return
 		}
 		c := &call{s: s, conn: conn, rt: rt, shows: rt.service == Platform && !forGateway(ctx, rt.Path),
-			Request: web.Request{Ctx: ctx, Conn: conn.Conn, Charge: &conn.charge, Path: rt.Path, Allow: rt.Allow}}
+			Request: web.Request{Ctx: ctx, Conn: conn.Conn, Charge: &conn.charge, Path: rt.Path, Allow: rt.Allow,
+				Door: conn.doorOf(ctx)}}
 		var err error
 		for i := 0; i < len(before) && err == nil; i++ {
 			err = before[i].do(c)
@@ -102,8 +104,15 @@ func (c *call) readAuthor() error {
 	return c.ReadMessage()
 }
 
-func (c *call) readDryRun() error    { return c.ReadDryRun() }
-func (c *call) readPropose() error   { return platform.ReadPropose(&c.Request, &c.rt.Route) }
+func (c *call) readDryRun() error  { return c.ReadDryRun() }
+func (c *call) readPropose() error { return platform.ReadPropose(&c.Request, &c.rt.Route) }
+
+// narrowKey makes of a person's key what it is for the request, once that is known to be a dry run or a proposal.
+func (c *call) narrowKey() error {
+	c.Key = c.Key.For(c.Needs())
+	return nil
+}
+
 func (c *call) awaitPosition() error { return c.s.awaitPosition(c.Ctx) }
 
 // showPosition puts the position of this node into the answer.

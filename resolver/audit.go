@@ -26,7 +26,7 @@ func (r *Resolver) Note(action string, by catalog.Author, changes ...catalog.Fie
 // NoteObject is Note for what has happened to an object of no project, without a change of it.
 func (r *Resolver) NoteObject(action, object string, by catalog.Author, changes ...catalog.FieldChange) {
 	r.noteEntry(catalog.AuditEntry{Action: action, Object: object, Changes: changes, Door: by.Door, Actor: by.Actor,
-		Key: by.Key, RequestID: by.RequestID, Commit: by.Commit})
+		Key: by.Key, Subject: by.Subject, RequestID: by.RequestID, Commit: by.Commit})
 }
 
 // NoteDomain is Note for what has happened to a project's domain without a change of its record.

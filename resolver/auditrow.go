@@ -25,6 +25,7 @@ func AppendAudit(dst []byte, e *catalog.AuditEntry) []byte {
 		"door", string(e.Door),
 		"actor", nullIf(e.Actor == "", e.Actor),
 		"key", nullIf(e.Key == "", e.Key),
+		"subject", nullIf(e.Subject == "", e.Subject),
 		"requestId", nullIf(e.RequestID == "", e.RequestID),
 		"commit", nullIf(e.Commit == "", e.Commit),
 		"hash", hex.EncodeToString(e.Hash[:]))

@@ -22,6 +22,7 @@ type AuditEntry struct {
 	Door       string        `json:"door"`
 	Actor      *string       `json:"actor"`
 	Key        *string       `json:"key"`
+	Subject    *string       `json:"subject"` // issuer|sub of a person who has signed in at a login
 	RequestID  *string       `json:"requestId"`
 	Commit     *string       `json:"commit"`
 	Hash       string        `json:"hash"`

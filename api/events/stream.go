@@ -227,8 +227,8 @@ func (s *stream) sendEvents() error {
 // renewKey replaces the key with the one that is declared now. same reports whether that one reaches the same projects.
 func (s *stream) renewKey() (same bool, err error) {
 	was := s.key
-	now := s.streams.Live.Keys().Lookup([]byte(was.ID))
-	if now == nil || now.Hash != was.Hash || now.Allow&mayRead == 0 {
+	now := s.streams.Live.Keys().Renewed(was)
+	if now == nil || now.Allow&mayRead == 0 {
 		return false, errKey
 	}
 	s.key = now

@@ -117,7 +117,7 @@ func (a *API) send(r *web.Request, names []string, read func(*form, *mailer.Send
 		e, _ := web.Visible(err)
 		switch e.Code {
 		case catalog.CodeUnavailable:
-			if r.Key.Allow&catalog.MayRead != 0 { // who may read the config may know what is wrong with it
+			if r.Key.At(m.ProjectID)&catalog.MayRead != 0 { // who may read the config may know what is wrong with it
 				if p := a.Mail.SecretProblem(m.ProjectID); p != nil {
 					err = &catalog.Error{Code: e.Code, Message: fmt.Sprintf("the %s of project %s cannot be opened: %s",
 						p.Field, p.Slug, p.Message)}
@@ -229,7 +229,7 @@ func (a *API) answerSend(r *web.Request, project int64, receipt *mailer.Receipt)
 
 // waitsFor is mailWaitsFor for the sender of a mail. Only who may read the config learns what is wrong with a secret.
 func (a *API) waitsFor(r *web.Request, project int64) string {
-	if r.Key.Allow&catalog.MayRead == 0 && a.Mail.SecretProblem(project) != nil {
+	if r.Key.At(project)&catalog.MayRead == 0 && a.Mail.SecretProblem(project) != nil {
 		return "a secret of the SMTP config"
 	}
 	return a.mailWaitsFor(project)

@@ -21,7 +21,8 @@ type Request struct {
 	Charge  *BodyCharge
 	Path    string             // the route's, with parameters in braces
 	Allow   catalog.Permission // the route's
-	Key     *resolver.Key      // nil if the route needs none
+	Key     *resolver.Key      // for what the request Needs, see resolver.Key.For; nil if the route needs none
+	Door    catalog.Door       // through which it came
 	Actor   string             // of a write: the X-Actor header field, or ""
 	Message string             // of a write: the X-Change-Message header field, or ""
 	Propose string             // the X-Propose header field: the proposal that it is about, or ""
@@ -34,17 +35,21 @@ type Request struct {
 // Context returns a context with the request's span. It does not end with the request.
 func (r *Request) Context() context.Context { return trace.Into(context.Background(), r.Span) }
 
-// Permit returns an error if the key does not allow the operation. Handlers call it after checking path and query. Who
-// may propose a change may also see what it would change.
+// Permit returns an error if the key does not allow the operation. Handlers call it after checking path and query.
 func (r *Request) Permit() error {
-	may := r.Allow
-	if (r.Propose != "" || r.Dry) && may == catalog.MayWrite {
-		may |= catalog.MayPropose
-	}
-	if r.Key.Allow&may == 0 {
+	if may := r.Needs(); r.Key.Allow&may == 0 {
 		return RefuseAllow(may)
 	}
 	return nil
+}
+
+// Needs returns the permissions of which the operation needs one. Who may propose a change may also see what it would
+// change.
+func (r *Request) Needs() catalog.Permission {
+	if (r.Propose != "" || r.Dry) && r.Allow == catalog.MayWrite {
+		return catalog.MayWrite | catalog.MayPropose
+	}
+	return r.Allow
 }
 
 // IDBits is the size of ids (api/README.md, Answers).
@@ -62,7 +67,7 @@ func (r *Request) ID(name string) (id int64, problems catalog.Problems) {
 
 // Author names the request's key, and whom it acts for, as the author of a change.
 func (r *Request) Author() catalog.Author {
-	return catalog.Author{Door: catalog.DoorAPI, Actor: cmp.Or(r.Actor, r.Key.Name), Key: r.Key.Name,
+	return catalog.Author{Door: r.Door, Actor: cmp.Or(r.Actor, r.Key.Name), Key: r.Key.Name, Subject: r.Key.Who(),
 		RequestID: RequestID(r.Ctx)}
 }
 

@@ -12,6 +12,7 @@ type Door string
 // The doors.
 const (
 	DoorAPI     Door = "api"
+	DoorConsole Door = "console"
 	DoorFile    Door = "file"
 	DoorGit     Door = "git"
 	DoorCluster Door = "cluster"
@@ -87,6 +88,7 @@ type Author struct {
 	RequestID string
 	Commit    string
 	Reason    string // of a change by DoorDNS; "": none
+	Subject   string // see AuditEntry
 }
 
 // ErrUnaudited refuses the write of a client that the audit trail cannot take: nothing has changed.
@@ -106,16 +108,17 @@ type AuditEntry struct {
 	Door       Door
 	Actor      string // X-Actor, else the key's name; "" if unknown
 	Key        string // name of the API key, "" if none
+	Subject    string // issuer|sub of a person who has signed in at a login; "": nobody has
 	RequestID  string
 	Commit     string
 	Hash, Prev [32]byte // of this entry and of the previous one in its chain; Prev is zero in the first entry of a chain
 }
 
 // By reports whether who names the entry's author: as the actor is given, by the actor's name or address alone, or by
-// the name of the key. Case does not matter.
+// the name of the key; a person who has signed in, by the subject, too. Case does not matter.
 func (e *AuditEntry) By(who string) bool {
 	name, address, _ := strings.Cut(e.Actor, " <")
-	return strings.EqualFold(e.Actor, who) || strings.EqualFold(e.Key, who) ||
+	return strings.EqualFold(e.Actor, who) || strings.EqualFold(e.Key, who) || strings.EqualFold(e.Subject, who) ||
 		strings.EqualFold(strings.Trim(name, `"`), who) || strings.EqualFold(strings.TrimSuffix(address, ">"), who)
 }
 

@@ -58,6 +58,7 @@ func TestAuditRecordsRoundTrip(t *testing.T) {
 		want := catalog.AuditEntry{
 			ID: r.Int64(), Time: time.UnixMicro(r.Int64N(1 << 52)).UTC(), Generation: r.Uint64(), Action: text(), ProjectID: r.Int64(),
 			Slug: text(), Object: text(), Door: catalog.Door(text()), Actor: text(), Key: text(), RequestID: text(), Commit: text(), Prev: [32]byte{byte(seed)},
+			Subject: []string{"", text()}[r.IntN(2)],
 		}
 		for range r.IntN(4) {
 			want.Changes = append(want.Changes, catalog.FieldChange{Field: text(), Secret: r.IntN(2) == 0, Before: values(r), After: values(r)})

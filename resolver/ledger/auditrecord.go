@@ -10,10 +10,14 @@ import (
 
 // The record of an entry is a version byte, the hash of the previous entry in its chain, id, time and project of the
 // entry, and the rest of it as CBOR (RFC 8949) in its deterministic form. In version 2 the slug of the project follows, as
-// a second item of CBOR. The hash of the entry is the SHA-256 of all of it but the version.
+// a second item of CBOR; in version 3 also the subject of the person, as a third. The hash of the entry is the SHA-256 of
+// all of it but the version.
 
-// sluggedVersion is the version of an entry with a slug. Others have mailVersion.
-const sluggedVersion = 2
+// The versions of an entry with a slug, and with a subject. Others have mailVersion.
+const (
+	sluggedVersion = 2
+	subjectVersion = 3
+)
 
 // Offsets of the parts that a walk reads without decoding the rest.
 const (
@@ -66,10 +70,16 @@ type auditChange struct {
 
 func appendAudit(dst []byte, a *catalog.AuditEntry) []byte {
 	e := encoder{dst}
-	if a.Slug != "" {
+	more := []string{a.Slug, a.Subject} // the items that follow the body
+	switch {
+	case a.Subject != "":
+		e.byte(subjectVersion)
+	case a.Slug != "":
 		e.byte(sluggedVersion)
-	} else {
+		more = more[:1]
+	default:
 		e.byte(mailVersion)
+		more = nil
 	}
 	e.raw(a.Prev[:])
 	e.fixed(a.ID)
@@ -85,27 +95,30 @@ func appendAudit(dst []byte, a *catalog.AuditEntry) []byte {
 		panic("ledger: an entry that cannot be encoded: " + err.Error()) // impossible, see catalog.FieldChange
 	}
 	e.raw(b)
-	if a.Slug != "" {
-		slug, err := auditEncoding.Marshal(a.Slug)
+	for _, text := range more {
+		item, err := auditEncoding.Marshal(text)
 		if err != nil {
 			panic("ledger: a text that cannot be encoded: " + err.Error()) // impossible
 		}
-		e.raw(slug)
+		e.raw(item)
 	}
 	return e.b
 }
 
 // decodeAudit decodes the entry with a key. It checks that the record is that of the key.
 func decodeAudit(dst *catalog.AuditEntry, key, rec []byte) error {
-	if err := checkVersion(rec, sluggedVersion); err != nil {
+	if err := checkVersion(rec, subjectVersion); err != nil {
 		return err
 	}
 	d := decoder{s: string(rec[1:])}
 	*dst = catalog.AuditEntry{Prev: d.hash(), ID: d.fixed(), Time: d.micros(), ProjectID: d.fixed()}
 	var body auditBody
 	rest, err := auditDecoding.UnmarshalFirst([]byte(d.s), &body)
-	if rec[0] == sluggedVersion && err == nil {
+	if rec[0] >= sluggedVersion && err == nil {
 		rest, err = auditDecoding.UnmarshalFirst(rest, &dst.Slug)
+	}
+	if rec[0] == subjectVersion && err == nil {
+		rest, err = auditDecoding.UnmarshalFirst(rest, &dst.Subject)
 	}
 	if d.failed || err != nil || len(rest) > 0 {
 		return errRecord

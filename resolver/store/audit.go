@@ -39,7 +39,8 @@ func (w *writer) audit(was, is *catalog.Object) {
 	e := catalog.AuditEntry{Action: o.Noun() + "." + verb, ProjectID: o.ProjectID, Slug: w.slugOf(o),
 		Object: cmp.Or(o.Name, o.Slug), Changes: changes, Door: catalog.DoorFile}
 	if by != nil {
-		e.Door, e.Actor, e.Key, e.RequestID, e.Commit = by.Door, by.Actor, by.Key, by.RequestID, by.Commit
+		e.Door, e.Actor, e.Key, e.Subject = by.Door, by.Actor, by.Key, by.Subject
+		e.RequestID, e.Commit = by.RequestID, by.Commit
 	}
 	entry := NewEntry{Entry: e}
 	if is != nil {

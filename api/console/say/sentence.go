@@ -175,6 +175,7 @@ func (w *writer) because() {
 // doors say who acted where no person and no key is named.
 var doors = map[string]string{
 	string(catalog.DoorAPI):     "A caller of the API",
+	string(catalog.DoorConsole): "The console",
 	string(catalog.DoorFile):    "The files",
 	string(catalog.DoorGit):     "The service",
 	string(catalog.DoorCluster): "The authority",
@@ -212,6 +213,14 @@ func Who(e *client.AuditEntry) string {
 		w.out[0].Text = strings.ToLower(first.Text[:1]) + first.Text[1:]
 	}
 	return w.out.String()
+}
+
+// KeyWord names a key with a word for what it is: "key ci" or, for a person who has signed in, "login company".
+func KeyWord(key string) string {
+	if login, _, is := strings.Cut(key, "/"); is {
+		return "login " + login
+	}
+	return "key " + key
 }
 
 // Person returns the name of a person who is given as "Name <address>".

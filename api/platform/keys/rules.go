@@ -123,8 +123,8 @@ func (a *API) permitted(r *web.Request, then func(key *resolver.Key, set *resolv
 	was := r.Key
 	return func() error {
 		set := a.Live.Keys()
-		key := set.Lookup([]byte(was.ID))
-		if key == nil || key.Hash != was.Hash || key.Expired(time.Now()) {
+		key := set.Renewed(was)
+		if key == nil || key.Expired(time.Now()) {
 			return web.RefuseKey
 		}
 		return then(key, set)

@@ -92,8 +92,8 @@ func refuse(k *resolver.Key) error {
 func (a *API) permitted(r *web.Request) func() error {
 	was := r.Key
 	return func() error {
-		key := a.Keys().Lookup([]byte(was.ID))
-		if key == nil || key.Hash != was.Hash || key.Expired(time.Now()) {
+		key := a.Keys().Renewed(was)
+		if key == nil || key.Expired(time.Now()) {
 			return web.RefuseKey
 		}
 		if key.Allow != was.Allow {

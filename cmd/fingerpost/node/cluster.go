@@ -62,7 +62,7 @@ func openNode(ctx context.Context, node *service) (*clusterNode, error) {
 		}
 		connection = cluster.ConnectionTo(n.supervisor)
 	}
-	n.requests = api.NewPipe("cluster")
+	n.requests = api.NewClusterPipe()
 	node.o.Logger.Info("this node's name in the lease of the cluster", "holder", holderName(n.o.Files.Data))
 	n.authority = cluster.NewAuthority(cluster.AuthorityOptions{
 		Cluster: n.o.Cluster.Name, Connection: connection, Tree: node.resolver, Logger: node.o.Logger,
