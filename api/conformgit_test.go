@@ -23,11 +23,18 @@ import (
 // newGitHouse serves a git repository with the project "acme"; writes are answered once they are committed.
 func newGitHouse(t *testing.T) *house {
 	t.Helper()
+	h, _ := newGitFolder(t, "")
+	return h
+}
+
+// newGitFolder is newGitHouse with more in the file. save saves a file of the folder, and takes it in.
+func newGitFolder(t *testing.T, more string) (h *house, save func(name, text string)) {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "clone")
 	text, id := catalog.NewKeyText()
 	config := fmt.Sprintf("project \"acme\" {\n  name = \"Acme\"\n}\n\nkey \"all\" {\n  id    = %q\n  hash  = %q\n  allow = [\"resolve\", \"read\", \"write\", \"mail\", \"secrets\"]\n}\n\n"+
 		"sealing {\n  recipients = [\"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p\"]\n}\n",
-		id, catalog.HashKeyText(text))
+		id, catalog.HashKeyText(text)) + more
 	testrig.Git(t, filepath.Dir(dir), "init", "-q", "-b", "main", dir)
 	if err := os.WriteFile(filepath.Join(dir, "all.hcl"), []byte(config), 0o666); err != nil {
 		t.Fatal(err)
@@ -35,14 +42,15 @@ func newGitHouse(t *testing.T) *house {
 	testrig.Git(t, dir, "add", ".")
 	testrig.Git(t, dir, "commit", "-q", "-m", "first")
 
-	return start(t, func(o *api.Options) {
+	var source *configsrc.Source
+	h = start(t, func(o *api.Options) {
 		log := slog.New(slog.DiscardHandler)
 		repo, err := gitrepo.Open(t.Context(), gitrepo.Options{Dir: dir, Ledger: o.Resolver, Logger: log, Merge: hcledit.Merge,
 			Domain: "svc.example", Ack: gitrepo.AckCommit})
 		if err != nil {
 			t.Fatal(err)
 		}
-		source := configsrc.New(configsrc.Options{Dir: dir, Sink: o.Resolver, Logger: log, MaxDelete: 1, Journal: repo})
+		source = configsrc.New(configsrc.Options{Dir: dir, Sink: o.Resolver, Logger: log, MaxDelete: 1, Journal: repo})
 		if err := source.Load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -58,6 +66,15 @@ func newGitHouse(t *testing.T) *house {
 		})
 		o.Config = api.Config{Files: source, Explainer: source, Plan: planFiles, Git: ackedGit{repo}, Proposals: proposals.New(repo, o.Resolver, source, "")}
 	}).with(text)
+	return h, func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := source.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // An ackedGit waits for the commit of each write, as --git-ack commit has it.

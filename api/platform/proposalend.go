@@ -57,9 +57,9 @@ const commitParam = "commit"
 // then, and the keys that have made the proposal.
 func (s *Proposals) mayApply(r *web.Request) func(*proposals.Proposal, *compare.Weight) ([]catalog.Coverage, error) {
 	return func(p *proposals.Proposal, w *compare.Weight) ([]catalog.Coverage, error) {
-		key := s.Live.Keys().Lookup([]byte(r.Key.ID))
+		key := s.Live.Keys().Renewed(r.Key)
 		switch {
-		case key == nil || key.Hash != r.Key.Hash || key.Expired(time.Now()):
+		case key == nil || key.Expired(time.Now()):
 			return nil, web.RefuseKey
 		case key.Allow&catalog.MayWrite == 0:
 			return nil, web.RefuseAllow(catalog.MayWrite)
@@ -72,6 +72,29 @@ func (s *Proposals) mayApply(r *web.Request) func(*proposals.Proposal, *compare.
 	}
 }
 
+// holderOf returns the key that has written to a proposal, or approved of it, as it is now, for an operation that needs
+// one of the permissions; nil if it has gone. A person may by now what the claims of then allow.
+func holderOf(set *resolver.KeySet, by *proposals.Key, may catalog.Permission) *resolver.Key {
+	if by.Person == nil {
+		return set.Lookup([]byte(by.ID))
+	}
+	k := set.ByClaims(resolver.Person{Login: by.Person.Login, Issuer: by.Person.Issuer, Subject: by.Person.Subject},
+		by.Person.Claims)
+	if k == nil {
+		return nil
+	}
+	return k.For(may)
+}
+
+// writer is a request's key as one that writes to a proposal, or approves of it.
+func writer(k *resolver.Key) proposals.Key {
+	by := proposals.Key{ID: k.ID, Name: k.Name, Limited: !k.EveryProject()}
+	if p, claims := k.Person(); p != nil {
+		by.Person = &proposals.Person{Login: p.Login, Issuer: p.Issuer, Subject: p.Subject, Claims: claims}
+	}
+	return by
+}
+
 // limits returns a function with the coverages of the keys that must be allowed to make a proposal's change now: that of
 // the caller, and those of the keys that have made the proposal.
 func (s *Proposals) limits(key *resolver.Key) func(*proposals.Proposal, *compare.Weight) ([]catalog.Coverage, error) {
@@ -81,11 +104,15 @@ func (s *Proposals) limits(key *resolver.Key) func(*proposals.Proposal, *compare
 		}
 		set, now := s.Live.Keys(), time.Now()
 		limits := []catalog.Coverage{web.CoverageOf(key)}
-		for _, by := range p.Keys {
-			k := set.Lookup([]byte(by.ID))
+		for i := range p.Keys {
+			by := &p.Keys[i]
+			k := holderOf(set, by, catalog.MayWrite|catalog.MayPropose)
 			gone := k == nil || k.Expired(now) || s.Blocked[k.ID] ||
 				k.Allow&(catalog.MayWrite|catalog.MayPropose) == 0
 			switch {
+			case gone && by.Person != nil:
+				return nil, &catalog.Error{Code: catalog.CodeConflict, Message: "a person who has written to the proposal may " +
+					"not write any more, by the rules of the login; drop the proposal, or propose the change again"}
 			case gone && by.Limited:
 				return nil, &catalog.Error{Code: catalog.CodeConflict, Message: "a key that has written to the proposal may " +
 					"not write any more; drop the proposal, or propose the change again"}
@@ -94,6 +121,24 @@ func (s *Proposals) limits(key *resolver.Key) func(*proposals.Proposal, *compare
 			}
 		}
 		return limits, nil
+	}
+}
+
+var refuseUnwritable = &catalog.Error{Code: catalog.CodeForbidden,
+	Message: "the proposal touches projects that this person may not write to"}
+
+// limitsToShow is limits for a look at a proposal. Who may see it may be a person who may write to a part of it alone.
+func (s *Proposals) limitsToShow(key *resolver.Key) func(*proposals.Proposal, *compare.Weight) ([]catalog.Coverage, error) {
+	writes := key.For(catalog.MayWrite)
+	if writes.Allow&catalog.MayWrite == 0 {
+		return s.limits(key)
+	}
+	limits := s.limits(writes)
+	return func(p *proposals.Proposal, w *compare.Weight) ([]catalog.Coverage, error) {
+		if !sees(writes)(p) {
+			return nil, refuseUnwritable
+		}
+		return limits(p, w)
 	}
 }
 
@@ -111,7 +156,7 @@ func (s *Proposals) drop(r *web.Request) error {
 			return nil
 		case !sees(r.Key)(p):
 			return noProposal(name)
-		case r.Key.Allow&catalog.MayWrite == 0:
+		case r.Key.Allow&catalog.MayWrite == 0, !sees(r.Key.For(catalog.MayWrite))(p):
 			return refuseProposal
 		}
 		return nil

@@ -66,7 +66,7 @@ func (s *Proposals) approvalsOf(p *proposals.Proposal) []approvalAnswer {
 
 // counts reports whether the key of an approval could give it now.
 func (s *Proposals) counts(p *proposals.Proposal, a *proposals.Approval) bool {
-	k := s.Live.Keys().Lookup([]byte(a.KeyID))
+	k := holderOf(s.Live.Keys(), a.Giver(), catalog.MayWrite)
 	return k != nil && !k.Expired(time.Now()) && !s.Blocked[k.ID] && k.Allow&catalog.MayWrite != 0 && sees(k)(p)
 }
 
@@ -98,8 +98,7 @@ func (s *Proposals) update(r *web.Request) error {
 		return err
 	}
 	defer cancel()
-	by := proposals.Key{ID: r.Key.ID, Name: r.Key.Name, Limited: !r.Key.EveryProject()}
-	p, err := s.Set.Update(ctx, name, by, r.Author(), seenAt(r, seenBy(r.Key, noProposal(name))))
+	p, err := s.Set.Update(ctx, name, writer(r.Key), r.Author(), seenAt(r, seenBy(r.Key, noProposal(name))))
 	if err != nil {
 		return err
 	}
@@ -113,7 +112,7 @@ func (s *Proposals) approve(r *web.Request) error {
 		return err
 	}
 	defer cancel()
-	p, again, err := s.Set.Approve(ctx, name, r.Key.ID, r.Author(), seenAt(r, seenBy(r.Key, noProposal(name))))
+	p, again, err := s.Set.Approve(ctx, name, writer(r.Key), r.Author(), seenAt(r, seenBy(r.Key, noProposal(name))))
 	if err != nil {
 		return err
 	}

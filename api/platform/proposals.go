@@ -121,8 +121,7 @@ func (s *Proposals) Run(r *web.Request, call func(*resolver.Overlay, *configsrc.
 			return err
 		}
 	}
-	by := proposals.Key{ID: r.Key.ID, Name: r.Key.Name, Limited: !r.Key.EveryProject()}
-	p, err := s.Set.Propose(ctx, r.Propose, by, seenBy(r.Key, nameTaken(r.Propose)), run)
+	p, err := s.Set.Propose(ctx, r.Propose, writer(r.Key), seenBy(r.Key, nameTaken(r.Propose)), run)
 	if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeRateLimited {
 		web.RetryAfter(r.Ctx, time.Hour)
 	}
@@ -306,7 +305,7 @@ func (s *Proposals) get(r *web.Request) error {
 		return err
 	}
 	defer cancel()
-	l, err := s.Set.Look(ctx, r.Key.ID, name, seenBy(r.Key, noProposal(name)), s.limits(r.Key))
+	l, err := s.Set.Look(ctx, r.Key.ID, r.Key.TextID(), name, seenBy(r.Key, noProposal(name)), s.limitsToShow(r.Key))
 	if err != nil {
 		return err
 	}
@@ -318,7 +317,7 @@ func (s *Proposals) get(r *web.Request) error {
 	}
 	a.Conflicts, a.ConflictCount = conflictsOf(l.Conflicts), l.ConflictCount
 	a.Approvals, a.ApprovalsNeeded = s.approvalsOf(l.Proposal), s.Set.Needs
-	a.Own = proposals.Key{ID: r.Key.ID, Name: r.Key.Name}.Wrote(l.Keys)
+	a.Own = writer(r.Key).Wrote(l.Keys)
 	if l.Refused == nil {
 		l.Refused = s.approved(l.Proposal)
 	}
@@ -346,7 +345,7 @@ func (s *Proposals) onProposal(r *web.Request, may catalog.Permission) (name str
 		return "", nil, nil, web.InvalidField(web.DryRunParam,
 			"is not for this call: the proposal's plan shows what it changes")
 	}
-	if r.Key.Allow&may == 0 {
+	if r.Key = r.Key.For(may); r.Key.Allow&may == 0 {
 		return "", nil, nil, web.RefuseAllow(may)
 	}
 	if s.Set == nil {

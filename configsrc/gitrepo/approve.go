@@ -19,15 +19,19 @@ type Approval struct {
 	By         string // Name <address>
 	At         time.Time
 	Commit     string
+	Person     *ProposalPerson `json:",omitempty"` // see ProposalKey
 }
 
-func (a *Approval) by() ProposalKey { return ProposalKey{ID: a.KeyID, Name: a.Key} }
+// Giver returns the key of the approval.
+func (a *Approval) Giver() *ProposalKey {
+	return &ProposalKey{ID: a.KeyID, Name: a.Key, Person: a.Person}
+}
 
 // approvalsOf lists the approvals of a commit by keys that have not written to the proposal. A write makes another
 // commit, so it voids them.
 func (record *proposalRecord) approvalsOf(commit string) (list []Approval) {
 	for _, a := range record.Approvals {
-		if a.Commit == commit && !a.by().Wrote(record.Keys) {
+		if a.Commit == commit && !a.Giver().Wrote(record.Keys) {
 			list = append(list, a)
 		}
 	}
@@ -41,7 +45,7 @@ var refuseOwnApproval = &catalog.Error{Code: catalog.CodeForbidden,
 // ApproveProposal notes durably that a key approves of a proposal as it is, and returns the proposal. A key counts once:
 // again reports that it has done so before. An approval by the same holder's key before or after a rotation is replaced,
 // since that key ends. check decides whether the key may.
-func (r *Repo) ApproveProposal(ctx context.Context, name, key string, by catalog.Author,
+func (r *Repo) ApproveProposal(ctx context.Context, name string, approver ProposalKey, by catalog.Author,
 	check func(p *Proposal) error) (p *Proposal, again bool, err error) {
 	if _, err := r.checked(ctx, name, check); err != nil { // describes it before the lock
 		return nil, false, err
@@ -52,11 +56,10 @@ func (r *Repo) ApproveProposal(ctx context.Context, name, key string, by catalog
 	if err != nil {
 		return nil, false, err
 	}
-	approver := ProposalKey{ID: key, Name: by.Key}
 	switch {
 	case approver.Wrote(p.Keys):
 		return nil, false, refuseOwnApproval
-	case slices.ContainsFunc(p.Approvals, func(a Approval) bool { return a.KeyID == key }):
+	case slices.ContainsFunc(p.Approvals, func(a Approval) bool { return a.KeyID == approver.ID }):
 		return p, true, nil
 	case len(p.Approvals) >= maxApprovals:
 		return nil, false, &catalog.Error{Code: catalog.CodeConflict,
@@ -71,9 +74,9 @@ func (r *Repo) ApproveProposal(ctx context.Context, name, key string, by catalog
 	}
 	author, address := r.identityOfAuthor(by)
 	others := slices.DeleteFunc(record.approvalsOf(p.Commit), func(a Approval) bool {
-		return approver.SameHolder(a.by())
+		return approver.SameHolder(*a.Giver())
 	})
-	record.Approvals = append(others, Approval{KeyID: key, Key: by.Key, Commit: p.Commit,
+	record.Approvals = append(others, Approval{KeyID: approver.ID, Key: by.Key, Person: approver.Person, Commit: p.Commit,
 		By: nameOnly(author) + " <" + nameOnly(address) + ">", At: time.Now().UTC()})
 	b, err := json.Marshal(record)
 	if err == nil {

@@ -17,12 +17,21 @@ const (
 	maxProposals      = 200
 )
 
-// A ProposalKey is an API key that has written to a proposal. A key that is made again under the name has another id,
-// and is another key.
+// A ProposalKey is an API key that has written to a proposal, or a person who has. A key that is made again under the name
+// has another id, and is another key.
 type ProposalKey struct {
 	ID      string
 	Name    string // then
 	Limited bool   // it was limited to projects then
+	// Person is who has signed in, where it is no key of the files.
+	Person *ProposalPerson `json:",omitempty"`
+}
+
+// A ProposalPerson is somebody who has signed in at a login, with the values of claims for which rules matched at the
+// last write.
+type ProposalPerson struct {
+	Login, Issuer, Subject string
+	Claims                 []catalog.ClaimValue
 }
 
 // SameHolder reports whether k and other are one key, or the old and new keys of its rotations (catalog.Key.SameHolder).
@@ -86,7 +95,7 @@ func (r *Repo) noteProposal(ctx context.Context, name, tip, made string, by Prop
 	case i < 0:
 		record.Keys = append(record.Keys, by)
 	default:
-		record.Keys[i].Limited = record.Keys[i].Limited || by.Limited
+		record.Keys[i].Limited, record.Keys[i].Person = record.Keys[i].Limited || by.Limited, by.Person
 	}
 	record.Tips, record.Written = append(record.Tips, made), time.Now().UTC()
 	b, err := json.Marshal(record)

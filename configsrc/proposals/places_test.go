@@ -91,7 +91,7 @@ func TestOneKeyTakesTwoPlaces(t *testing.T) {
 	if list, err := s.List(ctx, "quiet", func(*proposals.Proposal) bool { return true }); err != nil || len(list) != 1 {
 		t.Errorf("another key's list: %v, %v", list, err)
 	}
-	if _, err := s.Look(ctx, "quiet", "x", pass, nil); err != nil {
+	if _, err := s.Look(ctx, "quiet", "quiet", "x", pass, nil); err != nil {
 		t.Errorf("another key's look: %v", err)
 	}
 	close(end)

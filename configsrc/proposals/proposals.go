@@ -63,6 +63,9 @@ func (p *Proposal) Weight() *compare.Weight {
 // A Key is an API key that has written to a proposal.
 type Key = gitrepo.ProposalKey
 
+// A Person is somebody who has signed in, and has written to a proposal.
+type Person = gitrepo.ProposalPerson
+
 // An Approval says that a key has read a proposal as it was at a commit, and wants it applied.
 type Approval = gitrepo.Approval
 
@@ -288,8 +291,9 @@ type Look struct {
 // lookTime is how long a Look waits for its turn while the files are being reloaded.
 const lookTime = 500 * time.Millisecond
 
-// Look returns a proposal with its commits for a key, and whether Apply would take it now; permit is that of Apply.
-func (s *Set) Look(ctx context.Context, key, name string, check Check,
+// Look returns a proposal with its commits for a key, and whether Apply would take it now; permit is that of Apply. rights
+// names what the key may do: sessions of a person may differ.
+func (s *Set) Look(ctx context.Context, key, rights, name string, check Check,
 	permit func(*Proposal, *compare.Weight) ([]catalog.Coverage, error)) (*Look, error) {
 	end, err := s.begin(ctx, key)
 	if err != nil {
@@ -301,7 +305,7 @@ func (s *Set) Look(ctx context.Context, key, name string, check Check,
 		all bool) error {
 		l = &Look{Proposal: s.weighed(found), Commits: commits, AllCommits: all, Refused: found.Unfit()}
 		if l.Refused == nil {
-			l.Brings, l.Refused = s.judge(ctx, key, l.Proposal, found, permit)
+			l.Brings, l.Refused = s.judge(ctx, rights, l.Proposal, found, permit)
 		}
 		l.ConflictCount = found.ClashCount
 		l.Conflicts, err = s.blame(found)
@@ -312,9 +316,9 @@ func (s *Set) Look(ctx context.Context, key, name string, check Check,
 
 // judge returns why Apply would refuse a proposal for a key, else the warnings that it would bring. It does so once for
 // each HEAD, last commit and generation: a turn between two looks at the files holds up writes.
-func (s *Set) judge(ctx context.Context, key string, p *Proposal, found *gitrepo.Proposal,
+func (s *Set) judge(ctx context.Context, rights string, p *Proposal, found *gitrepo.Proposal,
 	permit func(*Proposal, *compare.Weight) ([]catalog.Coverage, error)) (hclfile.Diagnostics, error) {
-	of := p.Name + " " + key
+	of := p.Name + " " + rights
 	now := judged{commit: p.Commit, head: p.head, generation: s.live.Generation()}
 	s.mu.Lock()
 	last := s.judged[of]
@@ -370,9 +374,9 @@ func (s *Set) Update(ctx context.Context, name string, key Key, by catalog.Autho
 }
 
 // Approve notes that a key approves of a proposal as it is, and returns the proposal. again: it has done so before.
-func (s *Set) Approve(ctx context.Context, name, key string, by catalog.Author, check Check) (p *Proposal, again bool,
+func (s *Set) Approve(ctx context.Context, name string, key Key, by catalog.Author, check Check) (p *Proposal, again bool,
 	err error) {
-	end, err := s.begin(ctx, key)
+	end, err := s.begin(ctx, key.ID)
 	if err != nil {
 		return nil, false, err
 	}
