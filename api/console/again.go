@@ -25,7 +25,7 @@ type againView struct {
 // again says whether a mail can be sent again, and what is needed for it. values are those that a person has given.
 func (c *Console) again(ctx context.Context, s *session, v *entryView, values map[string]string) *againView {
 	m := &v.Mail
-	if !c.may(s).Mail || v.Project == nil {
+	if v.Project == nil || !c.mayOn(s, v.Project.ID).Mail {
 		return nil
 	}
 	a := &againView{Once: random(), mail: client.Mail{ToEmail: m.ToEmail, AgainOf: m.ID}}

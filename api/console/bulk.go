@@ -48,7 +48,8 @@ func (c *Console) bulk(w http.ResponseWriter, r *http.Request, s *session) error
 	case set.Status == "" && len(set.Labels) == 0:
 		return bulkRefused("Nothing was changed: choose a status, or write a label.")
 	}
-	d := &draft{Title: titleOf(set.Projects), Back: Prefix + "projects", kind: "project", edit: *set.Edit()}
+	d := &draft{Title: titleOf(set.Projects), Back: Prefix + "projects", kind: "project", projects: set.Projects,
+		edit: *set.Edit()}
 	if err := c.prepare(r.Context(), s, d); err != nil {
 		return err
 	}

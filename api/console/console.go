@@ -28,13 +28,47 @@ const Prefix = "/console/"
 type Key struct {
 	ID, Name   string
 	Allow      catalog.Permission
-	Everything bool      // it covers every project
+	Everything bool      // it covers every project: it reads them all
 	Creates    bool      // it may create projects, which get its owner
 	ExpiresAt  time.Time // zero: never
+	// Reach says on which projects a person who has signed in at a login has which permission of Allow. Nil: all of Allow
+	// holds for all that the key covers.
+	Reach Reach
+	// Subject is issuer|sub of that person, "" for a key.
+	Subject string
 }
 
-// May reports whether the key has one of the permissions.
+// A Reach are pairs of permission and project.
+type Reach interface {
+	At(project int64) catalog.Permission     // on a project
+	AllOf(slugs []string) catalog.Permission // on each of several
+	Everywhere() catalog.Permission          // on every project
+}
+
+// May reports whether the key has one of the permissions, perhaps on some projects alone.
 func (k Key) May(p catalog.Permission) bool { return k.Allow&p != 0 }
+
+// at returns the permissions on a project; 0: on some project at least.
+func (k Key) at(project int64) catalog.Permission {
+	if k.Reach == nil || project == 0 {
+		return k.Allow
+	}
+	return k.Reach.At(project)
+}
+
+// everywhere returns the permissions on every project.
+func (k Key) everywhere() catalog.Permission {
+	switch {
+	case k.Reach != nil:
+		return k.Reach.Everywhere()
+	case k.Everything:
+		return k.Allow
+	}
+	return 0
+}
+
+// mayEverywhere reports whether the key has one of the permissions on every project.
+func (k Key) mayEverywhere(p catalog.Permission) bool { return k.everywhere()&p != 0 }
 
 // Keys checks keys.
 type Keys interface {

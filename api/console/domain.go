@@ -84,7 +84,7 @@ func (c *Console) domainOf(r *http.Request, s *session) (v domainView, err error
 	if i < 0 {
 		return v, noPage
 	}
-	v.Domain, v.Check = x.Config.Domains[i], s.Key().May(catalog.MayWrite)
+	v.Domain, v.Check = x.Config.Domains[i], s.Key().at(v.Project.ID)&catalog.MayWrite != 0
 	return v, nil
 }
 

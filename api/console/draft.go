@@ -22,10 +22,11 @@ type draft struct {
 	Problems        []client.Problem
 	Error           *failure
 
-	kind string
-	id   string // of what is edited, see form.Form.At
-	sent url.Values
-	edit client.Edit
+	kind     string
+	projects []string // slugs of a change of several
+	id       string   // of what is edited, see form.Form.At
+	sent     url.Values
+	edit     client.Edit
 }
 
 // page is the path of the page with the diff.

@@ -10,7 +10,7 @@ import (
 
 // formOf makes the form of a resource that the session's key may change, and fills it with what the API has.
 func (c *Console) formOf(r *http.Request, s *session, name, project, id string) (*form.Form, error) {
-	if form.Title(name) != "" && !c.may(s).form(name, idOf(project)) {
+	if form.Title(name) != "" && !c.mayOn(s, idOf(project)).form(name, idOf(project)) {
 		return nil, c.refuseForm(s.Key(), name, idOf(project))
 	}
 	return c.showing(r, s, name, project, id)
@@ -40,8 +40,21 @@ func (c *Console) showing(r *http.Request, s *session, name, project, id string)
 	} else if err := c.load(r, s, f); err != nil {
 		return nil, err
 	}
-	f.Limit(s.Key().Everything)
+	f.Limit(c.decides(s, f.Project))
 	return f, nil
+}
+
+// decides reports whether what only a key for every project may say is offered in forms of a project: not to a person who
+// may save on the project and only propose on others.
+func (c *Console) decides(s *session, project int64) bool {
+	k := s.Key()
+	switch {
+	case k.Reach == nil:
+		return k.Everything
+	case s.Proposal() == "" && k.at(project)&catalog.MayWrite != 0:
+		return k.mayEverywhere(catalog.MayWrite)
+	}
+	return k.mayEverywhere(catalog.MayWrite | catalog.MayPropose)
 }
 
 // load fills a form with what the API has, and with where the files say it.

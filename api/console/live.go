@@ -126,7 +126,7 @@ func (c *Console) keepLive(w http.ResponseWriter, s *session, every time.Duratio
 	events := feed(ctx, s)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	key, whole := s.text, s.Key().Everything
+	was := s.Key()
 	for {
 		text := news(ctx)
 		if len(text) == 0 {
@@ -153,7 +153,8 @@ func (c *Console) keepLive(w http.ResponseWriter, s *session, every time.Duratio
 			}
 		}
 		// A key that covers more or less than before needs another page.
-		if k, good := c.o.Keys.Check(key); !good || !k.May(catalog.MayRead) || k.Everything != whole ||
+		if k, good := c.o.Keys.Check(s.text); !good || !k.May(catalog.MayRead) || k.Everything != was.Everything ||
+			k.Reach != nil && (k.Allow != was.Allow || k.everywhere() != was.everywhere()) ||
 			c.sessions.with(s.secret) == nil {
 			fmt.Fprint(w, "event: ended\ndata: \n\n")
 			_ = flush.Flush()

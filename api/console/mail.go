@@ -32,7 +32,7 @@ type smtpTestView struct {
 
 // smtpForm is the form of the SMTP config of a project, or an empty one.
 func (c *Console) smtpForm(r *http.Request, s *session, project string) (*form.Form, error) {
-	if !c.may(s).Mail {
+	if !c.mayOn(s, idOf(project)).Mail {
 		return nil, s.Key().refuse("Testing SMTP settings, which sends a mail,", catalog.MayMail, false)
 	}
 	if idOf(project) == 0 {

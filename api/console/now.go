@@ -46,7 +46,7 @@ func (c *Console) nowOf(ctx context.Context, s *session, known sinces) *nowView 
 func (c *Console) facts(ctx context.Context, s *session, known sinces) *now.Facts {
 	k, may, api := s.Key(), c.may(s), c.client(s, "")
 	f := &now.Facts{May: now.May{Write: may.Save, Edit: may.Edit, Everything: k.Everything,
-		Webhooks: may.Webhooks, Key: k.Name}}
+		Webhooks: may.Webhooks, Key: k.Name, EditOn: func(project int64) bool { return c.mayOn(s, project).Edit }}}
 	node := &conditions.State{Time: time.Now()}
 	if c.o.State != nil {
 		node = c.o.State()

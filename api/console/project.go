@@ -117,7 +117,7 @@ func (c *Console) showProject(w http.ResponseWriter, r *http.Request, s *session
 	}
 	v.MailRows = c.mailRows(ctx, s, v.Mail.Rows)
 	v.Bars = c.bars(s, x)
-	if k := s.Key(); k.Everything && k.May(catalog.MayWrite) {
+	if s.Key().mayEverywhere(catalog.MayWrite) {
 		if keys, err := api.Keys(ctx); err == nil {
 			v.KeysShown = true
 			for _, k := range keys {
@@ -160,7 +160,7 @@ func (c *Console) bars(s *session, x *catalog.Explained) (bars []bar) {
 			" of the SMTP config cannot be opened: " + secret.Message, "", ""})
 	}
 	if x := c.stoppedProjects()[p.ID]; x != nil {
-		may := c.may(s)
+		may := c.mayOn(s, p.ID)
 		facts := &now.Facts{May: now.May{Write: may.Save, Edit: may.Edit, Key: s.Key().Name},
 			State: conditions.State{Time: time.Now(), Stopped: []conditions.Stopped{stoppedOf(x, p.Slug, p.Name)}}}
 		for _, item := range now.Items(facts) {

@@ -24,17 +24,26 @@ type rights struct {
 	Webhooks bool
 }
 
-func (c *Console) rightsOf(k Key) rights {
-	r := rights{Save: k.May(catalog.MayWrite), Mail: k.May(catalog.MayMail)}
-	r.Propose = c.o.Git && k.May(catalog.MayWrite|catalog.MayPropose)
+// rightsOf returns what a key may do on a project; 0: on some project at least.
+func (c *Console) rightsOf(k Key, project int64) rights { return c.rightsWith(k, k.at(project)) }
+
+// rightsWith returns what a key may do that has some permissions on what a page is about.
+func (c *Console) rightsWith(k Key, allow catalog.Permission) rights {
+	const change, both = catalog.MayWrite | catalog.MayPropose, catalog.MayWrite | catalog.MaySecrets
+	r := rights{Save: allow&catalog.MayWrite != 0, Mail: allow&catalog.MayMail != 0}
+	r.Propose = c.o.Git && allow&change != 0
 	r.Edit = r.Save || r.Propose
-	r.Create = r.Edit && k.Everything || k.Creates
-	r.Keys = r.Save && k.Everything && k.May(catalog.MaySecrets)
+	r.Create = k.mayEverywhere(catalog.MayWrite) || c.o.Git && k.mayEverywhere(change) || k.Creates
+	r.Keys = k.everywhere()&both == both
 	r.Webhooks = r.Keys
 	return r
 }
 
-func (c *Console) may(s *session) rights { return c.rightsOf(s.Key()) }
+// may returns what a session may do on some project at least.
+func (c *Console) may(s *session) rights { return c.rightsOf(s.Key(), 0) }
+
+// mayOn returns what a session may do on a project; 0: on some project at least.
+func (c *Console) mayOn(s *session, project int64) rights { return c.rightsOf(s.Key(), project) }
 
 // form reports whether forms of a kind are offered. project is 0 for a new one.
 func (r rights) form(kind string, project int64) bool {
@@ -55,7 +64,7 @@ func (c *Console) refuseForm(k Key, kind string, project int64) *failure {
 	if c.o.Git {
 		least = catalog.MayPropose
 	}
-	if c.rightsOf(k).Edit {
+	if c.rightsOf(k, project).Edit {
 		least = 0
 	}
 	switch {
@@ -65,6 +74,9 @@ func (c *Console) refuseForm(k Key, kind string, project int64) *failure {
 		return k.refuseWebhooks()
 	case kind == "project" && project == 0:
 		return k.refuse("Adding a project", least, true)
+	case k.Reach != nil && k.May(least):
+		return &failure{Status: http.StatusForbidden, Code: catalog.CodeForbidden,
+			Message: "This change is not for you: you may change other projects, and not this one."}
 	}
 	return k.refuse("This change", least, false)
 }
@@ -79,18 +91,30 @@ func (k Key) refuseWebhooks() *failure {
 func (k Key) refuse(what string, needs catalog.Permission, everything bool) *failure {
 	lacks := (needs &^ k.Allow).Words()
 	f := &failure{Status: http.StatusForbidden, Code: catalog.CodeForbidden, Requires: strings.Join(lacks, ",")}
-	if everything && !k.Everything {
-		lacks = append(lacks, "a key for every project")
+	whole := k.Everything
+	if k.Reach != nil {
+		whole = needs != 0 && k.everywhere()&needs == needs
+	}
+	if everything && !whole {
+		lacks = append(lacks, k.forEverything())
 	}
 	f.Message = what + " requires " + strings.Join(lacks, " and ") + "."
 	return f
 }
 
+// forEverything names what would cover every project.
+func (k Key) forEverything() string {
+	if k.Reach != nil {
+		return "a rule of the login that is for every project"
+	}
+	return "a key for every project"
+}
+
 // gives returns the permissions that a key can give to another one.
 func (k Key) gives() catalog.Permission {
 	switch {
-	case k.May(catalog.MayWrite) && k.Everything:
-		return k.Allow | catalog.MayPropose | catalog.MayCreate
+	case k.mayEverywhere(catalog.MayWrite):
+		return k.everywhere() | catalog.MayPropose | catalog.MayCreate
 	case k.May(catalog.MayWrite):
 		return k.Allow | catalog.MayPropose
 	}

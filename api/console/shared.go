@@ -76,7 +76,7 @@ func (c *Console) offerLink(r *http.Request, s *session, v *domainView) {
 		c.o.Logger.Warn("a link for a customer cannot be made", "error", err)
 		return
 	}
-	v.Link, v.Origin, v.EndLinks = Prefix+"domain/"+made, origin(r), s.Key().Everything
+	v.Link, v.Origin, v.EndLinks = Prefix+"domain/"+made, origin(r), s.Key().mayEverywhere(catalog.MayWrite)
 }
 
 // endLinks ends the links of all customers.
@@ -84,14 +84,15 @@ func (c *Console) endLinks(w http.ResponseWriter, r *http.Request, s *session) e
 	if c.o.Customers == nil {
 		return noPage
 	}
-	if k := s.Key(); !k.Everything || !k.May(catalog.MayWrite) {
+	if k := s.Key(); !k.mayEverywhere(catalog.MayWrite) {
 		return k.refuse("Ending the links of all customers", catalog.MayWrite, true)
 	}
 	if err := c.shared.links.EndAll(); err != nil {
 		return failureFrom(err)
 	}
 	key := s.Key().Name
-	c.o.Customers.Note(catalog.AuditEndLinks, catalog.Author{Door: catalog.DoorAPI, Actor: cmp.Or(s.actor, key), Key: key})
+	c.o.Customers.Note(catalog.AuditEndLinks, catalog.Author{Door: catalog.DoorConsole, Actor: cmp.Or(s.actor, key),
+		Key: key, Subject: s.Key().Subject})
 	c.o.Logger.Info("all links of customers have ended", "key", key, "person", s.actor)
 	s.say("All links of customers have ended. New ones can be made.")
 	return seeOther(w, r, ownPath(r.PostFormValue("to")))

@@ -40,6 +40,36 @@ type visitor struct {
 	Proposal string // that the person works in, or ""
 	Notice   string
 	Once     onceShown // a new key or secret, shown this once
+	on       func(project int64) rights
+}
+
+// On returns what the person may do on a project.
+func (v visitor) On(project int64) rights { return v.on(project) }
+
+// rightsOn returns what a key may do on what a page is about: one project, several, or none.
+func (c *Console) rightsOn(k Key, data any) rights {
+	switch d := data.(type) {
+	case *draft:
+		if k.Reach != nil && d.projects != nil {
+			return c.rightsWith(k, k.Reach.AllOf(d.projects))
+		}
+		return c.rightsOf(k, d.edit.Project)
+	case *form.Form:
+		return c.rightsOf(k, d.Project)
+	case projectView:
+		return c.rightsOf(k, d.Project.ID)
+	case domainView:
+		return c.rightsOf(k, d.Project.ID)
+	case *templateView:
+		return c.rightsOf(k, d.Project.ID)
+	case *entryView:
+		return c.rightsOf(k, d.Mail.ProjectID)
+	case mailView:
+		if d.Project != nil {
+			return c.rightsOf(k, d.Project.ID)
+		}
+	}
+	return c.rightsOf(k, 0)
 }
 
 // Name returns the person's name without the address.
@@ -114,7 +144,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, sta
 			v.Notice, v.Once, s.notice, s.once = s.notice, s.once, "", onceShown{}
 		}
 		s.mu.Unlock()
-		v.May = c.rightsOf(v.Key)
+		v.May, v.on = c.rightsOn(v.Key, data), func(project int64) rights { return c.rightsOf(v.Key, project) }
 		if c.o.Config != nil && v.Key.Everything {
 			st := c.o.Config.Status()
 			if v.Problems = st.Errors; st.Held != nil {
@@ -190,6 +220,7 @@ func (c *Console) functions() template.FuncMap {
 			return group(n) + " " + word + "s"
 		},
 		"visible":     visible,
+		"keyword":     func(name any) string { return visible(say.KeyWord(say.Text(name))) },
 		"kindOfLevel": kindOfLevel,
 		"said":        func(message string) string { return say.AsSentence(visible(message)) },
 		"ago":         agoTag,

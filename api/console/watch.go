@@ -23,7 +23,7 @@ func (c *Console) problemsOf(s *session) problemsView {
 	v := problemsView{Whole: s.Key().Everything && c.o.Config != nil}
 	if v.Whole {
 		v.Status = c.o.Config.Status()
-		v.May = s.Key().May(catalog.MayWrite)
+		v.May = s.Key().mayEverywhere(catalog.MayWrite)
 		if c.o.GitState != nil {
 			git := c.o.GitState()
 			v.Git = &git
@@ -54,7 +54,7 @@ func (c *Console) confirm(w http.ResponseWriter, r *http.Request, s *session) er
 		v.Error = "Type the word " + confirmWord + " to confirm. Nothing was done."
 	default:
 		c.o.Logger.Info("held reload confirmed in the console", "key", s.Key().ID, "actor", s.actor)
-		if err := c.o.Config.Confirm(r.Context(), catalog.Author{Door: catalog.DoorAPI,
+		if err := c.o.Config.Confirm(r.Context(), catalog.Author{Door: catalog.DoorConsole, Subject: s.Key().Subject,
 			Actor: cmp.Or(s.actor, s.Key().Name), Key: s.Key().Name}); err != nil {
 			v.Error = err.Error()
 			break

@@ -52,6 +52,15 @@ type May struct {
 	Everything bool // it covers every project
 	Webhooks   bool // it sees webhooks
 	Key        string
+	EditOn     func(project int64) bool // nil: Edit holds for every project that the key covers
+}
+
+// edits reports whether the key may change a project.
+func (m *May) edits(project int64) bool {
+	if m.EditOn == nil {
+		return m.Edit
+	}
+	return m.EditOn(project)
 }
 
 // Items lists what needs a person.

@@ -94,9 +94,9 @@ func mendMail(c *conditions.Condition, may *May) page {
 	switch {
 	case c.Project == 0: // the rest of a long list
 		return page{mail, "See them"}
-	case may.Edit && c.Code == suspended:
+	case may.edits(c.Project) && c.Code == suspended:
 		return page{"/console/edit?kind=project&project=" + id, "Change its status"}
-	case may.Edit:
+	case may.edits(c.Project):
 		return page{"/console/edit?kind=smtp-config&project=" + id, "Mend the SMTP config"}
 	}
 	return page{mail + "?project=" + id, "See its mail"}
