@@ -16,9 +16,11 @@ import (
 
 	"fingerpost/api/console"
 	"fingerpost/api/gate"
+	"fingerpost/api/login"
 	"fingerpost/api/ops"
 	"fingerpost/api/ops/history"
 	"fingerpost/api/web"
+	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
@@ -32,7 +34,7 @@ type consoleMount struct {
 
 // newConsole makes the console. Calls of the API that it makes wait until the Server serves its Pipe.
 func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
-	m := &consoleMount{pipe: NewPipe("console")}
+	m := &consoleMount{pipe: NewPipe(consolePipe)}
 	o.API = &http.Transport{
 		DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return m.pipe.Dial(ctx) },
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: s.o.Limits.Idle / 2, DisableCompression: true,
@@ -40,10 +42,13 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.o.Logger, s.ConsoleFigures, s.resolver.Cached
 	o.Loading, o.WatchTest = s.ready.loading.Load, s.rooms.mail.Waits.Watch
 	if s.o.Cluster.Edge == nil { // the authority would not know the key
-		o.Guest = s.guestKey
+		o.Guest, o.SignIn.Person = s.guestKey, s.personKey
 		if v := s.o.Config.Verifier; v != nil {
 			o.Customers = customers{s.resolver, v}
 		}
+	}
+	if s.o.Cluster.Edge != nil && o.SignIn.Desk != nil {
+		o.SignIn.Desk, o.SignIn.Elsewhere = nil, edgeSignIn
 	}
 	o.Git, o.Cluster, o.Edge = s.o.Config.Proposals != nil, s.o.Cluster.Edges != nil, s.o.Cluster.Edge != nil
 	var err error
@@ -71,6 +76,17 @@ func (s *Server) guestKey() (text string, end func()) {
 	k := &catalog.Key{Name: "console-link", Allow: catalog.MayAll}
 	text = k.Renew()
 	return text, s.resolver.AddGuestKey(k)
+}
+
+// edgeSignIn says why nobody signs in at a provider on an edge: the authority makes the writes of an edge, and would not
+// know the key of a session that began elsewhere.
+const edgeSignIn = "This is an edge of a cluster, and people sign in here with a key alone. To sign in at a provider, open the " +
+	"console of the authority."
+
+// personKey makes the key of a session that a person has begun at a provider.
+func (s *Server) personKey(p *login.Person) (text string, end func()) {
+	return s.resolver.AddPersonKey(&resolver.Person{Login: p.Login, Issuer: p.Issuer, ClientID: p.ClientID,
+		Subject: p.Subject, Claims: p.Claims})
 }
 
 // ConsoleLink returns the path of a new link that signs in to the console once, see console.NewLink; "" if there is no
@@ -154,8 +170,12 @@ func (k consoleKeys) Check(text string) (console.Key, bool) {
 	if failure != keyGood {
 		return console.Key{}, false
 	}
-	return console.Key{ID: key.ID, Name: key.Name, Allow: key.Allow, Everything: key.EveryProject(),
-		Creates: key.Owner != "" && key.Allow&catalog.MayCreate != 0, ExpiresAt: key.ExpiresAt}, true
+	o := console.Key{ID: key.ID, Name: key.Name, Allow: key.Anywhere(), Everything: key.EveryProject(),
+		Creates: key.Owner != "" && key.Allow&catalog.MayCreate != 0, ExpiresAt: key.ExpiresAt, Subject: key.Who()}
+	if o.Subject != "" {
+		o.Reach, o.Everything = key, key.Everywhere()&catalog.MayRead != 0
+	}
+	return o, true
 }
 
 // Fail implements console.Keys.

@@ -131,6 +131,8 @@ type Options struct {
 	DemoKey func() string
 	// Guest makes a key for a session that a sign-in link begins, and end ends it. Nil: there are no such links.
 	Guest func() (text string, end func())
+	// SignIn is how people sign in at providers.
+	SignIn SignIn
 	// Customers is what customers see by a link. Nil: there are no such links.
 	Customers Customers
 	Version   string
@@ -225,7 +227,7 @@ const (
 
 // MayPost reports how large a form of the request's sender may be.
 func (c *Console) MayPost(cookie string, secure bool) int {
-	if c.sessions.find(cookie, secure) == nil {
+	if c.sessions.find(cookie, secure) == nil && c.sessions.find(cookie, true) == nil {
 		return MaxSignIn
 	}
 	return MaxForm
@@ -247,6 +249,8 @@ func (c *Console) routes() {
 	c.mux.Handle("GET /console/sign-in", c.page(c.signInPage))
 	c.mux.Handle("POST /console/sign-in", c.page(c.signIn))
 	c.mux.Handle("POST /console/sign-out", c.page(c.signOut))
+	c.mux.Handle("GET /console/login/{name}", c.page(c.startLogin))
+	c.mux.Handle("GET /console/login/{name}/callback", c.page(c.finishLogin))
 	if c.o.Customers != nil {
 		c.mux.HandleFunc("GET /console/domain/{link}", c.showShared)
 		c.mux.HandleFunc("POST /console/domain/{link}", c.checkShared)

@@ -9,13 +9,15 @@ import (
 	"sync"
 	"time"
 
+	"fingerpost/api/login"
 	"fingerpost/resolver/catalog"
 )
 
 const (
 	sessionTime = 8 * time.Hour
 	maxSessions = 1000
-	// sessionsOfKey bounds the sessions of one key, and with it what its holders can keep in memory; the oldest ends.
+	// sessionsOfKey bounds the sessions of one key, or of one person who signs in at a provider, and with it what they can
+	// keep in memory; the oldest ends.
 	sessionsOfKey = 20
 	// The live pages that are open: of a session, of a key, and in all.
 	sessionStreams = 8
@@ -38,10 +40,11 @@ type signIn struct {
 	browser string // as words has it
 	began   time.Time
 	expires time.Time
-	ended   func() // ends the key, if it is the session's own
+	ended   func()        // ends the key, if it is the session's own
+	person  *login.Person // who has signed in at a provider; nil: with a key
 }
 
-// A session is a person who has signed in with a key.
+// A session is a person who has signed in, with a key or at a provider.
 type session struct {
 	signIn
 
@@ -55,6 +58,14 @@ type session struct {
 	test     *smtpTest // the last one
 
 	streams int // live pages that are open; guarded by sessions.mu
+}
+
+// login returns the name of the login at which the person has signed in, "" for a session with a key.
+func (s *session) login() string {
+	if s.person == nil {
+		return ""
+	}
+	return s.person.Login
 }
 
 func (s *session) hasToken(token string) bool {
@@ -108,13 +119,13 @@ type sessions struct {
 	orders uint64 // how much was kept so far
 }
 
-// sessionCookie returns the name of the cookie with the secret. Under TLS it has the prefix that keeps other hosts of
-// the domain, and whoever answers for this one without TLS, from setting it.
-func sessionCookie(secure bool) string {
+// prefixed returns the name of a cookie with a secret. Under TLS it has the prefix that keeps other hosts of the domain,
+// and whoever answers for this one without TLS, from setting it.
+func prefixed(name string, secure bool) string {
 	if secure {
-		return "__Host-" + cookieName
+		return "__Host-" + name
 	}
-	return cookieName
+	return name
 }
 
 // find returns the session that a Cookie header names, nil if there is none. Where two cookies have the name, somebody
@@ -124,7 +135,7 @@ func (x *sessions) find(cookies string, secure bool) *session {
 	if err != nil {
 		return nil
 	}
-	name := sessionCookie(secure)
+	name := prefixed(cookieName, secure)
 	parsed = slices.DeleteFunc(parsed, func(c *http.Cookie) bool { return c.Name != name })
 	if len(parsed) != 1 {
 		return nil
@@ -220,12 +231,15 @@ func (x *sessions) list(key string) (list []*session) {
 
 // session returns the session of a request, if its key is still good; else why there is none.
 func (c *Console) session(r *http.Request) (s *session, why string) {
-	if s = c.sessions.find(strings.Join(r.Header.Values("Cookie"), "; "), r.TLS != nil); s == nil {
+	if s = c.sessions.find(strings.Join(r.Header.Values("Cookie"), "; "), c.secure(r)); s == nil {
 		return nil, ""
 	}
 	key, good := c.o.Keys.Check(s.text)
 	if !good || !key.May(catalog.MayRead) {
 		c.sessions.end(s)
+		if s.person != nil {
+			return nil, "rules"
+		}
 		return nil, "revoked"
 	}
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"fingerpost/api/console/say"
+	"fingerpost/api/login"
 	"fingerpost/resolver/catalog"
 )
 
@@ -20,13 +22,16 @@ type signInView struct {
 	Name, Email string
 	Demo        bool
 	Link        string // the secret of a sign-in link
+	Logins      []login.Button
+	LoginsOff   string // why none of the logins can be used; "": they can
+	KeysOff     bool
 	KeyError    string
 	PersonError string
 }
 
 func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) error {
-	v := signInView{To: ownPath(r.FormValue("to")), Why: r.FormValue("why"), Demo: c.demo(r) != "",
-		Link: r.FormValue("link")}
+	v := c.signInForm(r, ownPath(r.FormValue("to")))
+	v.Why, v.Link = r.FormValue("why"), r.FormValue("link")
 	if cookie, err := r.Cookie(personCookie); err == nil {
 		if text, err := url.QueryUnescape(cookie.Value); err == nil {
 			v.Name, v.Email, _ = strings.Cut(text, "\n")
@@ -35,9 +40,27 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) error {
 	return c.render(w, r, nil, http.StatusOK, "signin", "Sign in", v)
 }
 
+// signInForm is the page for signing in, which then leads to a path.
+func (c *Console) signInForm(r *http.Request, to string) signInView {
+	o := &c.o.SignIn
+	v := signInView{To: to, Demo: c.demo(r) != "", KeysOff: o.KeysOff}
+	switch {
+	case o.Desk != nil:
+		v.Logins = o.Desk.Buttons()
+	case o.Elsewhere != "" && o.Declared != nil && len(o.Declared()) > 0:
+		v.LoginsOff = o.Elsewhere
+	}
+	if len(v.Logins) > 0 && o.PublicURL == "" {
+		v.LoginsOff = "To sign in with " + cmp.Or(v.Logins[0].Label, v.Logins[0].Name) + ", the service has to know the " +
+			"address at which browsers find it: start it with --public-url, such as --public-url " + origin(r) + "."
+		v.Logins = nil
+	}
+	return v
+}
+
 // demo returns the demo key if the request comes from this machine.
 func (c *Console) demo(r *http.Request) string {
-	if c.o.DemoKey == nil || !isLocal(r) {
+	if c.o.DemoKey == nil || !isLocal(r) || c.o.SignIn.KeysOff {
 		return ""
 	}
 	return c.o.DemoKey()
@@ -65,8 +88,9 @@ func ownPath(path string) string {
 
 // signIn exchanges a key for a session.
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
-	v := signInView{To: ownPath(r.PostFormValue("to")), Name: strings.TrimSpace(r.PostFormValue("name")),
-		Email: strings.TrimSpace(r.PostFormValue("email")), Demo: c.demo(r) != "", Link: r.PostFormValue("link")}
+	v := c.signInForm(r, ownPath(r.PostFormValue("to")))
+	v.Name, v.Email = strings.TrimSpace(r.PostFormValue("name")), strings.TrimSpace(r.PostFormValue("email"))
+	v.Link = r.PostFormValue("link")
 	text := strings.TrimSpace(r.PostFormValue("key"))
 	if r.PostFormValue("demo") != "" {
 		text = c.demo(r)
@@ -78,6 +102,9 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	actor, bad := actorOf(v.Name, v.Email)
 	if v.PersonError = bad; bad != "" {
 		return refuse(http.StatusBadRequest, "")
+	}
+	if c.o.SignIn.KeysOff && v.Link == "" {
+		return refuse(http.StatusForbidden, "Keys do not sign in to this console.")
 	}
 	ended := func() {}
 	if v.Link != "" {
@@ -108,28 +135,36 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusForbidden,
 			`This key may not read, and the console only shows what its key may see. Use one with "read" in its allow list.`)
 	}
-	now := c.o.Now()
-	s := &session{signIn: signIn{id: random()[:12], secret: random(), token: random(), text: text, actor: actor,
-		peer: peerOf(r), browser: say.Browser(r.UserAgent()), began: now, expires: now.Add(sessionTime), ended: ended},
-		seen: now, key: key}
+	s := c.newSession(r, text, actor, key)
+	s.ended = ended
 	if !c.sessions.add(s) {
 		ended()
 		return refuse(http.StatusServiceUnavailable, "Too many people are signed in. End some sessions first.")
 	}
-	http.SetCookie(w, cookie(r, cookieName, s.secret, Prefix, int(sessionTime/time.Second)))
-	http.SetCookie(w, cookie(r, personCookie, url.QueryEscape(v.Name+"\n"+v.Email), Prefix, int(sessionTime/time.Second)))
+	http.SetCookie(w, c.cookie(r, cookieName, s.secret, Prefix, int(sessionTime/time.Second)))
+	said := url.QueryEscape(v.Name + "\n" + v.Email)
+	http.SetCookie(w, c.cookie(r, personCookie, said, Prefix, int(sessionTime/time.Second)))
 	c.o.Logger.Info("console session began", "key", key.ID, "actor", actor, "peer", s.peer.String())
 	return seeOther(w, r, v.To)
 }
 
-// cookie makes a cookie that no script reads and no other site sends.
-func cookie(r *http.Request, name, value, path string, age int) *http.Cookie {
+// newSession makes the session of a request's browser.
+func (c *Console) newSession(r *http.Request, text, actor string, key Key) *session {
+	now := c.o.Now()
+	return &session{signIn: signIn{id: random()[:12], secret: random(), token: random(), text: text, actor: actor,
+		peer: peerOf(r), browser: say.Browser(r.UserAgent()), began: now, expires: now.Add(sessionTime)}, seen: now, key: key}
+}
+
+// cookie makes a cookie that no script reads and, but for that of a flow, no other site sends.
+func (c *Console) cookie(r *http.Request, name, value, path string, age int) *http.Cookie {
 	k := &http.Cookie{Name: name, Value: value, Path: path, MaxAge: age, //nolint:gosec // for Secure, see below
 		HttpOnly: true,
 		SameSite: http.SameSiteStrictMode}
-	k.Secure = r.TLS != nil
-	if name == cookieName {
-		if k.Name = sessionCookie(k.Secure); k.Secure {
+	if k.Secure = c.secure(r); name == flowCookie {
+		k.SameSite = http.SameSiteLaxMode
+	}
+	if name != personCookie {
+		if k.Name = prefixed(name, k.Secure); k.Secure {
 			k.Path = "/" // the prefix asks for it
 		}
 	}
@@ -166,14 +201,21 @@ func random() string {
 }
 
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
+	end := ""
 	if s, _ := c.session(r); s != nil {
 		if !s.hasToken(r.PostFormValue("token")) {
 			return &failure{Status: http.StatusForbidden,
 				Message: "This form is not of your session: nothing was done."}
 		}
 		c.sessions.end(s)
+		if s.person != nil && c.o.SignIn.Desk != nil {
+			end = c.o.SignIn.Desk.EndAddress(r.Context(), s.person)
+		}
 	}
-	http.SetCookie(w, cookie(r, cookieName, "", Prefix, -1))
-	http.SetCookie(w, cookie(r, personCookie, "", Prefix, -1))
+	http.SetCookie(w, c.cookie(r, cookieName, "", Prefix, -1))
+	http.SetCookie(w, c.cookie(r, personCookie, "", Prefix, -1))
+	if end != "" { // not by a redirect: the policy keeps forms from leading to another site
+		return c.leadOn(w, r, onwardView{Title: "You are signed out here", To: end, Do: "Sign out at the provider, too"})
+	}
 	return seeOther(w, r, Prefix+"sign-in?why=out")
 }

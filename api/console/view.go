@@ -36,6 +36,7 @@ type visitor struct {
 	Token    string // of the session's forms
 	Key      Key
 	Actor    string
+	Login    string // at which the person has signed in; "": with a key
 	May      rights
 	Proposal string // that the person works in, or ""
 	Notice   string
@@ -139,7 +140,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, s *session, sta
 	}
 	if s != nil {
 		s.mu.Lock()
-		v.Key, v.Token, v.Actor, v.Proposal = s.key, s.token, s.actor, s.proposal
+		v.Key, v.Token, v.Actor, v.Login, v.Proposal = s.key, s.token, s.actor, s.login(), s.proposal
 		if !isFragment(r) {
 			v.Notice, v.Once, s.notice, s.once = s.notice, s.once, "", onceShown{}
 		}

@@ -153,8 +153,8 @@ var plan = map[string][]string{
 	// transfer: a proposal's plan, as the command prints it; hclfile: the errors of a project's file
 	"fingerpost/api/console/customerlink": {"fingerpost/resolver/catalog"},
 	// mailer/webhook and records: how webhooks do, and what their receivers were sent; mailer/sender: reads the headers of a
-	// test mail
-	"fingerpost/api/console": {"fingerpost/mailer/webhook", "fingerpost/resolver/records", "fingerpost/api/conditions", "fingerpost/api/console/customerlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/chart",
+	// test mail; login: the words of a failed sign-in
+	"fingerpost/api/console": {"fingerpost/api/login", "fingerpost/mailer/webhook", "fingerpost/resolver/records", "fingerpost/api/conditions", "fingerpost/api/console/customerlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/chart",
 		"fingerpost/api/ops/history", "fingerpost/api/console/say",
 		"fingerpost/api/transfer", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "fingerpost/mailer/sender", "golang.org/x/net/idna", "golang.org/x/net/html"},
@@ -191,7 +191,7 @@ var plan = map[string][]string{
 	"fingerpost/api": {"fingerpost/mailer/suppress", "fingerpost/resolver/records", "fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
 		"fingerpost/api/platform/keys", "fingerpost/api/platform/webhooks", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/configsrc", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv",
-		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console",
+		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console", "fingerpost/api/login",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
 	// trace: runs and flushes the exporter; authdns: asks for verify; suppress: makes the links of recipients
 	"fingerpost/cmd/fingerpost/node": {"fingerpost/mailer/suppress", "fingerpost/resolver/records", "fingerpost/configsrc/verify", "fingerpost/configsrc/verify/authdns",
@@ -200,7 +200,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
 		"fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/proposals",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/mailer/sender", "fingerpost/mailer/webhook", "fingerpost/api/conditions", "fingerpost/api/ops", "fingerpost/api/ops/history",
-		"fingerpost/api/console", "fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/gateway/jwks", "fingerpost/api/platform", "fingerpost/api",
+		"fingerpost/api/console", "fingerpost/api/login", "fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/gateway/jwks", "fingerpost/api/platform", "fingerpost/api",
 		"github.com/coreos/go-systemd/v22/daemon", "github.com/coreos/go-systemd/v22/activation"},
 	// what all commands share. client: which server to ask; offline: what the shell completes; hclfile: which
 	// word a misspelt one was meant to be
