@@ -81,6 +81,20 @@ func (d *draft) bytes() int {
 
 func (s *session) draft(id string) *draft { return keptAs[draft](s, id) }
 
+// holder returns the session that has a draft: that of the request or, if a person has signed in at a provider, any of that
+// person's.
+func (c *Console) holder(s *session, id string) *session {
+	if s.person == nil || s.draft(id) != nil {
+		return s
+	}
+	for _, o := range c.sessions.list(s.Key().ID) {
+		if o.person != nil && o.draft(id) != nil {
+			return o
+		}
+	}
+	return s
+}
+
 // takeDraft removes a draft from the session, so that one request alone saves it. nil: there is none.
 func (s *session) takeDraft(id string) *draft {
 	s.mu.Lock()
@@ -99,7 +113,7 @@ var goneDraft = &failure{Status: http.StatusNotFound,
 		"project, and begin again if it is missing there."}
 
 func (c *Console) showDraft(w http.ResponseWriter, r *http.Request, s *session) error {
-	d := s.draft(r.PathValue("id"))
+	d := c.holder(s, r.PathValue("id")).draft(r.PathValue("id"))
 	if d == nil {
 		return goneDraft
 	}
@@ -108,7 +122,7 @@ func (c *Console) showDraft(w http.ResponseWriter, r *http.Request, s *session) 
 
 // saveDraft saves a change, proposes it, or drops it.
 func (c *Console) saveDraft(w http.ResponseWriter, r *http.Request, s *session) error {
-	d := s.takeDraft(r.PathValue("id"))
+	d := c.holder(s, r.PathValue("id")).takeDraft(r.PathValue("id"))
 	if d == nil {
 		return goneDraft
 	}

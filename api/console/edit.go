@@ -19,7 +19,7 @@ func (c *Console) editPage(w http.ResponseWriter, r *http.Request, s *session) e
 	if q.Get("delete") != "" && f.Exists() {
 		f.Delete, f.Title = true, "Delete "+form.Title(f.Kind)
 	}
-	if draft := s.draft(q.Get("draft")); draft != nil { // a person goes back from the diff
+	if draft := c.holder(s, q.Get("draft")).draft(q.Get("draft")); draft != nil { // a person goes back from the diff
 		f.Fill(draft.sent)
 		f.ETag = draft.edit.IfMatch
 	}

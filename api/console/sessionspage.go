@@ -10,10 +10,10 @@ import (
 
 // A sessionRow is a line of the list of sessions.
 type sessionRow struct {
-	ID, Key, Actor, Peer, Browser string
-	Began, Seen                   time.Time
-	Own                           bool
-	Person                        int // sessions of the same person that can be ended, if there are several
+	ID, Key, Login, Actor, Peer, Browser string
+	Began, Seen                          time.Time
+	Own                                  bool
+	Person                               int // sessions of the same person that can be ended, if there are several
 }
 
 // A sessionsView lists sessions.
@@ -28,7 +28,8 @@ func (c *Console) listSessions(w http.ResponseWriter, r *http.Request, s *sessio
 	v, key := sessionsView{All: c.sees(s) == ""}, s.Key().ID
 	for _, o := range c.sessions.list(c.sees(s)) {
 		o.mu.Lock()
-		v.Rows = append(v.Rows, sessionRow{o.id, o.key.Name, o.actor, o.peer.String(), o.browser, o.began, o.seen, o == s, 0})
+		v.Rows = append(v.Rows, sessionRow{o.id, o.key.Name, o.login(), o.actor, o.peer.String(), o.browser, o.began,
+			o.seen, o == s, 0})
 		if o != s && o.key.ID == key {
 			v.Others++
 		}
@@ -50,7 +51,7 @@ func (c *Console) listSessions(w http.ResponseWriter, r *http.Request, s *sessio
 
 // sees returns the id of the key whose sessions a session may see, "" for all.
 func (c *Console) sees(s *session) string {
-	if k := s.Key(); !k.Everything || !k.May(catalog.MayWrite) {
+	if k := s.Key(); !k.mayEverywhere(catalog.MayWrite) {
 		return k.ID
 	}
 	return ""
@@ -63,7 +64,11 @@ func (c *Console) endOthers(w http.ResponseWriter, r *http.Request, s *session) 
 			c.sessions.end(o)
 		}
 	}
-	s.say("All other sessions with your key have ended.")
+	if s.person != nil {
+		s.say("All your other sessions have ended.")
+	} else {
+		s.say("All other sessions with your key have ended.")
+	}
 	return seeOther(w, r, Prefix+"sessions")
 }
 
