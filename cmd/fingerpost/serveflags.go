@@ -29,6 +29,7 @@ type serveFlags struct {
 	cacheSize, storeCache, maxDelete string
 	mailRetention, mailSink          string
 	sealKey, logFormat, otlp         string
+	consoleKeys                      bool
 	dns                              cli.DNSFlags
 	allows                           cli.AllowFlags
 }
@@ -72,7 +73,7 @@ func (f *serveFlags) addListen(fl *pflag.FlagSet) {
 		"networks (CIDR,…) beyond this machine that may send commands to --ops-listen and use pprof, such as 10.0.0.0/8")
 	f.addGate(fl)
 	fl.StringVar(&f.Listen.PublicURL, "public-url", "", "address at which browsers and recipients of mail find this service, "+
-		"such as https://config.acme.example; links to unsubscribe need it (default none)")
+		"such as https://config.acme.example; sign-in at providers and links to unsubscribe need it (default none)")
 	fl.StringVar(&f.Listen.TLSCert, "tls-cert", "", "file of the certificate chain (PEM), reloaded when it changes")
 	fl.StringVar(&f.Listen.TLSKey, "tls-key", "", "file of the certificate's private key (PEM), reloaded when it changes")
 	fl.StringVar(&f.Listen.Gateway.Issuer, "auth-issuer", gateway.DefaultIssuer,
@@ -112,6 +113,8 @@ func (f *serveFlags) addWebhooks(fl *pflag.FlagSet) {
 func (f *serveFlags) addConsole(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.Console.On, "console", true, "serve the web console at /console/")
 	fl.StringVar(&f.Listen.Console, "console-listen", "", "address of the console alone (default that of --listen)")
+	fl.BoolVar(&f.consoleKeys, "console-keys", true,
+		"let people sign in to the console with keys; without it, at the providers of login blocks and with links alone")
 	fl.BoolVar(&f.Console.Link, "console-link", false,
 		"print a link on the terminal that signs in to the console, once, on this machine, within 10 minutes")
 	f.allows.AddLogins(fl)
@@ -144,8 +147,9 @@ func (f *serveFlags) parse(t cli.Terminal) (err error) {
 		return cli.Usage("--auth-issuer must not be empty")
 	}
 	if f.Listen.PublicURL != "" {
-		if msg := catalog.CheckPublicURL(f.Listen.PublicURL); msg != "" {
-			return cli.Usage("--public-url %s", msg)
+		var wrong string
+		if f.Listen.PublicURL, wrong = catalog.ParsePublicURL(f.Listen.PublicURL); wrong != "" {
+			return cli.Usage("--public-url %s", wrong)
 		}
 	}
 	var bad []string
@@ -172,6 +176,12 @@ func (f *serveFlags) parse(t cli.Terminal) (err error) {
 	}
 	if !f.Console.On && f.Console.Link {
 		return cli.Usage("--console-link and --console=false contradict each other: leave one of them out")
+	}
+	if f.Console.KeysOff = !f.consoleKeys; !f.Console.On && f.Console.KeysOff {
+		return cli.Usage("--console-keys=false and --console=false contradict each other: leave one of them out")
+	}
+	if f.Cluster.IsEdge() && f.Console.KeysOff {
+		return cli.Usage("--console-keys=false is not for an edge: people sign in there with a key alone")
 	}
 	if f.Limits.Grace < 0 || f.Limits.ResolveMaxAge < 0 || f.Limits.DrainDelay < 0 || f.ConditionsAfter < 0 {
 		return cli.Usage("--shutdown-grace, --drain-delay, --resolve-max-age and --conditions-after must not be negative")

@@ -23,8 +23,8 @@ type bounded struct {
 // tenants can fill gives each its share (package share), or the table says why it need not.
 var shared = map[string]bounded{
 	"api/console: all": {
-		"one key its 20 sessions, 50 keys all",
-		"50 keys and more: 503 until a session ends, 8 h at most",
+		"one key, or person of a provider whom a rule lets in, its 20 sessions; 50 of them all",
+		"50 and more: 503 until a session ends, 8 h at most",
 	},
 	"api/console: checked": {
 		"visitors of customers' pages",

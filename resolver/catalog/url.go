@@ -24,24 +24,25 @@ type Allows struct {
 	NoPublicURL bool
 }
 
-// CheckPublicURL returns what is wrong with the address at which browsers and recipients of mail find the service, ""
-// for nothing.
-func CheckPublicURL(text string) string {
+// ParsePublicURL returns the address at which browsers and recipients of mail find the service as scheme and host, without
+// the port that the scheme has anyway. wrong says what is wrong with it, "" for nothing.
+func ParsePublicURL(text string) (address, wrong string) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Opaque != "" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
 		strings.Trim(u.Path, "/") != "":
-		return "must be an address alone, such as https://config.acme.example"
+		return "", "must be an address alone, such as https://config.acme.example"
 	case u.Scheme == "http" && isLoopback(u.Hostname()):
 	case u.Scheme != "https":
-		return "must begin with https: http is for this machine alone, such as http://127.0.0.1:8080"
+		return "", "must begin with https: http is for this machine alone, such as http://127.0.0.1:8080"
 	}
 	if _, err := ParseHost(u.Hostname()); err != nil {
 		if _, err := netip.ParseAddr(u.Hostname()); err != nil {
-			return "must have a host name or an IP address"
+			return "", "must have a host name or an IP address"
 		}
 	}
-	return checkPort(u)
+	port := map[string]string{"https": ":443", "http": ":80"}[u.Scheme]
+	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), port), checkPort(u)
 }
 
 func isLoopback(host string) bool {

@@ -12,12 +12,14 @@ import (
 	"fingerpost/api"
 	"fingerpost/api/conditions"
 	"fingerpost/api/console"
+	"fingerpost/api/login"
+	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
 
 // consoleOptions are what the console shows beyond the answers of the API. nil: there is no console.
-func (n *service) consoleOptions() *console.Options {
+func (n *service) consoleOptions(secrets *seal.Secrets) *console.Options {
 	if !n.o.Console.On {
 		return nil
 	}
@@ -25,6 +27,7 @@ func (n *service) consoleOptions() *console.Options {
 		MailKept: n.o.Mail.Keep, Unproven: n.unproven, State: func() *conditions.State { return n.ops.State() }},
 		DemoKey: n.demoKeyInUse,
 		GitWeb:  n.o.Git.Web, Version: n.o.Build.Version}
+	o.SignIn = n.signInOptions(secrets)
 	if n.deliversEvents() {
 		o.Webhooks = n.webhooks
 	}
@@ -34,6 +37,15 @@ func (n *service) consoleOptions() *console.Options {
 	if n.o.Listen.Console != "" {
 		o.APIURL = n.apiURL
 	}
+	return o
+}
+
+// signInOptions say how people sign in to the console.
+func (n *service) signInOptions(secrets *seal.Secrets) console.SignIn {
+	o := console.SignIn{Declared: n.resolver.Logins, PublicURL: n.o.Listen.PublicURL, Domain: n.addressDomain(),
+		KeysOff: n.o.Console.KeysOff}
+	o.Desk = login.New(login.Options{Logins: n.resolver.Logins, Secret: secrets.OpenLogin, ReadCA: secrets.ReadLoginCA,
+		PublicURL: n.o.Listen.PublicURL, Allow: n.o.Allow.Logins, Version: n.o.Build.Version, Logger: n.o.Logger})
 	return o
 }
 
@@ -108,8 +120,14 @@ func (n *service) signInLinks() (links []string) {
 	return links
 }
 
-// maySignIn reports whether the files declare a key that may sign in to the console.
+// maySignIn reports whether the files declare a key that may sign in to the console, or a login.
 func (n *service) maySignIn() bool {
+	if n.o.Listen.PublicURL != "" && len(n.resolver.Logins()) > 0 {
+		return true
+	}
+	if n.o.Console.KeysOff {
+		return false
+	}
 	blocked, now := n.blockedKeys(), time.Now()
 	return slices.ContainsFunc(n.resolver.Keys().All(), func(k *resolver.Key) bool {
 		return k.Allow&catalog.MayRead != 0 && !k.Expired(now) && !blocked[k.ID]

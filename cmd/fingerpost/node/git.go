@@ -35,19 +35,20 @@ func (n *service) openGit(ctx context.Context) (err error) {
 	if !n.o.Git.On {
 		return nil
 	}
-	domain := n.o.Git.Domain
-	if domain == "" {
-		host, _ := os.Hostname()
-		domain = cmp.Or(host, "localhost")
-	}
 	n.repo, err = gitrepo.Open(ctx, gitrepo.Options{
 		Dir: n.o.Files.Config, Ledger: n.resolver.Records, Logger: n.o.Logger, Merge: hcledit.Merge, Trace: n.o.Trace,
 		Answered:    func(w *catalog.FileWrite) bool { return audited(n.resolver, w) },
 		OnOverruled: func(o gitrepo.Overruled) { noteOverruled(n.resolver, o) },
-		Ack:         n.o.Git.Ack, Domain: domain, SignKey: n.o.Git.SignKey, Hooks: n.o.Git.Hooks, Push: n.o.Git.Push,
-		Pull: n.o.Git.Pull,
+		Ack:         n.o.Git.Ack, Domain: n.addressDomain(), SignKey: n.o.Git.SignKey, Hooks: n.o.Git.Hooks,
+		Push: n.o.Git.Push, Pull: n.o.Git.Pull,
 	})
 	return err
+}
+
+// addressDomain is the domain of the addresses of keys, and of people without a verified address.
+func (n *service) addressDomain() string {
+	host, _ := os.Hostname()
+	return cmp.Or(n.o.Git.Domain, host, "localhost")
 }
 
 // audited reports whether the audit trail has an entry of a write.

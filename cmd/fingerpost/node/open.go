@@ -164,7 +164,7 @@ func (o *opening) apiOptions() (api.Options, error) {
 		Mail: o.mail.mailer, Senders: o.senders, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
-		Limits: api.Limits{Conns: conns}, Console: o.consoleOptions(), Docs: o.o.Build.Docs, Trace: o.o.Trace,
+		Limits: api.Limits{Conns: conns}, Console: o.consoleOptions(o.secrets), Docs: o.o.Build.Docs, Trace: o.o.Trace,
 	}
 	if o.deliversEvents() {
 		options.Config.WebhookEngine = o.webhooks

@@ -29,7 +29,7 @@ type Options struct {
 	Limits   Limits
 	DNS      DNS
 	Webhooks Webhooks
-	Allow    catalog.Allows // to which private networks webhooks and key sets may lead
+	Allow     catalog.Allows // to which private networks webhooks and key sets may lead
 	Log
 	Progress
 
@@ -46,6 +46,8 @@ type Options struct {
 type Console struct {
 	On   bool // serve it
 	Link bool // print a sign-in link, also where a key can sign in
+	// KeysOff leaves sign-in to the providers of login blocks and to links.
+	KeysOff bool
 }
 
 // Log is what a node tells of itself, and of single requests.
