@@ -102,8 +102,8 @@ func (l *Login) validateIssuer(ps *Problems, allow *HTTPAllow) {
 	if strings.Contains(l.Issuer, "?") {
 		ps.Addf("issuer", `must not have a "?": an issuer is an address without a query`)
 	}
-	if issuer, found := strings.CutSuffix(l.Issuer, discovery); found {
-		ps.Addf("issuer", "is the address of the provider's configuration: leave %s out, %s is the issuer", discovery, issuer)
+	if strings.HasSuffix(l.Issuer, discovery) {
+		ps.Addf("issuer", "is the address of the provider's configuration: leave %s out", discovery)
 	}
 	for _, shared := range []string{"common", "organizations"} {
 		if strings.HasPrefix(l.Issuer, "https://login.microsoftonline.com/"+shared+"/") {

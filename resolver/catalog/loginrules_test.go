@@ -53,7 +53,7 @@ func TestLoginValidate(t *testing.T) {
 	f(issuer("https://u:p@login.acme.example/"), "issuer: user")
 	f(issuer("https://login.acme.example/?a=b"), `issuer: must not have a "?"`)
 	f(issuer("https://login.acme.example/#a"), `issuer: must not have a "#"`)
-	f(issuer("https://login.acme.example/.well-known/openid-configuration"), "issuer: https://login.acme.example is the issuer")
+	f(issuer("https://login.acme.example/.well-known/openid-configuration"), "issuer: leave /.well-known/openid-configuration out")
 	f(issuer("https://login.microsoftonline.com/common/v2.0"), "!issuer: the id of the tenant")
 	f(func(l *catalog.Login) { l.Name = "Company" }, "name: ")
 	f(func(l *catalog.Login) { l.ClientID = "" }, "clientId: is required")
@@ -126,6 +126,19 @@ func TestLoginRuleString(t *testing.T) {
 	}
 	if got, want := rules[2].String(), `groups = "ops": read, write on acme, shop`; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestLoginEvents: what happens to logins has an action, and so an event.
+func TestLoginEvents(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"create", "update", "delete"} {
+		if action := "login." + verb; !catalog.IsAuditAction(action) || catalog.CheckWebhookEvent(action) != "" {
+			t.Errorf("%s is no action, or no event", action)
+		}
+	}
+	if catalog.IsAuditAction("login.rotate") || catalog.CheckWebhookEvent("login.*") != "" {
+		t.Error("there is a login.rotate, or no login.*")
 	}
 }
 
