@@ -62,8 +62,8 @@ func Merge(path string, before, after, theirs []byte, force bool) ([]byte, error
 		*f.to = r
 	}
 	if !sameRest(b.Declared, o.Declared) {
-		return nil, fmt.Errorf("%s: more than projects, keys, webhooks and logins differs, which is not merged field by field",
-			path)
+		return nil, fmt.Errorf("%s: more than projects, keys, webhooks and logins differs, which is not merged field "+
+			"by field", path)
 	}
 	out, err := m.file(b.Declared, o, t)
 	switch {

@@ -42,7 +42,7 @@ func (s *scribble) file() []byte {
 	s.b.Reset()
 	s.b.WriteString(s.pick("", "# head\n", "# head\n\n", "\n\n", "/* head\n*/\n"))
 	for i := range 1 + s.IntN(4) {
-		switch s.IntN(3) {
+		switch s.IntN(4) {
 		case 0:
 			s.line("", fmt.Sprintf("project \"p%d\" {", i))
 			in := s.pick("  ", "\t", "    ")
@@ -74,6 +74,18 @@ func (s *scribble) file() []byte {
 			s.line("\t", fmt.Sprintf("id = \"abcdef%d\"", i))
 			s.line("\t", "hash = \"sha256:"+strings.Repeat("0a", 32)+"\"")
 			s.line("\t", "allow = [\"read\", \"mail\"]")
+			s.line("", "}")
+		case 3:
+			s.line("", fmt.Sprintf("login \"l%d\" {", i))
+			s.line("  ", "issuer = \"https://login.example/\"")
+			s.line("  ", "client_id = "+s.value())
+			for range s.IntN(3) {
+				s.line("  ", "rule {")
+				s.line("    ", "claim = \"groups\"")
+				s.line("    ", "value = "+s.value())
+				s.line("    ", "allow = [\"read\", // not \"write\"\n\"mail\"]")
+				s.line("  ", "}")
+			}
 			s.line("", "}")
 		}
 	}
@@ -156,7 +168,8 @@ func noBlanks(src []byte) []byte {
 }
 
 func (s *scribble) edit(src []byte, at path) (after []byte, what string, err error) {
-	attrs := map[string][]string{"project": {"name", "description", "status"}, "domain": {"primary", "active"}, "template": {"name", "body_text", "body_html"}, "key": {"id", "expires_at"}}
+	attrs := map[string][]string{"project": {"name", "description", "status"}, "domain": {"primary", "active"}, "template": {"name", "body_text", "body_html"}, "key": {"id", "expires_at"},
+		"login": {"label", "client_secret", "scopes"}}
 	typ := at[len(at)-2]
 	name := attrs[typ][s.IntN(len(attrs[typ]))]
 	switch s.IntN(5) {
@@ -168,6 +181,10 @@ func (s *scribble) edit(src []byte, at path) (after []byte, what string, err err
 		case typ == "domain":
 			value = s.pick("true", "false")
 			name = "active"
+		case name == "client_secret":
+			value = s.pick(`env("A")`, `file("a")`)
+		case name == "scopes":
+			value = `["openid", "groups"]`
 		case name == "id":
 			value = fmt.Sprintf(`"x%08d"`, s.IntN(1e8))
 		case name == "expires_at":
