@@ -9,7 +9,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// TestLocale: sends, tests and previews take a language, the log names it, and what is no language is 400.
+// TestLocale: sends, tests and previews take a language, the log names it, and a malformed tag is 400.
 func TestLocale(t *testing.T) {
 	p := startPost(t, newSink(t), nil)
 	shared := template(0, 6, "LANG", "Hello {{a}}", "Hello", true)

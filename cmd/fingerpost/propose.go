@@ -168,16 +168,19 @@ func conflictText(c *client.FieldConflict) string {
 		}
 		return string(b)
 	}
+	field := ""
+	if c.Field != nil {
+		field = catalog.AttributeOf(catalog.Kind(c.Kind), *c.Field)
+	}
 	switch {
 	case c.Field == nil && !c.Removes:
 		text += ": is not live any more"
 	case c.Field == nil:
 		text += ": is removed in the proposal, and has changed since"
 	case c.Secret:
-		text += ": " + catalog.AttributeOf(catalog.Kind(c.Kind), *c.Field) + ": a secret, which both have changed"
+		text += ": " + field + ": a secret, which both have changed"
 	default:
-		text += fmt.Sprintf(": %s: was %s, is live %s, proposed %s", catalog.AttributeOf(catalog.Kind(c.Kind), *c.Field), value(c.Was), value(c.Live),
-			value(c.Proposed))
+		text += fmt.Sprintf(": %s: was %s, is live %s, proposed %s", field, value(c.Was), value(c.Live), value(c.Proposed))
 	}
 	if c.By != nil && c.At != nil {
 		text += " (by " + *c.By + ", " + *c.At + ")"

@@ -24,7 +24,8 @@ func ClashesOf(of Clash, was, live, proposed []Field) (list []Clash) {
 	was, live, proposed = flat(was), flat(live), flat(proposed)
 	for _, c := range AuditChanges(live, proposed) {
 		before := fieldNamed(was, c.Field)
-		if before == nil && flatField(c.Field) != nil && (fieldNamed(live, c.Field) == nil || fieldNamed(proposed, c.Field) == nil) {
+		if before == nil && flatField(c.Field) != nil &&
+			(fieldNamed(live, c.Field) == nil || fieldNamed(proposed, c.Field) == nil) {
 			continue // one of them has added a language
 		}
 		one := of
