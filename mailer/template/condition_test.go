@@ -228,6 +228,7 @@ func TestLabelColours(t *testing.T) {
 	for i := range catalog.MaxVariables - 1 {
 		given[fmt.Sprint("v", i)] = ""
 	}
+	given[catalog.UnsubscribeVariable] = "https://x.example/u/1"
 	if _, ps := parsedTemplate(t, "s", "", "{{label.l31}}").Render(template.WithProject(given, many)); len(ps) > 0 {
 		t.Error(ps)
 	}

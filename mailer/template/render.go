@@ -161,9 +161,10 @@ func WithProject(given map[string]string, p *catalog.Project) map[string]string 
 	return all
 }
 
-// byService reports whether a variable is one that WithProject adds.
+// byService reports whether a variable is one that the service adds.
 func byService(name string) bool {
-	return name == catalog.ProjectNameVariable || strings.HasPrefix(name, catalog.LabelVariable)
+	return name == catalog.ProjectNameVariable || name == catalog.UnsubscribeVariable ||
+		strings.HasPrefix(name, catalog.LabelVariable)
 }
 
 // Variables lists the names that the template uses, those of conditions too, in the order of their first use in subject,
