@@ -253,6 +253,10 @@ func TestUnsubscribeField(t *testing.T) {
 	send("PLAIN", `{"url":"https://a.example/"}`).check(t, 400, "VALIDATION_ERROR")
 	send("NEWS", `{"url":"https://a.example/`+strings.Repeat("x", 880)+`"}`).check(t, 200, "")
 	send("NEWS", `null`).check(t, 200, "")
+	shown := m.ask("POST", "/projects/41/templates/preview", m.writer, `{"templateCode":"NEWS"}`)
+	if shown.check(t, 200, ""); len(shown.data()["missing"].([]any)) != 0 || !strings.Contains(string(shown.body), "Leave: https://unsubscribe.example/") {
+		t.Errorf("%s", shown.body)
+	}
 }
 
 // TestCategoryNeedsPublicURL: a category is saved only where the service has an address for its links.

@@ -68,6 +68,9 @@ func (a *againView) template(ctx context.Context, api *client.Client, v *entryVi
 	}
 	a.mail.TemplateCode, a.mail.Locale, a.mail.Variables = code, locale, map[string]string{}
 	for _, name := range asked(p.Missing, p.Variables) {
+		if t.Category != "" && name == catalog.UnsubscribeVariable { // the service gives it
+			continue
+		}
 		a.Variables = append(a.Variables, variable{name, values[name]})
 		if values[name] != "" {
 			a.mail.Variables[name] = values[name]

@@ -1,6 +1,8 @@
 package mailapi
 
 import (
+	"maps"
+
 	"fingerpost/api/web"
 	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
@@ -23,12 +25,20 @@ func (a *API) previewTemplate(r *web.Request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	rendered, problems := parsed.Preview(template.WithProject(variables, project))
+	all := template.WithProject(variables, project)
+	if _, given := all[catalog.UnsubscribeVariable]; t.Category != "" && !given {
+		all = maps.Clone(all)
+		all[catalog.UnsubscribeVariable] = sampleLink
+	}
+	rendered, problems := parsed.Preview(all)
 	if err := f.Validated(problems); err != nil {
 		return err
 	}
 	return r.SucceedJSON("template rendered", previewOf(&rendered, parsed.Variables(), locale))
 }
+
+// sampleLink stands in previews for the link to unsubscribe, which is the recipient's alone.
+const sampleLink = "https://unsubscribe.example/"
 
 // previewed parses the template that t.Code names, in the locale that suits the wanted one, or the parts in t, whichever
 // the body has. It returns the locale, too.
@@ -52,11 +62,13 @@ func (a *API) previewed(f *form, project *catalog.Project, t *catalog.Template, 
 	if err := f.Validated(nil); err != nil {
 		return nil, "", err
 	}
-	if t, err = a.Live.MailTemplate(project.ID, t.Code); err != nil {
+	stored, err := a.Live.MailTemplate(project.ID, t.Code)
+	if err != nil {
 		return nil, "", err
 	}
-	t, locale = template.Localize(t, wanted)
-	parsed, err = f.parsed(t)
+	t.Category = stored.Category
+	stored, locale = template.Localize(stored, wanted)
+	parsed, err = f.parsed(stored)
 	return parsed, locale, err
 }
 
