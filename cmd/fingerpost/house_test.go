@@ -260,7 +260,7 @@ var sole = map[string][]string{
 	"github.com/fasthttp/router":          {"fingerpost/api"},
 	"github.com/golang-jwt/jwt/v5":        {"fingerpost/api/gateway"},
 	"github.com/coreos/go-oidc/v3":        {"fingerpost/api/login"},
-	"golang.org/x/oauth2":                 {"fingerpost/api/login"},
+	"golang.org/x/oauth2":                 {"fingerpost/api/login", "fingerpost/mailer/oauth"},
 	"github.com/prometheus/client_golang": {"fingerpost/api/ops"},
 	"github.com/yuin/goldmark":            {"fingerpost/api/docs"},
 	"go.yaml.in/yaml/v3":                  {"fingerpost/api/docs"},
@@ -270,7 +270,6 @@ var sole = map[string][]string{
 	"github.com/coreos/go-systemd/v22":    {"fingerpost/cmd/fingerpost/node"},
 	"github.com/miekg/dns":                {"fingerpost/configsrc/verify/authdns", "fingerpost/cmd/testrig/faultdns"},
 	"github.com/emersion/go-smtp":         {"fingerpost/mailer/smtp", "fingerpost/cmd/testrig"},
-	"golang.org/x/oauth2":                 {"fingerpost/mailer/oauth"},
 	"blitiri.com.ar/go/spf":               {"fingerpost/mailer/sender"},
 	"golang.org/x/net/html":               {"fingerpost/mailer/template", "fingerpost/api/console", "fingerpost/api/docs"},
 }
