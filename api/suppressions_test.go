@@ -152,7 +152,7 @@ func TestSuppressionsBadInput(t *testing.T) {
 		"suppressions[3].address", "suppressions[3].reason")
 	f("POST", "?dryRun=1", `{"address":"a@b.example"}`, "dryRun")
 	f("DELETE", "", "", "address")
-	f("DELETE", "?adress=a%40b.example", "", "adress")
+	f("DELETE", "?to=a%40b.example", "", "to")
 	f("DELETE", "?address=a%40b.example&q=a", "", "q")
 	f("DELETE", "?address=a%40b.example&address=b%40b.example", "", "address")
 	f("DELETE", "?address=x&reason=no&category=No", "", "address", "reason", "category")

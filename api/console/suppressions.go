@@ -49,8 +49,8 @@ func (c *Console) showSuppressions(w http.ResponseWriter, r *http.Request, s *se
 	}
 	v.Project, v.Page = &p, number(q.Get("page"), 1)
 	v.Filter = suppressionFilter{strings.TrimSpace(q.Get("q")), q.Get("reason")}
-	found, err := api.Suppressions(r.Context(), p.ID, query("q", v.Filter.Text, "reason", v.Filter.Reason, "page", itoa(v.Page),
-		"limit", itoa(pageRows)))
+	found, err := api.Suppressions(r.Context(), p.ID, query("q", v.Filter.Text, "reason", v.Filter.Reason,
+		"page", itoa(v.Page), "limit", itoa(pageRows)))
 	if err != nil {
 		if v.Failed == nil {
 			v.Failed = failureOf(err)

@@ -136,10 +136,11 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 	webhooks, err2 := os.ReadFile("../../configsrc/webhooks.md")
 	tokens, err3 := os.ReadFile("../../configsrc/tokens.md")
 	logins, err4 := os.ReadFile("../../configsrc/login.md")
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	mail, err5 := os.ReadFile("../../mailer/README.md")
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		t.Fatal(err)
 	}
-	reference := slices.Concat(files, webhooks, tokens, logins)
+	reference := slices.Concat(files, webhooks, tokens, logins, mail)
 	s, err := store.Open("", store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 			}
 			if attribute := cmp.Or(f.Block, f.Attribute()); kind != catalog.KindDefaults &&
 				!regexp.MustCompile(`\b`+regexp.QuoteMeta(attribute)+`\b`).Match(reference) {
-				t.Errorf("neither configsrc/README.md, webhooks.md, tokens.md nor login.md explains %s of a %s", attribute, kind)
+				t.Errorf("none of configsrc/README.md, webhooks.md, tokens.md, login.md and mailer/README.md explains %s of a %s", attribute, kind)
 			}
 			after := everyBlock(kind, f.Name)
 			missing := func(place string, text any) {

@@ -238,7 +238,7 @@ var plan = map[string][]string{
 		"fingerpost/api/console", "fingerpost/api/docs", "fingerpost/api/ops",
 		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/cli",
 		"fingerpost/cmd/fingerpost/doctor", "fingerpost/cmd/fingerpost/domains", "fingerpost/cmd/fingerpost/logs",
-		"fingerpost/cmd/fingerpost/webhooks", "fingerpost/cmd/fingerpost/mailcheck",
+		"fingerpost/cmd/fingerpost/webhooks", "fingerpost/cmd/fingerpost/mailcheck", "fingerpost/cmd/fingerpost/suppressions",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests
 	"fingerpost/cmd/testrig":         {"github.com/emersion/go-sasl", "github.com/emersion/go-smtp"},

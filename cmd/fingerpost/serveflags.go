@@ -72,8 +72,8 @@ func (f *serveFlags) addListen(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.opsAllow, "ops-allow", nil,
 		"networks (CIDR,…) beyond this machine that may send commands to --ops-listen and use pprof, such as 10.0.0.0/8")
 	f.addGate(fl)
-	fl.StringVar(&f.Listen.PublicURL, "public-url", "", "address at which browsers and recipients of mail find this service, "+
-		"such as https://config.acme.example; sign-in at providers and links to unsubscribe need it (default none)")
+	fl.StringVar(&f.Listen.PublicURL, "public-url", "", "address at which browsers and recipients of mail find this "+
+		"service, such as https://config.acme.example; sign-in at providers and links to unsubscribe need it (default none)")
 	fl.StringVar(&f.Listen.TLSCert, "tls-cert", "", "file of the certificate chain (PEM), reloaded when it changes")
 	fl.StringVar(&f.Listen.TLSKey, "tls-key", "", "file of the certificate's private key (PEM), reloaded when it changes")
 	fl.StringVar(&f.Listen.Gateway.Issuer, "auth-issuer", gateway.DefaultIssuer,

@@ -47,11 +47,12 @@ func (s *Suppression) Key() string {
 const (
 	// MaxSuppressions is how many entries a project's list may have for a request to add some. What the service adds by
 	// itself is bounded by the mails that were sent.
-	MaxSuppressions        = 2_000_000
-	MaxSuppressionNote     = 500 // bytes
-	MaxSuppressionsAtOnce  = 1000
-	maxCategoryLen         = 64
-	categoryRule           = "must be 1 to 64 lower-case letters, digits, underscores and hyphens, beginning with a letter or digit"
+	MaxSuppressions       = 2_000_000
+	MaxSuppressionNote    = 500 // bytes
+	MaxSuppressionsAtOnce = 1000
+	maxCategoryLen        = 64
+	categoryRule          = "must be 1 to 64 lower-case letters, digits, underscores and hyphens, and begin with one of " +
+		"the first two"
 	suppressionNoteTooLong = "must have at most 500 bytes, without control characters and line breaks"
 )
 
@@ -85,7 +86,7 @@ func CheckUnsubscribe(link string) string {
 
 // printable reports whether a link can stand between angle brackets in a header.
 func printable(link string) bool {
-	return !strings.ContainsFunc(link, func(r rune) bool { return r <= ' ' || r > '~' || r == '<' || r == '>' || r == '"' })
+	return !strings.ContainsFunc(link, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`<>"`, r) })
 }
 
 // Validate makes the address canonical and returns what is wrong with the entry.

@@ -21,7 +21,7 @@ type Template struct {
 	BodyText        string
 	Active          bool
 	MaxAge          string    // how long a send may be retried, such as "10m"; "" means 24h
-	Category        string    // what a recipient may unsubscribe from, such as "newsletter"; "": its mail is not subscribed to
+	Category        string    // what recipients may unsubscribe from, such as "newsletter"; "": nothing
 	Locales         Locales   // other languages
 	CreatedAt       time.Time `cbor:"-"`
 	UpdatedAt       time.Time `cbor:"-"`
@@ -38,7 +38,8 @@ func (t *Template) Fields() []Field {
 		{Name: "active", Value: &t.Active, Label: "Active"},
 		{Name: "maxAge", Value: &t.MaxAge, Label: "Kept trying for", Help: "Such as 10m or 24h."},
 		{Name: "category", Value: &t.Category, Label: "Category",
-			Help: "What recipients subscribe to and can leave with one click, such as newsletter. Empty for mail that they need."},
+			Help: "What recipients subscribe to and can leave with one click, such as newsletter. Empty for mail that they " +
+				"need."},
 		{Name: localesField, Value: &t.Locales, Label: "Languages", Block: "locale",
 			Help: "A send with one of these languages takes its texts."},
 	}
