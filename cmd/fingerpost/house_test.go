@@ -118,7 +118,7 @@ var plan = map[string][]string{
 	// x/net/html parses HTML, to check it and for the text part; x/text: which of a template's languages suits another one
 	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html", "golang.org/x/text/language"},
 	// a leaf: what of a suppression list stops what, and the links of recipients
-	"fingerpost/mailer/suppress": {"fingerpost/resolver/catalog"},
+	"fingerpost/mailer/suppress": {"fingerpost/resolver/catalog", "fingerpost/resolver/signedlink"},
 	// trace: the attempts of a traced send; suppress: what of a list stops a mail
 	"fingerpost/mailer": {"fingerpost/mailer/suppress", "fingerpost/mailer/oauth", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
 		"fingerpost/mailer/template"},
@@ -151,7 +151,7 @@ var plan = map[string][]string{
 	"fingerpost/api/console/form": {"fingerpost/api/client", "fingerpost/api/console/say", "fingerpost/configsrc/hclfile",
 		"fingerpost/resolver/catalog"},
 	// transfer: a proposal's plan, as the command prints it; hclfile: the errors of a project's file
-	"fingerpost/api/console/customerlink": {"fingerpost/resolver/catalog"},
+	"fingerpost/api/console/customerlink": {"fingerpost/resolver/catalog", "fingerpost/resolver/signedlink"},
 	// mailer/webhook and records: how webhooks do, and what their receivers were sent; mailer/sender: reads the headers of a
 	// test mail; login: the words of a failed sign-in
 	"fingerpost/api/console": {"fingerpost/api/login", "fingerpost/mailer/webhook", "fingerpost/resolver/records", "fingerpost/api/conditions", "fingerpost/api/console/customerlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/chart",

@@ -2,10 +2,11 @@
 // which a recipient puts an address on it.
 //
 // What it promises. Stops decides from values alone, and always finds the strongest entry that stops a mail. A link names
-// one address and one category of one project: who has it can stop that mail, and nothing else. It carries its content
-// with an HMAC-SHA-256, so nothing is stored for a link, it never ends, and a changed one is not opened.
+// one address and one category of one project: who has it can stop that mail, and nothing else. It never ends, and a changed
+// one is not opened.
 //
-// What it needs. A Store that keeps the key of links: with another key, the links in mails that were sent are unknown.
+// What it needs. A Store that keeps the key of links, see package signedlink: with another key, the links in mails that were
+// sent are unknown.
 //
 // What it does not do. It keeps no list (package ledger does), sends nothing, and knows no HTTP.
 package suppress
