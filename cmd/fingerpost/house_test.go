@@ -32,7 +32,8 @@ var plan = map[string][]string{
 	// a leaf: which addresses are public, for each room that connects to what strangers name
 	"fingerpost/resolver/publicnet": {},
 	// a leaf: the shares of tenants in what is bounded, for each room that many of them use
-	"fingerpost/resolver/share": {},
+	"fingerpost/resolver/share":      {},
+	"fingerpost/resolver/signedlink": {},
 	// cbor encodes its records
 	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
 		"github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},

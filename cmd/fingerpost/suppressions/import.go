@@ -146,7 +146,7 @@ func (f *flags) send(ctx context.Context, t cli.Terminal, server *client.Client,
 	for part := range slices.Chunk(list, catalog.MaxSuppressionsAtOnce) {
 		n, err := server.SuppressAll(ctx, project, part)
 		if err != nil {
-			return fmt.Errorf("%w (%d of %d were sent; run the command again for the rest)", answered(err), done, len(list))
+			return fmt.Errorf("%w (%d of %d were sent; run the command again for the rest)", cli.Answered(err), done, len(list))
 		}
 		sum.Added, sum.Present = sum.Added+n.Added, sum.Present+n.Present
 		done += len(part)

@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -64,18 +63,7 @@ func (f *flags) connect(ctx context.Context, problems ...string) (server *client
 		return nil, 0, err
 	}
 	p, err := server.ProjectBySlug(ctx, f.project)
-	return server, p.ID, answered(err)
-}
-
-// answered gives a refusal of the server its exit code.
-func answered(err error) error {
-	switch {
-	case client.Status(err, http.StatusNotFound, http.StatusConflict):
-		return cli.No("%v", err)
-	case client.Status(err, http.StatusBadRequest):
-		return cli.Usage("%v", err)
-	}
-	return err
+	return server, p.ID, cli.Answered(err)
 }
 
 // A filter says which entries are meant.
@@ -125,9 +113,12 @@ func newList(t cli.Terminal) *cobra.Command {
 				return err
 			}
 			filters := url.Values{"reason": {only.reason}, "category": {only.category}, "q": {text}}
-			rows, total, err := read(cmd.Context(), server, project, filters, limit)
+			rows, total, err := cli.FirstRows(filters, limit, identity,
+				func(filters url.Values) (client.Page[client.Suppression], error) {
+					return server.Suppressions(cmd.Context(), project, filters)
+				})
 			if err != nil {
-				return answered(err)
+				return cli.Answered(err)
 			}
 			if f.json {
 				return cli.PrintJSON(t.Out, append([]client.Suppression{}, rows...))
@@ -145,23 +136,9 @@ func newList(t cli.Terminal) *cobra.Command {
 	return cmd
 }
 
-// read reads pages until it has enough.
-func read(ctx context.Context, server *client.Client, project int64, filters url.Values, enough int) (
-	rows []client.Suppression, total int, err error) {
-	size := min(enough, client.MaxLogPage)
-	filters.Set("limit", strconv.Itoa(size))
-	for n := 1; len(rows) < enough; n++ {
-		filters.Set("page", strconv.Itoa(n))
-		page, err := server.Suppressions(ctx, project, filters)
-		if err != nil {
-			return nil, 0, err
-		}
-		rows = append(rows, page.Rows[:min(len(page.Rows), enough-len(rows))]...)
-		if total = page.Total; n >= page.Pages || len(page.Rows) == 0 {
-			break
-		}
-	}
-	return rows, total, nil
+// identity tells entries of a list apart.
+func identity(r *client.Suppression) string {
+	return r.Reason + " " + shown(r.Category) + " " + r.Address
 }
 
 func write(out io.Writer, rows []client.Suppression) error {
@@ -217,7 +194,7 @@ func newAdd(t cli.Terminal) *cobra.Command {
 			is, err := server.Suppress(cmd.Context(), project, client.NewSuppression{Address: args[0], Reason: of.reason,
 				Category: of.category, Note: note})
 			if err != nil {
-				return answered(err)
+				return cli.Answered(err)
 			}
 			if f.json {
 				return cli.PrintJSON(t.Out, is)
@@ -249,7 +226,7 @@ func newRemove(t cli.Terminal) *cobra.Command {
 			}
 			n, err := server.Release(cmd.Context(), project, args[0], of.reason, of.category)
 			if err != nil {
-				return answered(err)
+				return cli.Answered(err)
 			}
 			if f.json {
 				return cli.PrintJSON(t.Out, map[string]int{"removed": n})

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -30,7 +29,7 @@ func newTest(t cli.Terminal) *cobra.Command {
 			}
 			out, err := server.TestWebhook(cmd.Context(), args[0])
 			if err != nil {
-				return answered(err)
+				return cli.Answered(err)
 			}
 			if f.json {
 				err = cli.PrintJSON(t.Out, out)
@@ -84,7 +83,7 @@ func newResume(t cli.Terminal) *cobra.Command {
 			}
 			w, err := server.ResumeWebhook(cmd.Context(), args[0])
 			if err != nil {
-				return answered(err)
+				return cli.Answered(err)
 			}
 			if f.json {
 				return cli.PrintJSON(t.Out, w)
@@ -165,9 +164,12 @@ func (f *deliveriesFlags) run(ctx context.Context, t cli.Terminal, name string) 
 		return err
 	}
 	filters := url.Values{"state": {f.state}, "event": {f.event}, "from": {from}, "to": {to}}
-	rows, total, err := readDeliveries(ctx, server, name, filters, f.limit)
+	rows, total, err := cli.FirstRows(filters, f.limit, func(r *client.WebhookDelivery) string { return r.ID },
+		func(filters url.Values) (client.Page[client.WebhookDelivery], error) {
+			return server.WebhookDeliveries(ctx, name, filters)
+		})
 	if err != nil {
-		return answered(err)
+		return cli.Answered(err)
 	}
 	slices.Reverse(rows)
 	if f.json {
@@ -177,31 +179,6 @@ func (f *deliveriesFlags) run(ctx context.Context, t cli.Terminal, name string) 
 		fmt.Fprintf(t.Err, "%d earlier ones are not listed: see --limit\n", more)
 	}
 	return writeDeliveries(t.Out, rows)
-}
-
-// readDeliveries reads pages of the latest deliveries until it has enough. A delivery that comes meanwhile moves others
-// to the next page: they are not listed twice.
-func readDeliveries(ctx context.Context, server *client.Client, name string, filters url.Values, enough int) (
-	rows []client.WebhookDelivery, total int, err error) {
-	size, seen := min(enough, client.MaxLogPage), map[string]bool{}
-	filters.Set("limit", strconv.Itoa(size))
-	for n := 1; len(rows) < enough; n++ {
-		filters.Set("page", strconv.Itoa(n))
-		page, err := server.WebhookDeliveries(ctx, name, filters)
-		if err != nil {
-			return nil, 0, err
-		}
-		for i := range page.Rows {
-			if r := &page.Rows[i]; !seen[r.ID] && len(rows) < enough {
-				seen[r.ID] = true
-				rows = append(rows, *r)
-			}
-		}
-		if total = page.Total; n >= page.Pages || len(page.Rows) == 0 {
-			break
-		}
-	}
-	return rows, total, nil
 }
 
 func writeDeliveries(out io.Writer, rows []client.WebhookDelivery) error {
@@ -259,7 +236,7 @@ func newReplay(t cli.Terminal) *cobra.Command {
 			}
 			count, err := server.ReplayWebhook(cmd.Context(), args[0], q)
 			if err != nil {
-				return answered(err)
+				return cli.Answered(err)
 			}
 			if f.json {
 				return cli.PrintJSON(t.Out, map[string]int{"count": count})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"text/tabwriter"
@@ -66,17 +65,6 @@ func (f *flags) connect(name string, problems ...string) (*client.Client, error)
 	return client.New(o), err
 }
 
-// answered gives a refusal of the server its exit code.
-func answered(err error) error {
-	switch {
-	case client.Status(err, http.StatusNotFound, http.StatusConflict):
-		return cli.No("%v", err)
-	case client.Status(err, http.StatusBadRequest):
-		return cli.Usage("%v", err)
-	}
-	return err
-}
-
 func newList(t cli.Terminal) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -92,7 +80,7 @@ func newList(t cli.Terminal) *cobra.Command {
 			}
 			list, err := server.Webhooks(cmd.Context())
 			if err != nil {
-				return answered(err)
+				return cli.Answered(err)
 			}
 			if f.json {
 				return cli.PrintJSON(t.Out, append([]client.Webhook{}, list...))
@@ -218,7 +206,7 @@ func (f *addFlags) run(ctx context.Context, t cli.Terminal, name, address string
 	made, err := server.CreateWebhook(ctx, &client.Webhook{Name: name, URL: address, Events: f.events,
 		Projects: f.projects, Active: !f.inactive}, secret)
 	if err != nil {
-		return answered(err)
+		return cli.Answered(err)
 	}
 	return f.print(t, &made, fmt.Sprintf("webhook %q is in the files now", name))
 }
@@ -265,7 +253,7 @@ func newRemove(t cli.Terminal) *cobra.Command {
 				return err
 			}
 			if err := server.DeleteWebhook(cmd.Context(), args[0]); err != nil {
-				return answered(err)
+				return cli.Answered(err)
 			}
 			fmt.Fprintf(t.Err, "webhook %q is no longer in the files\n", args[0])
 			return nil
@@ -292,7 +280,7 @@ func newRotate(t cli.Terminal) *cobra.Command {
 			}
 			made, err := server.RotateWebhook(cmd.Context(), args[0], overlap)
 			if err != nil {
-				return answered(err)
+				return cli.Answered(err)
 			}
 			done := fmt.Sprintf("webhook %q has a new secret, and the older ones are gone", args[0])
 			if made.OverlapEndsAt != nil {
