@@ -78,8 +78,8 @@ func (s *Server) guestKey() (text string, end func()) {
 	return text, s.resolver.AddGuestKey(k)
 }
 
-// edgeSignIn says why nobody signs in at a provider on an edge: the authority makes the writes of an edge, and would not
-// know the key of a session that began elsewhere.
+// edgeSignIn says why people cannot sign in at a provider on an edge: the authority makes the writes of an edge, and
+// would not know the key of a session that began elsewhere.
 const edgeSignIn = "This is an edge of a cluster, and people sign in here with a key alone. To sign in at a provider, open the " +
 	"console of the authority."
 

@@ -107,7 +107,7 @@ func (c *call) readAuthor() error {
 func (c *call) readDryRun() error  { return c.ReadDryRun() }
 func (c *call) readPropose() error { return platform.ReadPropose(&c.Request, &c.rt.Route) }
 
-// narrowKey makes of a person's key what it is for the request, once that is known to be a dry run or a proposal.
+// narrowKey narrows a person's key to what the request needs, once that is known to be a dry run or a proposal.
 func (c *call) narrowKey() error {
 	c.Key = c.Key.For(c.Needs())
 	return nil

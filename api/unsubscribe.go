@@ -145,7 +145,7 @@ func (s *Server) unsubscribe(ctx *fasthttp.RequestCtx) error {
 	if err != nil {
 		return err
 	}
-	// A browser that has posted the button's form shows the page again, which says what has happened. It is no redirect:
+	// A browser that has posted the button's form shows the page again, which says what happened. It is not a redirect:
 	// RFC 8058 forbids that, and receivers do not look at the field.
 	ctx.Response.Header.Set("Refresh", "0; url="+string(ctx.URI().PathOriginal()))
 	ctx.Response.Header.SetNoDefaultContentType(true)

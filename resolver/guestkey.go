@@ -17,7 +17,7 @@ func (r *Resolver) AddPersonKey(p *Person) (text string, end func()) {
 	k := &Key{projects: map[int64]struct{}{}, person: &personKey{Person: *p}}
 	text = k.Renew()
 	k.person.textID, k.ID, k.Name = k.ID, p.ID(), p.KeyName()
-	// With each other set of keys everybody's keys are checked again: whom no rule lets in must not cause that.
+	// With each other set of keys everybody's keys are checked again: a person who matches no rule must not cause that.
 	set := r.Keys()
 	if l := set.login(p); l == nil || set.bindPerson(k, l) == nil {
 		return text, func() {}

@@ -44,7 +44,7 @@ type SignIn struct {
 	Domain string
 	// KeysOff leaves sign-in to the providers and to sign-in links.
 	KeysOff bool
-	// Elsewhere says why nobody signs in at a provider here, though there are login blocks. "": the Desk is here.
+	// Elsewhere says why people cannot sign in at a provider here, although the files have login blocks. "": they can.
 	Elsewhere string
 }
 
@@ -76,7 +76,7 @@ func (c *Console) startLogin(w http.ResponseWriter, r *http.Request) error {
 	return seeOther(w, r, address)
 }
 
-// noLogin answers where nobody signs in at a provider.
+// noLogin answers on a node without sign-in at providers.
 func (c *Console) noLogin(w http.ResponseWriter, r *http.Request) error {
 	return c.loginFailed(w, r, &login.Error{Status: http.StatusNotFound, Message: cmp.Or(c.o.SignIn.Elsewhere,
 		"This service has no login of this name.")})
@@ -156,7 +156,7 @@ func (c *Console) leadOn(w http.ResponseWriter, r *http.Request, v onwardView) e
 // A claimRow is a claim that has arrived, with its values as the provider sent them.
 type claimRow struct{ Name, Value string }
 
-// A refusedView tells a person whom no rule lets in why. Only that person sees the values.
+// A refusedView explains to a person why the sign-in was refused. Only that person sees the values.
 type refusedView struct {
 	Login   string
 	Reads   bool // rules match, but none lets the person read

@@ -48,7 +48,7 @@ func finding(e *Error, todo string) Finding {
 	return Finding{Message: phrase(e.Message), Todo: cmp.Or(phrase(e.Hint), todo)}
 }
 
-// phrase takes the capital and the full stop from a sentence whose first word is no name.
+// phrase takes the capital and the full stop from a sentence whose first word is not a name.
 func phrase(sentence string) string {
 	if sentence == "" {
 		return ""

@@ -71,7 +71,7 @@ func RedirectURI(publicURL, name string) string {
 // A Button is a login block on the page of sign-in.
 type Button struct {
 	Name, Label string
-	Problem     string // a sentence on why nobody could sign in when it was last tried; "": nothing is known against it
+	Problem     string // why the last sign-in failed, as a sentence; "": it did not
 }
 
 // Buttons lists the login blocks, in their order. It asks no provider.

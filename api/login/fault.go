@@ -26,7 +26,7 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the cause, which may name what only the inside knows.
 func (e *Error) Unwrap() error { return e.cause }
 
-// asking explains why the provider did not give what it was asked for. What secrets says is in no text of it.
+// asking explains why the provider did not give what it was asked for. Its texts do not quote secrets.
 func asking(what string, err error, secrets ...string) *Error {
 	e := &Error{Status: http.StatusBadGateway}
 	var own *Error

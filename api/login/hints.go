@@ -13,7 +13,7 @@ import (
 // maxHints bounds what a page of refusal shows.
 const maxHints = 10
 
-// RefusalHints says which claims nearly match rules of the block, for a person whom no rule lets in. It quotes values
+// RefusalHints says which claims nearly match rules of the block, for a person who matches no rule. It quotes values
 // of claims, which are for that person alone.
 func RefusalHints(l *catalog.Login, c catalog.Claims) (hints []string) {
 	add := func(hint string) {

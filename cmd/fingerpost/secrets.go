@@ -83,7 +83,7 @@ func newSecrets(t cli.Terminal) *cobra.Command {
 	return cmd
 }
 
-// A sealOwner says whose secret is sealed, if it is no project's.
+// A sealOwner says whose secret is sealed, if it is not a project's.
 type sealOwner struct {
 	defaults       bool
 	webhook, login string

@@ -23,7 +23,7 @@ type ProposalKey struct {
 	ID      string
 	Name    string // then
 	Limited bool   // it was limited to projects then
-	// Person is who has signed in, where it is no key of the files.
+	// Person is the person who has signed in at a login; a key of the files has none.
 	Person *ProposalPerson `json:",omitempty"`
 }
 

@@ -6,7 +6,7 @@
 // each project, checks the projects that send mail daily, and tells once of a state that has got worse.
 //
 // What it needs. A DNS that asks records, with the bounds and shares of package authdns; the projects; notes in the
-// ledger. The addresses from which a relay sends are known to nobody here, so SPF is read as a whole: which records it has,
+// ledger. The addresses from which a relay sends are not known here, so SPF is read as a whole: which records it has,
 // how many look-ups it costs, and whether it names what smtp_config says that it must (spf_include). With an address
 // blitiri.com.ar/go/spf says what a receiver would.
 //

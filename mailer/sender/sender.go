@@ -50,7 +50,7 @@ func (s *Sender) Domain() (string, error) {
 }
 
 // DNS asks for the records of a name: values of TXT records with their strings joined, "10 mx.acme.example" of MX, names
-// and addresses of the others, along CNAMEs. exists is false if there is no such name. An error means that nobody knows.
+// and addresses of the others, along CNAMEs. exists is false if there is no such name. An error: DNS did not answer.
 type DNS interface {
 	Ask(kind, name string) (values []string, exists bool, err error)
 }
@@ -110,7 +110,7 @@ func txt(name, text string) string {
 type can uint8
 
 const (
-	maybe can = iota // nobody here knows
+	maybe can = iota // not known
 	yes
 	no
 )

@@ -52,7 +52,7 @@ func Localize(t *catalog.Template, wanted string) (*catalog.Template, string) {
 		return t, ""
 	}
 	want, _, err := readTag(wanted)
-	if base, _, _ := want.Raw(); err != nil || base.String() == "und" { // a region alone is no language
+	if base, _, _ := want.Raw(); err != nil || base.String() == "und" { // a region alone is not a language
 		return t, ""
 	}
 	tags := make([]language.Tag, len(t.Locales))

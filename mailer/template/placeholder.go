@@ -68,7 +68,7 @@ func segments(text string, holes []hole) []Segment {
 type hole struct {
 	start, end int
 	op         Op
-	name       string // "" for {{else}}, {{/if}}, and for what is no placeholder and no tag of a condition
+	name       string // "" for {{else}}, {{/if}}, and for what is neither a placeholder nor a tag of a condition
 	link, rest bool   // see Segment
 	colour     bool   // likewise
 	refused    bool   // refused because of its context

@@ -108,7 +108,7 @@ type AuditEntry struct {
 	Door       Door
 	Actor      string // X-Actor, else the key's name; "" if unknown
 	Key        string // name of the API key, "" if none
-	Subject    string // issuer|sub of a person who has signed in at a login; "": nobody has
+	Subject    string // issuer|sub of a person who has signed in at a login; "": a key, or a file
 	RequestID  string
 	Commit     string
 	Hash, Prev [32]byte // of this entry and of the previous one in its chain; Prev is zero in the first entry of a chain

@@ -27,7 +27,7 @@ type opening struct {
 	tls      *tls.Config         // nil: plain HTTP
 	clone    folder.Clone
 	secrets  *seal.Secrets
-	dns      *authdns.Checker // nil: this node asks nobody
+	dns      *authdns.Checker // nil: this node asks no name server
 	made     chan struct{}    // closed when the source and the node's part in a cluster exist
 }
 

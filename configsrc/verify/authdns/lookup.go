@@ -22,7 +22,7 @@ func (c *Checker) Lookup(ctx context.Context, project string, limit time.Duratio
 
 // Ask returns the records of a name, at the end of its CNAMEs, and whether there is such a name. Of MX a value is
 // "10 mx.acme.example"; names are in lower case without the last dot. Addresses that are not public are left out: receivers
-// do not reach them, and nobody learns of them here. The error is the word for an answer that is not definite.
+// do not reach them. The error is the word for an answer that is not definite.
 func (l *Lookup) Ask(kind, name string) (values []string, exists bool, err error) {
 	r := l.s.resolve(question{name: dns.CanonicalName(name), kind: dns.StringToType[kind]})
 	if r.err != "" {
