@@ -120,7 +120,7 @@ func (s *formState) conflicts(g *guest, sent url.Values, name string, values []s
 		return
 	}
 	again, _ := g.controls("/console/edit")
-	secret := again.Get(name) == "" && name == "password"
+	secret := again.Get(name) == "" && (name == "password" || name == "oauthClientSecret")
 	if secret { // it does not travel back
 		again[name] = values
 	}

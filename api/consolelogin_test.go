@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -20,7 +21,7 @@ import (
 // A deskOfTests stands in for the providers: the code of a callback is the person, or the error.
 type deskOfTests struct {
 	people map[string]*login.Person
-	faults map[string]error
+	faults sync.Map     // the errors of codes
 	to     atomic.Value // where the last flow returns to
 }
 
@@ -40,8 +41,8 @@ func (d *deskOfTests) Begin(_ context.Context, name, to string) (address, cookie
 
 func (d *deskOfTests) Finish(_ context.Context, name string, q url.Values, cookie string) (*login.Person, string, error) {
 	code := q.Get("code")
-	if err := d.faults[code]; err != nil {
-		return nil, "", err
+	if err, found := d.faults.Load(code); found {
+		return nil, "", err.(error)
 	}
 	if p := d.people[code]; p != nil && name == "company" && cookie == flowSecret {
 		to, _ := d.to.Load().(string)
@@ -81,7 +82,7 @@ type loginRig struct {
 
 func newLoginRig(t *testing.T, change ...func(*console.SignIn)) *loginRig {
 	t.Helper()
-	r := &loginRig{desk: &deskOfTests{faults: map[string]error{}, people: map[string]*login.Person{
+	r := &loginRig{desk: &deskOfTests{people: map[string]*login.Person{
 		"ops":  somebody("ada", catalog.Claims{"groups": []any{"ops"}}),
 		"shop": somebody("bob", catalog.Claims{"groups": []any{"shop"}, "sub": "bob"}),
 		"mail": somebody("mia", catalog.Claims{"groups": "mailers"}),
@@ -211,7 +212,7 @@ func TestConsoleLoginFails(t *testing.T) {
 		503: &login.Error{Status: 503, Message: "the provider is away"},
 	} {
 		code := fmt.Sprint("fault", status)
-		r.desk.faults[code] = err
+		r.desk.faults.Store(code, err)
 		for range 40 {
 			res := r.as(code)
 			words := err.(*login.Error).Message[4:]
@@ -220,7 +221,7 @@ func TestConsoleLoginFails(t *testing.T) {
 			}
 		}
 	}
-	r.desk.faults["odd"] = errors.New("canary of the inside")
+	r.desk.faults.Store("odd", errors.New("canary of the inside"))
 	if res := r.as("odd"); res.StatusCode != http.StatusBadGateway || strings.Contains(r.page, "canary") {
 		t.Errorf("an unknown error: %d\n%s", res.StatusCode, r.page)
 	}

@@ -247,7 +247,7 @@ func TestCustomerLinkEnds(t *testing.T) {
 	if err != nil || trail.Total != 1 {
 		t.Fatalf("the audit trail: %+v, %v", trail, err)
 	}
-	if e := trail.Entries[0]; e.Door != catalog.DoorAPI || e.Key == "" || e.Actor != e.Key || e.ProjectID != 0 || len(e.Changes) > 0 {
+	if e := trail.Entries[0]; e.Door != catalog.DoorConsole || e.Key == "" || e.Actor != e.Key || e.ProjectID != 0 || len(e.Changes) > 0 {
 		t.Errorf("the audit trail has %+v", e)
 	}
 	if _, page := r.visit("GET", "/console/changes", r.cookie, nil); !strings.Contains(page, "ended the links of all customers") {

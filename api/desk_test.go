@@ -72,7 +72,8 @@ func (d *desk) open(t testing.TB, files map[string]string) {
 	res, _ := d.load(t, true)
 	d.source = res.source
 	h := &house{t: t, resolver: res.resolver, log: &testrig.Log{}, served: make(chan error, 1)}
-	config := api.Config{Files: res.source, Explainer: res.source, Plan: planFiles, Verifier: d.verifier}
+	config := api.Config{Files: res.source, Explainer: res.source, Plan: planFiles, Verifier: d.verifier,
+		PublicURL: "https://config.acme.example"}
 	if d.engine != nil {
 		config.WebhookEngine = d.engine(res.resolver)
 	}

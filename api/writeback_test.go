@@ -286,7 +286,9 @@ func (d *desk) unsealed(t testing.TB, want, got string) string {
 				opens(w.SecretContext())
 			}
 			err := d.resolver.EachProject(func(p *catalog.Project) bool {
-				opens(seal.Context(p.UUID, "password"))
+				for _, secret := range []string{"password", "oauth_client_secret"} {
+					opens(seal.Context(p.UUID, secret))
+				}
 				return true
 			})
 			if err != nil {

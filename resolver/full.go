@@ -76,7 +76,7 @@ func record(project, id int64, fields []catalog.Field) raw {
 		case **string:
 			o = append(o, f.Name, *v)
 		case *[]string:
-			o = append(o, f.Name, *v)
+			o = append(o, f.Name, nullIf(*v == nil && f.Unset != "", *v))
 		}
 	}
 	return object(o...)

@@ -201,6 +201,7 @@ func New(o Options) (*Console, error) {
 	c := &Console{o: o, mux: http.NewServeMux()}
 	c.stopped, c.stop = context.WithCancel(context.Background())
 	c.sessions.all, c.sessions.now, c.link.now = map[string]*session{}, o.Now, o.Now
+	c.sessions.ended = map[string]string{}
 	c.files, c.pages = sync.OnceValue(loadAssets), sync.OnceValue(c.parsePages)
 	if o.Customers != nil {
 		c.shared.links = customerlink.New(o.Customers)

@@ -116,7 +116,8 @@ type sessions struct {
 
 	mu     sync.Mutex // guards what follows; taken before a session's
 	all    map[string]*session
-	orders uint64 // how much was kept so far
+	ended  map[string]string // why sessions have ended by themselves, by their secret; at most maxSessions
+	orders uint64            // how much was kept so far
 }
 
 // prefixed returns the name of a cookie with a secret. Under TLS it has the prefix that keeps other hosts of the domain,
@@ -128,19 +129,24 @@ func prefixed(name string, secure bool) string {
 	return name
 }
 
-// find returns the session that a Cookie header names, nil if there is none. Where two cookies have the name, somebody
-// else has set one of them: neither counts.
+// find returns the session that a Cookie header names, nil if there is none.
 func (x *sessions) find(cookies string, secure bool) *session {
+	return x.with(secretIn(cookies, secure))
+}
+
+// secretIn returns the secret of a session that a Cookie header has, "" for none. Where two cookies have the name,
+// somebody else has set one of them: neither counts.
+func secretIn(cookies string, secure bool) string {
 	parsed, err := http.ParseCookie(cookies)
 	if err != nil {
-		return nil
+		return ""
 	}
 	name := prefixed(cookieName, secure)
 	parsed = slices.DeleteFunc(parsed, func(c *http.Cookie) bool { return c.Name != name })
 	if len(parsed) != 1 {
-		return nil
+		return ""
 	}
-	return x.with(parsed[0].Value)
+	return parsed[0].Value
 }
 
 // with returns the session that has a secret, nil if it has ended.
@@ -201,6 +207,25 @@ func (x *sessions) add(s *session) bool {
 	return true
 }
 
+// endBecause ends a session that no person has ended. The reason stays for its next requests: the first one to find out
+// may be a live page, which shows nothing.
+func (x *sessions) endBecause(s *session, why string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.drop(s)
+	if len(x.ended) >= maxSessions {
+		clear(x.ended)
+	}
+	x.ended[s.secret] = why
+}
+
+// whyEnded returns why the session that had a secret has ended by itself, "" if it has not.
+func (x *sessions) whyEnded(secret string) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ended[secret]
+}
+
 func (x *sessions) end(s *session) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -231,16 +256,17 @@ func (x *sessions) list(key string) (list []*session) {
 
 // session returns the session of a request, if its key is still good; else why there is none.
 func (c *Console) session(r *http.Request) (s *session, why string) {
-	if s = c.sessions.find(strings.Join(r.Header.Values("Cookie"), "; "), c.secure(r)); s == nil {
-		return nil, ""
+	secret := secretIn(strings.Join(r.Header.Values("Cookie"), "; "), c.secure(r))
+	if s = c.sessions.with(secret); s == nil {
+		return nil, c.sessions.whyEnded(secret)
 	}
 	key, good := c.o.Keys.Check(s.text)
 	if !good || !key.May(catalog.MayRead) {
-		c.sessions.end(s)
-		if s.person != nil {
-			return nil, "rules"
+		if why = "revoked"; s.person != nil {
+			why = "rules"
 		}
-		return nil, "revoked"
+		c.sessions.endBecause(s, why)
+		return nil, why
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
