@@ -178,7 +178,7 @@ func (g *guest) controls(action string) (sent url.Values, seen []control) {
 		g.t.Fatal(err)
 	}
 	for n := range doc.Descendants() {
-		if n.Data != "form" || attr(n, "action") != action {
+		if n.Data != "form" || attr(n, "action") != action || attr(n, "method") != "post" {
 			continue
 		}
 		sent = url.Values{}

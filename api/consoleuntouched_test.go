@@ -232,7 +232,8 @@ func formFixture(t *testing.T, defaults string) (r *consoleRig, states []*formSt
 		"reader": `allow = ["read"]`, "mailer": `allow = ["read", "mail", "secrets"]`} {
 		roles[name], f.files["key-"+name+".hcl"] = keyFile(name, rights)
 	}
-	d := newDesk(t, f.files)
+	d := &desk{dir: t.TempDir(), publicURL: "https://config.acme.example"} // templates may have a category
+	d.open(t, f.files)
 	for _, s := range f.states {
 		s.find(t, d.resolver)
 	}

@@ -40,6 +40,8 @@ type desk struct {
 	engine   func(*resolver.Resolver) webhooks.Engine // makes what delivers events; nil: nothing does
 	console  *console.Options                         // nil: the server has no console
 	trace    *trace.Exporter                          // nil: nothing is traced
+	// publicURL is where recipients find the service. "": no template can be given a category.
+	publicURL string
 
 	source *configsrc.Source
 }
@@ -73,7 +75,7 @@ func (d *desk) open(t testing.TB, files map[string]string) {
 	d.source = res.source
 	h := &house{t: t, resolver: res.resolver, log: &testrig.Log{}, served: make(chan error, 1)}
 	config := api.Config{Files: res.source, Explainer: res.source, Plan: planFiles, Verifier: d.verifier,
-		PublicURL: "https://config.acme.example"}
+		PublicURL: d.publicURL}
 	if d.engine != nil {
 		config.WebhookEngine = d.engine(res.resolver)
 	}

@@ -26,6 +26,10 @@ var shared = map[string]bounded{
 		"one key, or person of a provider whom a rule lets in, its 20 sessions; 50 of them all",
 		"50 and more: 503 until a session ends, 8 h at most",
 	},
+	"api/console: ended": {
+		"whoever holds sessions that end by themselves: 1,000 secrets",
+		"all reasons are forgotten: the sign-in page opens without saying why the session has ended",
+	},
 	"api/console: checked": {
 		"visitors of customers' pages",
 		"all: the oldest is forgotten, a domain may be checked again before 30 s",
