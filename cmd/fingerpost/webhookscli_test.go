@@ -140,6 +140,22 @@ func TestWebhooksCommand(t *testing.T) {
 	out, err = s.webhooks(cli.ExitOK, "deliveries", "crm", "--limit", "1")
 	says(t, out, rows[0].ID+".r")
 	says(t, err, "1 earlier ones are not listed")
+	testrig.Eventually(t, "the replay has ended", func() bool {
+		var hooks []struct {
+			Name     string
+			Delivery struct{ Waiting int }
+		}
+		out, _ := s.webhooks(cli.ExitOK, "list", "--json")
+		if err := json.Unmarshal([]byte(out), &hooks); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for _, h := range hooks {
+			if h.Name == "crm" {
+				return h.Delivery.Waiting == 0
+			}
+		}
+		return false
+	})
 	_, err = s.webhooks(cli.ExitOK, "replay", "crm", "--from", "2020-01-01T00:00:00", "--to", "2020-01-02T00:00:00")
 	says(t, err, "no event of that time")
 	out, _ = s.webhooks(cli.ExitOK, "list")
