@@ -58,6 +58,8 @@ func (l *looker) loadAll(ctx context.Context) error {
 		return l.brake.holdTree(err.Error())
 	}
 	sort.Slice(entries, func(i, j int) bool { return entries[i].Path < entries[j].Path })
+	l.commits.warnings.loading = true
+	defer func() { l.commits.warnings.loading = false }()
 	done, total := 0, len(entries)
 	var plain []folder.Entry // files with clear-text secrets
 	examine := func(part []folder.Entry) []*judge.Candidate { return l.examineNew(t, part) }
@@ -82,6 +84,9 @@ func (l *looker) loadAll(ctx context.Context) error {
 		return err
 	}
 	if err := l.refusePlain(t, plain); err != nil {
+		return err
+	}
+	if err := l.commits.warnings.noteLoad(); err != nil {
 		return err
 	}
 	gen, err := l.o.Sink.Apply(&catalog.Change{}) // the generation of all chunks together

@@ -147,8 +147,8 @@ func TestExampleHasNoWarnings(t *testing.T) {
 	}
 }
 
-// TestOverlapsAgree changes files at random, and restarts at times: /status always has the warnings of validate, with
-// the same names.
+// TestOverlapsAgree changes files at random, and restarts at times, with its store or with an empty one: /status always
+// has the warnings of validate, with the same names.
 func TestOverlapsAgree(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
@@ -178,6 +178,9 @@ func TestOverlapsAgree(t *testing.T) {
 		}
 		if step%10 == 9 {
 			n.stop()
+			if step%20 == 9 {
+				data = filepath.Join(t.TempDir(), "store") // a first load
+			}
 			n = newNode(t, dir, nodeOptions{data: data})
 		}
 		want := checkedWarnings(t, dir)

@@ -14,6 +14,8 @@ type warnings struct {
 	*base
 	files map[string]hclfile.Diagnostics // of each file alone
 	names *names.Warnings                // of files with each other
+
+	loading bool // a first load is under way: noteLoad finds the warnings of its files with each other at its end
 }
 
 func newWarnings(b *base) *warnings {
@@ -60,6 +62,9 @@ func changing(accepted []*judge.Candidate) (paths []string) {
 
 // noteCommit updates the warnings after a commit to table and Sink. gone are the names that were left by it.
 func (w *warnings) noteCommit(accepted []*judge.Candidate, gone []string) {
+	if w.loading {
+		return
+	}
 	var changes []names.Change
 	for _, c := range accepted {
 		// A row from the Sink has no hash if the file had warnings, which must be found again.
@@ -79,6 +84,16 @@ func (w *warnings) noteCommit(accepted []*judge.Candidate, gone []string) {
 	if touched := w.names.Committed(changes, gone); len(touched) > 0 {
 		w.markFiles(touched)
 	}
+}
+
+// noteLoad finds the warnings of all files with each other, at the end of a first load. A load that is cut short has left
+// no decoder revision in the Sink, so that the next one decodes every file and finds them.
+func (w *warnings) noteLoad() error {
+	touched, err := w.names.Loaded()
+	if err == nil && len(touched) > 0 {
+		w.markFiles(touched)
+	}
+	return err
 }
 
 // markFiles records in the Sink which files have warnings, so that the next start reads them again and restores the

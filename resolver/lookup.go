@@ -147,8 +147,9 @@ func (s *State) DomainNamed(name string) (*catalog.Domain, error) {
 	return d, nil
 }
 
-// DomainsBelow yields the domain records whose names lie below suffix, wildcards included, except *.suffix itself. The
-// value is valid within the call.
+// DomainsBelow yields the domain records whose names lie below suffix, wildcards included, except *.suffix itself; all
+// lie below "". Names come in the order of their reversed spelling, a wildcard before the names below it. The value is
+// valid within the call.
 func (s *State) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
 	if err := s.of.newest().DomainsBelow(suffix, yield); err != nil {
 		return catalog.Unreadable(err)

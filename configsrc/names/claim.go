@@ -10,8 +10,8 @@ import (
 type Declared interface {
 	// DomainNamed returns the record of a canonical name or wildcard.
 	DomainNamed(name string) (*catalog.Domain, error)
-	// DomainsBelow yields the records below a suffix, except *.suffix itself, until yield returns false. The record is
-	// valid within the call.
+	// DomainsBelow yields the records below a suffix, except *.suffix itself, until yield returns false; all are below
+	// "". A wildcard comes before the names below it, which follow it. The record is valid within the call.
 	DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error
 	ProjectByID(id int64) (*catalog.Project, error)
 	Notes

@@ -56,6 +56,42 @@ func (w *Warnings) Leaving(paths []string) (gone []string) {
 	return gone
 }
 
+// Loaded finds the warnings about wildcards after a first load, and returns the files that have one. One pass over all
+// names takes the place of a search below each wildcard, which Committed makes.
+func (w *Warnings) Loaded() (warned []string, err error) {
+	l := overlapLook{Warnings: w, touched: map[string]bool{}}
+	type wildcard struct {
+		name, below string // below is what names below it end in
+		project     int64
+	}
+	var above []wildcard // those that cover the present name, the longest last
+	err = w.store.DomainsBelow("", func(d *catalog.Domain) bool {
+		for len(above) > 0 && !strings.HasSuffix(d.Name, above[len(above)-1].below) {
+			above = above[:len(above)-1]
+		}
+		for _, upper := range above {
+			if d.ProjectID == upper.project {
+				continue
+			}
+			o, known := w.overlaps[upper.name]
+			if !known {
+				o = &overlap{project: upper.project, lower: map[string]int64{}}
+				w.overlaps[upper.name] = o
+			}
+			o.lower[strings.Clone(d.Name)] = d.ProjectID
+		}
+		if below, is := strings.CutPrefix(d.Name, "*"); is {
+			name := strings.Clone(d.Name)
+			above = append(above, wildcard{name: name, below: name[len(name)-len(below):], project: d.ProjectID})
+		}
+		return true
+	})
+	for _, name := range slices.Collect(maps.Keys(w.overlaps)) {
+		l.warn(name)
+	}
+	return slices.Collect(maps.Keys(l.touched)), err
+}
+
 // Committed updates the warnings about wildcards after a commit, and returns the files that gained or lost one.
 func (w *Warnings) Committed(changes []Change, gone []string) (touched []string) {
 	l := overlapLook{Warnings: w, stale: map[string]bool{}, changed: map[string]bool{}, touched: map[string]bool{}}

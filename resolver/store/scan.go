@@ -131,7 +131,10 @@ func (s *State) Templates(project int64, yield func(*catalog.Template) bool) err
 // DomainsBelow yields the domains whose names lie below suffix, wildcards included, except *.suffix itself. The value
 // is valid within the call.
 func (s *State) DomainsBelow(suffix string, yield func(*catalog.Domain) bool) error {
-	prefix := append(appendDomainKey(nil, suffix), '.')
+	prefix := appendDomainKey(nil, suffix)
+	if suffix != "" {
+		prefix = append(prefix, '.')
+	}
 	var d catalog.Domain
 	return s.scan(prefix, func(key, value []byte) error {
 		if string(key[len(prefix):]) == "*" {
