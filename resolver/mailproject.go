@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"errors"
 	"sync"
 
 	"fingerpost/resolver/catalog"
@@ -50,6 +51,22 @@ func (s *State) ReadMailProject(id int64) (*catalog.ProjectConfig, error) {
 	p.SMTP = catalog.SMTPInForce(p.SMTP, defaults)
 	p.Domains, p.Templates = nil, nil
 	return p, nil
+}
+
+// HasCategory reports whether a template that a project can send has a category: an active one of its own, or
+// an active default one.
+func (s *State) HasCategory(projectID int64) (has bool, err error) {
+	err = s.view(func(v *store.View) (err error) {
+		has = false
+		for _, of := range []int64{0, projectID} {
+			err = errors.Join(err, v.Templates(of, func(t *catalog.Template) bool {
+				has = has || t.Active && t.Category != ""
+				return !has
+			}))
+		}
+		return err
+	})
+	return has, err
 }
 
 // senders caches the projects that have sent mail, under one epoch. An entry read after an epoch includes every change

@@ -108,6 +108,9 @@ var declaredReads = map[string]func(r *resolver.Resolver, p *catalog.ProjectConf
 		x, err := r.OwnTemplate(p.Project.ID, "T")
 		return x != nil, err
 	},
+	"HasCategory": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
+		return r.HasCategory(p.Project.ID)
+	},
 	"Template": func(r *resolver.Resolver, p *catalog.ProjectConfig, _ int) (bool, error) {
 		_, err := r.Template(p.Project.ID, p.Templates[0].ID)
 		return err == nil, err
@@ -204,7 +207,7 @@ func TestReadsHaveThePosition(t *testing.T) {
 		p := block(slug, "shop."+slug+".example")
 		u := catalog.DeriveTemplateUUID(p.Project.UUID, "T")
 		p.Templates = []catalog.Template{{ID: catalog.DeriveID(catalog.KindTemplate, u), UUID: u, ProjectID: p.Project.ID, Code: "T",
-			Name: "T", SubjectTemplate: "s", BodyText: "b", Active: true}}
+			Name: "T", SubjectTemplate: "s", BodyText: "b", Active: true, Category: "news"}}
 		f := file(slug+".hcl", p)
 		f.Declared.Keys = []catalog.Key{{Name: "k-" + slug, ID: fmt.Sprintf("%06d", number), Hash: [32]byte{byte(number), byte(number >> 8)}, Allow: catalog.MayRead, Projects: []string{slug}}}
 		return &p, f

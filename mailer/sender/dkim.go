@@ -35,6 +35,14 @@ func (e *examination) dkim() can {
 	return can
 }
 
+// oneClick says what the relay must sign. DNS does not tell whether the relay does: a received mail does, see Received.
+func (e *examination) oneClick() {
+	if e.sender.OneClick {
+		e.say(Note, CheckDKIM, "", "mail of a category can be unsubscribed from with one click only if the relay's DKIM "+
+			"signature covers %s and %s: send yourself one, and give its headers to this check", unsubscribe, unsubscribePost)
+	}
+}
+
 // selector checks the key of one.
 func (e *examination) selector(selector string) (signs can, kind string) {
 	name := selector + "._domainkey." + e.domain

@@ -12,8 +12,15 @@ import (
 // Received is what the server that has taken a test mail says of it.
 type Received = catalog.SenderHeaders
 
+// The headers of one-click unsubscribe (RFC 8058).
+const (
+	unsubscribe     = "List-Unsubscribe"
+	unsubscribePost = "List-Unsubscribe-Post"
+)
+
 const (
 	resultsHeader  = "authentication-results"
+	signature      = "dkim-signature"
 	maxReceived    = 256 << 10 // bytes of a mail that are read
 	maxResults     = 50
 	maxResultBytes = 200
@@ -23,9 +30,10 @@ const (
 // those of the same server right below it: whoever sent the mail may have written the others. Nothing that it returns
 // has control characters.
 func ReadReceived(mail string) Received {
-	r := Received{State: Error, Lines: []Line{}, Others: []string{}}
+	all := headers(mail)
+	r := Received{State: Error, Lines: []Line{}, Mail: oneClickIn(all), Others: []string{}}
 	believed := true
-	for _, h := range headers(mail) {
+	for _, h := range all {
 		if h.name != resultsHeader {
 			believed = believed && r.Server == ""
 			continue
@@ -45,9 +53,57 @@ func ReadReceived(mail string) Received {
 	}
 	if r.Lines = r.Lines[:min(len(r.Lines), maxResults)]; r.Server != "" {
 		r.Lines = oneSignature(r.Lines)
-		r.State = StateOf(r.Lines)
+		r.State = StateOf(append(slices.Clone(r.Lines), r.Mail...))
 	}
 	return r
+}
+
+// oneClickIn says whether receivers offer the one-click link of a mail: it and its mark must be under one signature
+// (RFC 8058 4). Whether a signature is valid is what the server says. A mail without a link has no line.
+func oneClickIn(mail []header) []Line {
+	link, post, signatures := false, false, 0
+	var best []string // what the signature that covers most does not cover
+	for _, h := range mail {
+		switch h.name {
+		case strings.ToLower(unsubscribe):
+			link = true
+		case strings.ToLower(unsubscribePost):
+			post = true
+		case signature:
+			if missing := notSigned(h.value); signatures == 0 || len(missing) < len(best) {
+				best = missing
+			}
+			signatures++
+		}
+	}
+	warn := func(format string, args ...any) []Line {
+		return []Line{{Level: Warning, Check: CheckDKIM, Message: fmt.Sprintf(format, args...)}}
+	}
+	switch {
+	case !link:
+		return []Line{}
+	case !post:
+		return warn("the mail has %s without %s: it offers no unsubscribe with one click", unsubscribe, unsubscribePost)
+	case signatures == 0:
+		return warn("the mail has %s and no DKIM signature: receivers offer no unsubscribe with one click", unsubscribe)
+	case len(best) > 0:
+		return warn("no DKIM signature of the mail covers both %s and %s (h= lacks %s): receivers offer no unsubscribe with "+
+			"one click until the relay signs them", unsubscribe, unsubscribePost, strings.Join(best, " and "))
+	}
+	return []Line{{Level: OK, Check: CheckDKIM, Message: fmt.Sprintf("a DKIM signature covers %s and %s", unsubscribe,
+		unsubscribePost)}}
+}
+
+// notSigned lists which of the headers of one-click unsubscribe a DKIM-Signature does not cover.
+func notSigned(value string) (missing []string) {
+	tags, _, _ := parseTags(value)
+	signed := splitTrim(tags["h"])
+	for _, name := range []string{unsubscribe, unsubscribePost} {
+		if !slices.Contains(signed, strings.ToLower(name)) {
+			missing = append(missing, name)
+		}
+	}
+	return missing
 }
 
 // oneSignature makes failed signatures notes where another one has passed: receivers want one.
@@ -64,24 +120,31 @@ func oneSignature(lines []Line) []Line {
 // A header is a field, with its name in lower case and its value on one line.
 type header struct{ name, value string }
 
-// headers splits the head of a mail.
+// headers splits the head of a mail. It takes as long as the head is, however many lines a field has.
 func headers(mail string) (list []header) {
 	mail = strings.TrimLeft(mail[:min(len(mail), maxReceived)], "\r\n\ufeff")
+	var more []string // lines of the last field
+	end := func() {
+		if n := len(list); n > 0 && more != nil {
+			list[n-1].value = strings.Join(append([]string{list[n-1].value}, more...), " ")
+		}
+		more = nil
+	}
 	for line := range strings.Lines(mail) {
 		line = strings.TrimRight(line, "\r\n")
 		if line == "" {
 			break
 		}
 		if line[0] == ' ' || line[0] == '\t' {
-			if n := len(list); n > 0 {
-				list[n-1].value += " " + strings.TrimSpace(line)
-			}
+			more = append(more, strings.TrimSpace(line))
 			continue
 		}
+		end()
 		if name, value, is := strings.Cut(line, ":"); is {
 			list = append(list, header{strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value)})
 		}
 	}
+	end()
 	return list
 }
 

@@ -41,17 +41,54 @@ Subject: x
 		"error spf is fail", "mx,evil")
 	f("another one right below", "Authentication-Results: mx; spf=fail\nAuthentication-Results: evil; dkim=pass\nAuthentication-Results: mx; dkim=pass\n", "mx", "error",
 		"error spf is fail", "evil,mx")
+	f("long folded fields", "Authentication-Results: mx;"+strings.Repeat("\n a", 60_000)+"; spf=pass\n", "mx", "ok", "ok spf is pass", "")
 	f("control characters", "Authentication-Results: mx\x1b[2J; spf=pass smtp.mailfrom=\x1b]0;x\x07\n", "mx?[2J", "ok", "ok spf is pass, smtp.mailfrom=?]0", "")
+}
+
+// TestOneClickReceived: a mail with a link to unsubscribe says whether its signature covers link and mark, and no other mail
+// says anything of it.
+func TestOneClickReceived(t *testing.T) {
+	t.Parallel()
+	f := func(headers, state, want string) {
+		t.Helper()
+		r := sender.ReadReceived("Authentication-Results: mx; dkim=pass\n" + headers + "\nList-Unsubscribe: <https://x.example>\n")
+		got := ""
+		if len(r.Mail) == 1 {
+			got = r.Mail[0].Level + " " + r.Mail[0].Message
+		}
+		if r.State != state || len(r.Mail) > 1 || (got == "") != (want == "") || !strings.Contains(got, want) || len(r.Lines) != 1 {
+			t.Errorf("%q: %s, %q", headers, r.State, got)
+		}
+	}
+	const link, post = "List-Unsubscribe: <https://acme.example/u/x>\n", "List-Unsubscribe-Post: List-Unsubscribe=One-Click\n"
+	sign := func(h string) string {
+		return "DKIM-Signature: v=1; a=rsa-sha256; d=acme.example; s=s1;\n\th=" + h + ";\n\tbh=x=; b=y\n z=\n"
+	}
+	const both = "From:To:List-Unsubscribe :\n\tlist-unsubscribe-post"
+	f("Subject: x\n", "ok", "")
+	f(post+sign("From"), "ok", "")
+	f(link+post+sign(both), "ok", "ok a DKIM signature covers List-Unsubscribe and List-Unsubscribe-Post")
+	f(sign("From")+link+post+sign(both), "ok", "ok a DKIM signature covers")
+	f(link+post+sign("From:List-Unsubscribe"), "warning", "warning no DKIM signature of the mail covers both List-Unsubscribe and List-Unsubscribe-Post (h= lacks List-Unsubscribe-Post)")
+	f(link+post+sign("From")+sign("From:List-Unsubscribe-Post"), "warning", "(h= lacks List-Unsubscribe)")
+	f(link+post+sign("From:To"), "warning", "(h= lacks List-Unsubscribe and List-Unsubscribe-Post)")
+	f(link+post+sign(both+"; h=From"), "warning", "(h= lacks List-Unsubscribe and List-Unsubscribe-Post)") // a tag twice
+	f(link+post, "warning", "warning the mail has List-Unsubscribe and no DKIM signature")
+	f(link+sign(both), "warning", "warning the mail has List-Unsubscribe without List-Unsubscribe-Post")
+	if r := sender.ReadReceived(link + post + sign(both)); r.State != "error" || len(r.Mail) != 1 {
+		t.Errorf("without the word of a server: %+v", r)
+	}
 }
 
 // FuzzReadReceived: whatever a mail has, nothing of it can move a terminal, and the answer is of bounded size.
 func FuzzReadReceived(f *testing.F) {
 	f.Add("Authentication-Results: mx (a (b) \\) c); spf=pass smtp.mailfrom=\"a\\\"b\"; dkim=fail\n x\n\nbody")
+	f.Add("List-Unsubscribe: x\nList-Unsubscribe-Post: x\nDKIM-Signature: h=list-unsubscribe:\x1b; =\n ;h")
 	f.Add("Authentication-Results:;;;\nAuthentication-Results: \x1b[2J; dkim=\x00")
 	f.Fuzz(func(t *testing.T, mail string) {
 		r := sender.ReadReceived(mail)
 		texts := append([]string{r.Server}, r.Others...)
-		for _, l := range r.Lines {
+		for _, l := range append(r.Lines, r.Mail...) {
 			texts = append(texts, l.Message, l.Check)
 		}
 		for _, s := range texts {

@@ -36,12 +36,13 @@ type Sender struct {
 	From      string     // the address
 	Include   string     // what SPF must include for the relay; "": not said
 	Selectors []string   // of the relay's DKIM keys; nil: not said
+	OneClick  bool       // some template has a category, so its mail carries List-Unsubscribe
 	Address   netip.Addr // from which the relay sends; zero: not known
 }
 
-// SenderOf returns the sender of the SMTP config in force.
-func SenderOf(c *catalog.SMTPConfig) Sender {
-	return Sender{From: c.FromEmail, Include: c.SPFInclude, Selectors: c.DKIMSelectors}
+// SenderOf returns the sender of the SMTP config in force. oneClick says whether a template of the project has a category.
+func SenderOf(c *catalog.SMTPConfig, oneClick bool) Sender {
+	return Sender{From: c.FromEmail, Include: c.SPFInclude, Selectors: c.DKIMSelectors, OneClick: oneClick}
 }
 
 // Domain returns the domain of From, in A-labels.
@@ -70,6 +71,7 @@ func Examine(dns DNS, s Sender) []Line {
 	spf := e.spf()
 	dkim := e.dkim()
 	e.dmarc(spf, dkim)
+	e.oneClick()
 	e.ptr()
 	return e.lines
 }

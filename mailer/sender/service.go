@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,8 @@ type Projects interface {
 	EachProject(yield func(p *catalog.Project) bool) error
 	// ReadMailProject returns a project with the settings and the SMTP config in force.
 	ReadMailProject(id int64) (*catalog.ProjectConfig, error)
+	// HasCategory reports whether a template that a project can send has a category.
+	HasCategory(id int64) (bool, error)
 }
 
 // A Ledger keeps the last results; *resolver.Resolver is one.
@@ -123,7 +126,10 @@ func (s *Service) Check(ctx context.Context, project int64, address netip.Addr) 
 	case s.o.Lookup == nil:
 		return Result{}, 0, errReadOnly
 	}
-	of := SenderOf(p.SMTP)
+	of, err := s.senderOf(p)
+	if err != nil {
+		return Result{}, 0, err
+	}
 	if of.Address = address; !address.IsValid() {
 		n, err := s.read(p.Project.UUID)
 		if err != nil {
@@ -169,9 +175,15 @@ func (s *Service) join(p *catalog.ProjectConfig, of Sender, take func() (release
 	return f
 }
 
+// senderOf returns the sender of a project that has an SMTP config.
+func (s *Service) senderOf(p *catalog.ProjectConfig) (Sender, error) {
+	oneClick, err := s.o.Projects.HasCategory(p.Project.ID)
+	return SenderOf(p.SMTP, oneClick), err
+}
+
 // keyOf tells the settings of senders apart, without the address.
 func keyOf(s *Sender) string {
-	return strings.Join(append([]string{s.From, s.Include}, s.Selectors...), "\n")
+	return strings.Join(append([]string{s.From, s.Include, strconv.FormatBool(s.OneClick)}, s.Selectors...), "\n")
 }
 
 // examine makes a check, and lands it. The result has no state if the service ends meanwhile.

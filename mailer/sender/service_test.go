@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -225,6 +227,34 @@ func TestRest(t *testing.T) {
 	r.want(p, "error", false)
 	if n := r.checks(p); n != 4 {
 		t.Errorf("%d checks", n)
+	}
+}
+
+// TestOneClick: a project with a template that has a category is told what its relay must sign, at once when that changes,
+// and never as something that got worse.
+func TestOneClick(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	f := func(noted bool, list ...catalog.Template) {
+		t.Helper()
+		p := r.project("acme", func(p *catalog.ProjectConfig) {
+			for _, x := range list {
+				x.UUID, x.ProjectID = catalog.DeriveTemplateUUID(p.Project.UUID, x.Code), p.Project.ID
+				x.ID = catalog.DeriveID(catalog.KindTemplate, x.UUID)
+				x.Name, x.SubjectTemplate, x.BodyText = x.Code, "Hi", "Hello"
+				p.Templates = append(p.Templates, x)
+			}
+		})
+		result := r.want(p, "ok", false)
+		if got := slices.ContainsFunc(result.Lines, func(l sender.Line) bool { return strings.Contains(l.Message, "List-Unsubscribe-Post") }); got != noted {
+			t.Errorf("%+v: %+v", list, result.Lines)
+		}
+	}
+	f(false)
+	f(true, catalog.Template{Code: "RESET", Active: true}, catalog.Template{Code: "NEWS", Active: true, Category: "news"})
+	f(false, catalog.Template{Code: "RESET", Active: true}, catalog.Template{Code: "NEWS", Category: "news"})
+	if got := r.worse(); got != "[] 0" || r.entries() != nil {
+		t.Errorf("%s, %q", got, r.entries())
 	}
 }
 

@@ -51,12 +51,12 @@ func (s *Service) walk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	due := make(chan *catalog.ProjectConfig)
+	due := make(chan dueCheck)
 	var checks sync.WaitGroup
 	for range walkers {
 		checks.Go(func() {
-			for p := range due {
-				<-s.join(p, SenderOf(p.SMTP), func() (func(), error) { return func() {}, nil }).done
+			for d := range due {
+				<-s.join(d.project, d.of, func() (func(), error) { return func() {}, nil }).done
 			}
 		})
 	}
@@ -70,8 +70,14 @@ func (s *Service) walk(ctx context.Context) error {
 	return err
 }
 
-// eachDue sends the projects whose check is due, and returns all that send mail.
-func (s *Service) eachDue(ctx context.Context, ids []int64, due chan<- *catalog.ProjectConfig) (map[string]bool, error) {
+// A dueCheck is a check that walk makes.
+type dueCheck struct {
+	project *catalog.ProjectConfig
+	of      Sender
+}
+
+// eachDue sends the checks that are due, and returns the names of the notes of all projects that send mail.
+func (s *Service) eachDue(ctx context.Context, ids []int64, due chan<- dueCheck) (map[string]bool, error) {
 	stay := map[string]bool{}
 	for _, id := range ids {
 		p, err := s.o.Projects.ReadMailProject(id)
@@ -97,8 +103,12 @@ func (s *Service) eachDue(ctx context.Context, ids []int64, due chan<- *catalog.
 		if ago := s.o.Now().Sub(n.Result.CheckedAt.Time); ago >= 0 && ago < wait {
 			continue
 		}
+		of, err := s.senderOf(p)
+		if err != nil {
+			return nil, err
+		}
 		select {
-		case due <- p:
+		case due <- dueCheck{p, of}:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

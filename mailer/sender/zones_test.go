@@ -170,6 +170,9 @@ func zoneCases() []zoneCase {
 		{name: "not for mail", change: dkim("v=DKIM1; s=other; p=" + rsaKey(2048)), want: []string{"warning dkim is not for mail"}, state: warn},
 		{name: "a test key", change: dkim("v=DKIM1; t=y; p=" + rsaKey(2048)), want: []string{"note dkim marked as a test"}},
 
+		{name: "mail with one-click links", sender: func(s *sender.Sender) { s.OneClick = true },
+			want: []string{"note dkim covers List-Unsubscribe and List-Unsubscribe-Post"}},
+
 		{name: "no DMARC", change: map[string]string{"dmarc": ""}, want: []string{`warning dmarc _dmarc.acme.example. TXT "v=DMARC1; p=none"`}, state: warn},
 		{name: "two DMARC records", change: map[string]string{"dmarc": "_dmarc TXT \"v=DMARC1; p=none\"\n_dmarc TXT \"v=DMARC1; p=reject\""},
 			want: []string{"warning dmarc there are 2 DMARC records"}, state: warn},

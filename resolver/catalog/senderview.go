@@ -17,8 +17,9 @@ type SenderResult struct {
 
 // A SenderHeaders is what the server that has taken a test mail says of it.
 type SenderHeaders struct {
-	State  string       `json:"state"`  // the worst level of the lines; error without the header
+	State  string       `json:"state"`  // the worst level of all lines; error without the header
 	Server string       `json:"server"` // whose word the lines are; "": the mail has no such header
 	Lines  []SenderLine `json:"lines"`
+	Mail   []SenderLine `json:"mail"`   // what the mail's own headers show of one-click unsubscribe; none without a link
 	Others []string     `json:"others"` // servers that have written into the mail, too, and are not believed
 }

@@ -3,6 +3,7 @@ package mailcheck
 import (
 	"errors"
 	"net/netip"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -36,8 +37,12 @@ func (f *checkFlags) fromFiles(cmd *cobra.Command, slug string, address netip.Ad
 	if err != nil {
 		return nil, err
 	}
+	var shared []catalog.Template // the default ones
+	for _, d := range files.Declarations() {
+		shared = append(shared, d.Templates...)
+	}
 	for _, p := range senders {
-		of := sender.SenderOf(p.SMTP)
+		of := sender.SenderOf(p.SMTP, hasCategory(shared) || hasCategory(p.Templates))
 		of.Address = address
 		dns, end := checker.Lookup(cmd.Context(), p.Project.Slug, checkTime)
 		lines := sender.Examine(dns, of)
@@ -49,6 +54,11 @@ func (f *checkFlags) fromFiles(cmd *cobra.Command, slug string, address netip.Ad
 			catalog.SenderResult{State: sender.StateOf(lines), Lines: lines, CheckedAt: now()}})
 	}
 	return all, nil
+}
+
+// hasCategory reports whether an active template of a list has a category.
+func hasCategory(list []catalog.Template) bool {
+	return slices.ContainsFunc(list, func(t catalog.Template) bool { return t.Active && t.Category != "" })
 }
 
 // sendersIn lists the projects of the files that have a sender, with the SMTP config in force.

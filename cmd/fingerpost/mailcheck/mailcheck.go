@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/offline"
 	"fingerpost/mailer/sender"
@@ -50,7 +51,8 @@ func newCheck(t cli.Terminal) *cobra.Command {
 		Short: "Check SPF, DKIM and DMARC of the address in From:, and print the records to set",
 		Long: "Checks one project, or all that have an SMTP config. With --url, has a server check them, which also notes the\n" +
 			"results. Without it, asks DNS from here, for the files, and changes nothing.\n" +
-			"--headers reads a received test mail instead, and prints what the server that took it says of it.\n" +
+			"--headers reads a received test mail instead, and prints what the server that took it says of it, and whether\n" +
+			"its DKIM signature covers the headers of one-click unsubscribe.\n" +
 			"Exit code 1 when there is an error: receivers refuse the mail, or the received one has failed.",
 		Example: "  fingerpost mail check acme\n  fingerpost mail check acme --address 203.0.113.9\n" +
 			"  fingerpost mail check --headers received.eml",
@@ -135,9 +137,9 @@ func (f *checkFlags) print(t cli.Terminal, all []checked, one bool) (err error) 
 
 func writeLines(out io.Writer, lines []sender.Line) {
 	for _, l := range lines {
-		fmt.Fprintf(out, "  %-8s %-6s %s\n", l.Level, l.Check, l.Message)
+		fmt.Fprintf(out, "  %-8s %-6s %s\n", client.Printable(l.Level), client.Printable(l.Check), client.Printable(l.Message))
 		if l.Record != nil {
-			fmt.Fprintf(out, "  %-15s set: %s\n", "", *l.Record)
+			fmt.Fprintf(out, "  %-15s set: %s\n", "", client.Printable(*l.Record))
 		}
 	}
 }
@@ -170,6 +172,10 @@ func writeReceived(out io.Writer, r *sender.Received) {
 	} else {
 		fmt.Fprintf(out, "%s says: %s\n", r.Server, r.State)
 		writeLines(out, r.Lines)
+	}
+	if len(r.Mail) > 0 {
+		fmt.Fprintln(out, "its own headers:")
+		writeLines(out, r.Mail)
 	}
 	if len(r.Others) > 0 {
 		fmt.Fprintf(out, "not believed, because the sender may have written it: %s\n", strings.Join(r.Others, ", "))
