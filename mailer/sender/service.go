@@ -208,7 +208,7 @@ func (s *Service) examine(p *catalog.ProjectConfig, of Sender) Result {
 type note struct {
 	Of     string            `json:"of"` // see keyOf
 	Result Result            `json:"result"`
-	Levels map[string]string `json:"levels"` // of each check, as DNS has last answered
+	Levels map[string]string `json:"levels"` // of each check, as DNS has last answered; Unknown: it never has
 	Worse  *Worse            `json:"worse,omitempty"`
 }
 
@@ -233,9 +233,11 @@ func (s *Service) land(p *catalog.ProjectConfig, of *Sender, r Result) error {
 	}
 	now := note{Of: keyOf(of), Result: r, Levels: levelsOf(r.Lines, was.Levels), Worse: was.Worse}
 	before, after := worstOf(was.Levels), worstOf(now.Levels)
+	seen := maps.Clone(now.Levels) // the checks of which it is known how they were
+	maps.DeleteFunc(seen, func(check, _ string) bool { return was.Levels[check] == Unknown })
 	var entries []catalog.AuditEntry
 	switch {
-	case was.Levels != nil && rank(after) > rank(before):
+	case was.Levels != nil && rank(worstOf(seen)) > rank(before):
 		now.Worse = &Worse{Project: p.Project.ID, Slug: p.Project.Slug, Since: r.CheckedAt.Time, Was: before, Is: after}
 		if was.Worse != nil { // it is better only when it is as it was at first
 			now.Worse.Since, now.Worse.Was = was.Worse.Since, was.Worse.Was
@@ -272,7 +274,7 @@ func (s *Service) setWorse(project catalog.UUID, w *Worse) {
 	}
 }
 
-// levelsOf returns the worst level of each check; of one without an answer that of before.
+// levelsOf returns the worst level of each check; of one without an answer that of before, Unknown if it never had one.
 func levelsOf(lines []Line, before map[string]string) map[string]string {
 	levels, missed := map[string]string{}, map[string]bool{}
 	for _, l := range lines {
@@ -283,18 +285,19 @@ func levelsOf(lines []Line, before map[string]string) map[string]string {
 		}
 	}
 	for check := range missed {
-		if has, is := before[check]; is && rank(has) > rank(cmp.Or(levels[check], OK)) || is && levels[check] == "" {
+		has := cmp.Or(before[check], Unknown)
+		if level, is := levels[check]; !is || rank(has) > rank(level) && has != Unknown {
 			levels[check] = has
 		}
 	}
 	return levels
 }
 
-// worstOf returns the state that levels make, without Unknown.
+// worstOf returns the state that levels make; what is not known does not count.
 func worstOf(levels map[string]string) string {
 	worst := OK
 	for _, level := range levels {
-		if level != Note && rank(level) > rank(worst) {
+		if level != Note && level != Unknown && rank(level) > rank(worst) {
 			worst = level
 		}
 	}

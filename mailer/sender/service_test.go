@@ -207,6 +207,31 @@ func TestWorse(t *testing.T) {
 	}
 }
 
+// TestFirstAnswer: what DNS does not tell at first is not good, so its first answer makes nothing worse.
+func TestFirstAnswer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.set("TXT _dmarc.acme.example")
+	r.set("TXT acme.example", "v=spf1 a +all")
+	r.fail(errors.New("time-out"))
+	p := r.project("acme")
+	r.want(p, "unknown", false)
+	r.forward(time.Minute)
+	r.fail(nil)
+	r.want(p, "warning", false)
+	if got := r.worse(); got != "[] 0" || r.entries() != nil {
+		t.Errorf("%s, %q", got, r.entries())
+	}
+	r.forward(time.Minute)
+	r.set("TXT acme.example")
+	r.set("TXT _dmarc.acme.example", "v=DMARC1; p=reject")
+	r.project("acme", func(p *catalog.ProjectConfig) { p.SMTP.DKIMSelectors = []string{"s1"} })
+	r.want(p, "error", false)
+	if got := r.worse(); got != "[acme warning > error] 0" || len(r.entries()) != 1 {
+		t.Errorf("%s, %q", got, r.entries())
+	}
+}
+
 // TestRest: within ten seconds the last result is answered, unless the settings have changed, an address is asked for, or
 // the clock was set back.
 func TestRest(t *testing.T) {
