@@ -168,6 +168,7 @@ func (f *serveFlags) parse(t cli.Terminal) (err error) {
 	if f.Allow, err = f.allows.ParseAll(); err != nil {
 		return err
 	}
+	f.Allow.NoPublicURL = f.Listen.PublicURL == ""
 	if err := cli.UsageAll(f.CheckGit()); err != nil {
 		return err
 	}

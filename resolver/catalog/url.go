@@ -20,7 +20,8 @@ type Allows struct {
 	Webhooks *HTTPAllow // --webhook-allow
 	KeySets  *HTTPAllow // --jwks-allow
 	Logins   *HTTPAllow // --login-allow
-	// NoPublicURL says that the service has no --public-url: a template with a category is a warning.
+	// NoPublicURL says that the service has no --public-url: a template with a category is a warning. False also where that
+	// is not known.
 	NoPublicURL bool
 }
 

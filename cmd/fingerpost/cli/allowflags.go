@@ -6,20 +6,28 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// AllowFlags say to which private networks the addresses of files may lead.
-type AllowFlags struct{ webhooks, keySets, logins []string }
+// AllowFlags are the flags of serve by which files are judged: to which private networks their addresses may lead, and
+// whether recipients of mail find the service.
+type AllowFlags struct {
+	webhooks, keySets, logins []string
+	publicURL                 *pflag.Flag // nil: it was not added
+}
 
 const (
 	webhookAllow = "webhook-allow"
 	keySetAllow  = "jwks-allow"
 	loginAllow   = "login-allow"
+	publicURL    = "public-url"
 )
 
-// Add adds the flags.
+// Add adds the flags to a command that judges files for a service.
 func (f *AllowFlags) Add(fl *pflag.FlagSet) {
 	f.AddWebhooks(fl)
 	f.AddKeySets(fl)
 	f.AddLogins(fl)
+	fl.String(publicURL, "", "address at which recipients of mail find the service, as serve has it; the empty text says that "+
+		"it has none, and links to unsubscribe are warnings (default not known)")
+	f.publicURL = fl.Lookup(publicURL)
 }
 
 // AddWebhooks adds the flag for webhooks.
@@ -41,7 +49,8 @@ func (f *AllowFlags) AddLogins(fl *pflag.FlagSet) {
 			"such as 10.0.0.0/8")
 }
 
-// Parse returns the networks, nil without the flag. The error has all problems.
+// Parse returns the networks, nil without the flag, and whether it is known that there is no public address. The error
+// has all problems.
 func (f *AllowFlags) Parse() (allows catalog.Allows, err error) {
 	var all []string
 	parse := func(flag string, given []string) *catalog.HTTPAllow {
@@ -54,6 +63,14 @@ func (f *AllowFlags) Parse() (allows catalog.Allows, err error) {
 	}
 	allows = catalog.Allows{Webhooks: parse(webhookAllow, f.webhooks), KeySets: parse(keySetAllow, f.keySets),
 		Logins: parse(loginAllow, f.logins)}
+	if f.publicURL != nil && f.publicURL.Changed {
+		text := f.publicURL.Value.String()
+		if allows.NoPublicURL = text == ""; !allows.NoPublicURL {
+			if _, wrong := catalog.ParsePublicURL(text); wrong != "" {
+				all = append(all, "--"+publicURL+" "+wrong)
+			}
+		}
+	}
 	return allows, UsageAll(all)
 }
 

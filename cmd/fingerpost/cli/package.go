@@ -18,7 +18,8 @@ const PackageDir = "/etc/fingerpost"
 // others begin something of their own, or take files to work on.
 var ofPackage = map[string]bool{"validate": true, "resolve": true, "keys": true, "rename": true, "secrets": true,
 	"reload": true, "logs": true, "audit": true, "plan": true, "propose": true, "export": true, "backup": true,
-	"restore": true, "domains": true, "webhooks": true, "edges": true, "doctor": true, "console-link": true}
+	"restore": true, "domains": true, "webhooks": true, "edges": true, "doctor": true, "console-link": true, "mail": true,
+	"suppressions": true}
 
 // UsePackage lets a command use the variables of the package in dir, and says so, if the current folder has no config and
 // nothing names one. Variables of the environment and flags win.
@@ -54,10 +55,12 @@ func UsePackage(w io.Writer, cmd *cobra.Command, dir string) error {
 	return nil
 }
 
-// packageVariables reads an environment file of systemd, with what the package's unit sets itself.
+// packageVariables reads an environment file of systemd, with what the package's unit sets itself. An address that the file
+// does not name is one that the service does not have.
 func packageVariables(from io.Reader, dir string) (map[string]string, error) {
 	values := map[string]string{
 		EnvName("config"): filepath.Join(dir, "projects.d"), EnvName("data"): "/var/lib/fingerpost",
+		EnvName(publicURL): "",
 	}
 	lines := bufio.NewScanner(from)
 	for lines.Scan() {

@@ -17,7 +17,6 @@ import (
 	"fingerpost/configsrc/seal"
 	"fingerpost/configsrc/verify/authdns"
 	"fingerpost/resolver"
-	"fingerpost/resolver/catalog"
 )
 
 // An opening is what the steps of open leave for later ones, apart from the parts of the node.
@@ -99,7 +98,7 @@ func (o *opening) openSource(context.Context) error {
 	options := configsrc.Options{
 		Dir: files.Config, Clone: o.clone, Problems: o.problems, Sink: o.resolver, Logger: o.o.Logger,
 		ReadOnly: files.ReadOnly, Disk: o.o.Disk, OpenSecret: o.secrets.Open, MaxDelete: files.MaxDelete,
-		AcceptDeletes: files.AcceptDeletes, Allow: o.allows(),
+		AcceptDeletes: files.AcceptDeletes, Allow: o.o.Allow,
 		Hooks: configsrc.Hooks{
 			OnProgress: o.o.OnProgress,
 			OnConfirm:  func(h configsrc.Held) { NoteConfirm(o.resolver, h) },
@@ -122,13 +121,6 @@ func (o *opening) openSource(context.Context) error {
 	}
 	close(o.made)
 	return nil
-}
-
-// allows are what the flags make right in the files.
-func (o *opening) allows() catalog.Allows {
-	allows := o.o.Allow
-	allows.NoPublicURL = o.o.Listen.PublicURL == ""
-	return allows
 }
 
 func (o *opening) openMail(context.Context) (err error) {

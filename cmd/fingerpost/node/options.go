@@ -29,7 +29,7 @@ type Options struct {
 	Limits   Limits
 	DNS      DNS
 	Webhooks Webhooks
-	Allow    catalog.Allows // to which private networks webhooks and key sets may lead
+	Allow    catalog.Allows // by which the files are judged
 	Log
 	Progress
 
