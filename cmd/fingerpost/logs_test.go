@@ -32,7 +32,7 @@ func (l *fakeLog) put(id int64, createdAt, status string, attempts int) {
 	defer l.mu.Unlock()
 	row := object{"id": id, "projectId": 101, "providerType": "SMTP", "toEmail": fmt.Sprintf("user%d@example.com", id), "subject": "Hi\x1b[31m", "templateCode": nil,
 		"status": status, "errorMessage": nil, "createdAt": "2026-01-31T" + createdAt, "sentAt": nil, "attempts": attempts, "nextAttemptAt": nil, "errorCode": nil,
-		"smtpCode": nil, "messageId": "<m@example.com>", "uncertain": false, "serviceName": "s"}
+		"smtpCode": nil, "messageId": "<m@example.com>", "uncertain": false, "serviceName": "s", "locale": nil}
 	l.rows = slices.DeleteFunc(l.rows, func(r object) bool { return r["id"] == id })
 	l.rows = append(l.rows, row)
 	slices.SortFunc(l.rows, func(a, b object) int {
@@ -114,6 +114,29 @@ func TestLogsAcross(t *testing.T) {
 	if c.code != cli.ExitOK || l.asked != 1 || len(lines) != 50 || !strings.Contains(lines[48], "  acme  to user149@") ||
 		!strings.Contains(lines[49], "  987  to user150@") {
 		t.Errorf("%d questions, %d: %s%s", l.asked, c.code, c.out, c.err)
+	}
+}
+
+// The line of a mail names its template, and the language of it that was taken.
+func TestLogsLanguage(t *testing.T) {
+	f, l := newFakeLog(t)
+	for id, of := range [][]any{{nil, nil}, {"WELCOME", nil}, {"WELCOME", "de-AT"}} {
+		l.put(int64(id+1), fmt.Sprintf("09:00:0%d.000000", id), "SENT", 1)
+		l.rows[id]["templateCode"], l.rows[id]["locale"] = of[0], of[1]
+	}
+	c := f.with(t, t.TempDir(), "logs", "--project", "acme")
+	for _, want := range []string{"  to user1@example.com  \"", "  to user2@example.com  WELCOME  \"", "  to user3@example.com  WELCOME (de-AT)  \""} {
+		if !strings.Contains(c.out, want) {
+			t.Errorf("it lacks %q: %s%s", want, c.out, c.err)
+		}
+	}
+	c = f.with(t, t.TempDir(), "logs", "--project", "acme", "--json", "--limit", "2")
+	var all []map[string]any
+	if err := json.Unmarshal([]byte(c.out), &all); err != nil || len(all) != 2 || all[0]["locale"] != nil || all[1]["locale"] != "de-AT" {
+		t.Fatalf("%v: %s", err, c.out)
+	}
+	if _, there := all[0]["locale"]; !there {
+		t.Errorf("null is left out: %s", c.out)
 	}
 }
 

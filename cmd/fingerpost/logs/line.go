@@ -21,6 +21,9 @@ func mailLine(e *client.LoggedMail) string {
 	if code := orEmpty(e.TemplateCode); code != "" {
 		fmt.Fprintf(&b, "  %s", code)
 	}
+	if locale := orEmpty(e.Locale); locale != "" { // of the template
+		fmt.Fprintf(&b, " (%s)", locale)
+	}
 	fmt.Fprintf(&b, "  %q  #%d", e.Subject, e.ID)
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, "  attempt %d", e.Attempts)
