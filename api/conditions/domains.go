@@ -38,10 +38,11 @@ var domains = []Kind{
 		find: func(s *State) []Condition {
 			return told(s.DomainChecks != "", "The checks of domains stand still.", s.DomainChecks)
 		}},
-	{ID: "sender-worse", Severity: Warning, Check: "mail", Guide: "/docs/mail",
+	{ID: "sender-worse", Severity: Warning, Check: "mail",
 		Remedy: `see which record changed: "fingerpost mail check", or the sender check of the console`,
-		Except: "DNS is the customer's: the audit trail and webhooks tell of it",
-		find:   senders},
+		Alert: Alert{"SenderWorse", "fingerpost_mail_senders_worse > 0", "5m",
+			"{{ $labels.instance }}: receivers find more wrong with the senders of {{ $value }} projects than before"},
+		find: senders},
 }
 
 // senders are the projects whose mail receivers like less than before.

@@ -99,6 +99,8 @@ func (o *Server) registry() (*prometheus.Registry, error) {
 			func() float64 { return seconds(o.Resolver.NextKeyEnd(time.Now())) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "fingerpost_trace_spans_dropped_total",
 			Help: "Spans that the collector of --otlp did not get."}, o.Readings.spansDropped),
+		gauge("fingerpost_mail_senders_worse",
+			"Projects that send mail, and of whose sender receivers find more wrong than before.", o.Readings.worseSenders),
 		webhookMetrics{&o.Readings},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

@@ -1,6 +1,10 @@
 package ops
 
-import "time"
+import (
+	"time"
+
+	"fingerpost/api/conditions"
+)
 
 // Readings read figures of parts of the node. A nil function reads what its metric has without the part.
 type Readings struct {
@@ -19,6 +23,16 @@ func (r *Readings) diskFree() float64 {
 		return 1
 	}
 	return r.DiskFree()
+}
+
+// worseSenders is the number of projects whose sender has got worse, as the conditions have them.
+func (r *Readings) worseSenders() float64 {
+	if r.Senders == nil {
+		return 0
+	}
+	var s conditions.State
+	r.Senders.AddFacts(&s)
+	return float64(len(s.Senders) + s.MoreSenders)
 }
 
 func (r *Readings) certificateEnd() time.Time {

@@ -55,6 +55,10 @@ func TestSenderCheck(t *testing.T) {
 	if c, is := r.conditions()["sender-worse project sender"]; !is || c.Since == nil {
 		t.Errorf("the conditions are %+v", r.conditions())
 	}
+	const metric = "fingerpost_mail_senders_worse"
+	if metrics, _ := metricsAt(t, r); metrics[metric].values[metric] != "1" {
+		t.Errorf("the metric is %v", metrics[metric].values)
+	}
 	page := r.get("/api/platform/audit?action=sender.worse")
 	if n := strings.Count(page.body, `"action":"sender.worse"`); n != 1 || !strings.Contains(page.body, `"object":"hello@shop.example"`) {
 		t.Errorf("the audit trail has %s", page.body)
