@@ -42,7 +42,7 @@ func TestConsoleSuppressions(t *testing.T) {
 	g.send(page+"?q=eve", nil)
 	shows(g, "No address matches")
 	g.send(page+"?reason=nothing", nil)
-	shows(g, "reason")
+	shows(g, "must be one of complaint", "!Everybody", "!No address matches")
 
 	other := r.signIn(t, reader)
 	other.send(page, nil)
@@ -66,6 +66,24 @@ func TestConsoleSuppressions(t *testing.T) {
 	shows(g, "may get mail again", "Everybody gets mail")
 	g.send(page, remove) // twice
 	shows(g, "Everybody gets mail")
+
+	// A line removes its own entry, and says what is left; the filter stays.
+	list := page + "?q=kim"
+	sent.Del("note")
+	for _, category := range []string{"", "newsletter", "offers"} {
+		sent.Set("address", "kim@example.com")
+		sent.Set("reason", "unsubscribe")
+		sent.Set("category", category)
+		g.send(page, sent)
+	}
+	shows(g, "3 entries")
+	g.send(list, nil)
+	remove, _ = g.controls(list)
+	if remove.Get("category") != "" {
+		t.Fatalf("the first line is %v", remove)
+	}
+	g.send(list, remove)
+	shows(g, "2 entries", "The entry is gone, and kim@example.com is on the list still, as unsubscribe of newsletter.", "Show all", "!may get mail again")
 	g.send("/console/suppressions/1", nil)
 	if g.status != http.StatusNotFound {
 		t.Errorf("a project that does not exist: %d", g.status)

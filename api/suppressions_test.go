@@ -101,6 +101,12 @@ func TestSuppressionList(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	ask("DELETE", "?address=eve%40a.example", "", 404)
+	ask("POST", "", `{"suppressions":[{"address":"kim@a.example","reason":"unsubscribe"},{"address":"kim@a.example","reason":"unsubscribe","category":"newsletter"}]}`, 201)
+	list("?category=-&reason=unsubscribe", 1, "kim@a.example unsubscribe <nil> <nil> list-writer")
+	ask("DELETE", "?address=kim%40a.example&reason=unsubscribe&category=-", "", 200)
+	list("?address=kim%40a.example", 1, "kim@a.example unsubscribe newsletter <nil> list-writer")
+	ask("DELETE", "?address=kim%40a.example&category=-", "", 404)
+	ask("DELETE", "?address=kim%40a.example", "", 200)
 	ask("DELETE", "?address=bob%40a.example&reason=complaint", "", 404)
 	list("", 2, ada, bob)
 
@@ -113,7 +119,8 @@ func TestSuppressionList(t *testing.T) {
 		}
 	}
 	want := []string{"suppression.add Ada@xn--bcher-kva.example api Grace <grace@post.example> 1", "suppression.add <nil> api list-writer 2",
-		"suppression.remove eve@a.example api list-writer 1"}
+		"suppression.remove eve@a.example api list-writer 1", "suppression.add kim@a.example api list-writer 2",
+		"suppression.remove kim@a.example api list-writer 1", "suppression.remove kim@a.example api list-writer 1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the trail has %q, want %q", got, want)
 	}
@@ -143,6 +150,7 @@ func TestSuppressionsBadInput(t *testing.T) {
 	f("POST", "", `{"address":"a@b@c","reason":"bounce","category":"No","note":"a\nb"}`, "address", "reason", "category", "note")
 	f("POST", "", `{"address":1,"reason":2,"category":3,"note":4}`, "address", "reason", "category", "note")
 	f("POST", "", `{"address":"a@b.example","reason":"complaint","category":"newsletter"}`, "category")
+	f("POST", "", `{"address":"a@b.example","reason":"unsubscribe","category":"-"}`, "category")
 	f("POST", "", `{"address":"a@b.example","note":"`+strings.Repeat("x", 501)+`"}`, "note")
 	f("POST", "", `{"suppressions":[]}`, "suppressions")
 	f("POST", "", `{"suppressions":{}}`, "suppressions")

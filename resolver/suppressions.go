@@ -45,7 +45,7 @@ func (r *Resolver) Release(project int64, q catalog.SuppressionQuery, by catalog
 		return nil, err
 	}
 	for _, s := range there {
-		if (q.Reason == "" || s.Reason == q.Reason) && (q.Category == "" || s.Category == q.Category) {
+		if q.Selects(&s) {
 			removed = append(removed, s)
 		}
 	}

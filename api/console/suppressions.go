@@ -1,6 +1,8 @@
 package console
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,6 +22,7 @@ type suppressionsView struct {
 	Link    string
 	New     client.NewSuppression // what the form to add has
 	Failed  *failure
+	Unread  bool // the list cannot be shown
 }
 
 // A suppressionFilter says which entries are shown. Empty fields do not filter.
@@ -51,36 +54,53 @@ func (c *Console) showSuppressions(w http.ResponseWriter, r *http.Request, s *se
 	v.Filter = suppressionFilter{strings.TrimSpace(q.Get("q")), q.Get("reason")}
 	found, err := api.Suppressions(r.Context(), p.ID, query("q", v.Filter.Text, "reason", v.Filter.Reason,
 		"page", itoa(v.Page), "limit", itoa(pageRows)))
-	if err != nil {
-		if v.Failed == nil {
-			v.Failed = failureOf(err)
-		}
+	if v.Unread = err != nil; v.Unread && v.Failed == nil {
+		v.Failed = failureOf(err)
 	}
 	v.Rows, v.Total, v.Pages = found.Rows, found.Total, found.Pages
 	v.Link = pages("suppressions/"+strconv.FormatInt(p.ID, 10), "q", v.Filter.Text, "reason", v.Filter.Reason)
 	return c.render(w, r, s, status, "suppressions", "Who gets no mail from "+p.Name, v)
 }
 
-// changeSuppressions adds or removes an entry.
+// changeSuppressions adds or removes an entry, and leads back to what was shown.
 func (c *Console) changeSuppressions(w http.ResponseWriter, r *http.Request, s *session) error {
 	if !c.may(s).Save {
 		return s.Key().refuse("Changing a suppression list", catalog.MayWrite, false)
 	}
 	api, project := c.api(s), idOf(r.PathValue("project"))
+	back := link(suppressionsPage(project), "q", r.URL.Query().Get("q"), "reason", r.URL.Query().Get("reason"))
 	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
 	entry := client.NewSuppression{Address: field("address"), Reason: field("reason"), Category: field("category"),
 		Note: field("note")}
 	if r.PostFormValue("do") == "remove" {
-		if _, err := api.Release(r.Context(), project, entry.Address, entry.Reason, entry.Category); err != nil &&
+		// The entry of the line alone: another one of the address is another wish of the recipient.
+		only := cmp.Or(entry.Category, catalog.NoCategory)
+		if _, err := api.Release(r.Context(), project, entry.Address, entry.Reason, only); err != nil &&
 			!client.Status(err, http.StatusNotFound) { // somebody else has removed it
 			return err
 		}
-		s.say(visible(entry.Address) + " may get mail again.")
-		return seeOther(w, r, suppressionsPage(project))
+		s.say(c.released(r.Context(), s, project, entry.Address))
+		return seeOther(w, r, back)
 	}
 	if _, err := api.Suppress(r.Context(), project, entry); err != nil {
 		return c.showSuppressions(w, r, s, http.StatusBadRequest, suppressionsView{New: entry, Failed: failureOf(err)})
 	}
 	s.say(visible(entry.Address) + " is on the list.")
 	return seeOther(w, r, suppressionsPage(project))
+}
+
+// released says what the removal of an entry has brought: another one may stop mail to the address still.
+func (c *Console) released(ctx context.Context, s *session, project int64, address string) string {
+	left, err := c.api(s).Suppressions(ctx, project, query("address", address))
+	switch {
+	case err != nil:
+		return "The entry of " + visible(address) + " is gone."
+	case len(left.Rows) == 0:
+		return visible(address) + " may get mail again."
+	}
+	also := ""
+	if of := left.Rows[0].Category; of != nil {
+		also = " of " + visible(*of)
+	}
+	return "The entry is gone, and " + visible(address) + " is on the list still, as " + visible(left.Rows[0].Reason) + also + "."
 }

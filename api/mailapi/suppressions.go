@@ -63,7 +63,7 @@ func parseSuppressionFilter(raw []byte, others ...string) (s catalog.Suppression
 	if s.Reason = catalog.SuppressionReason(reason); reason != "" && s.Reason.Strength() == 0 {
 		q.Problems.Addf("reason", "must be one of %s", strings.Join(catalog.SuppressionReasons, ", "))
 	}
-	if q.Text("category", &s.Category); s.Category != "" {
+	if q.Text("category", &s.Category); s.Category != "" && s.Category != catalog.NoCategory {
 		if msg := catalog.CheckCategory(s.Category); msg != "" {
 			q.Problems.Addf("category", "%s", msg)
 		}

@@ -121,8 +121,17 @@ type SuppressionQuery struct {
 	Descending  bool
 	Address     string // in any case
 	Reason      SuppressionReason
-	Category    string
+	Category    string // NoCategory: entries without one
 	Text        string // part of the address, in any case
+}
+
+// NoCategory is the Category of a query for entries that have none. It is no name of one.
+const NoCategory = "-"
+
+// Selects reports whether an entry has the query's reason and category.
+func (q *SuppressionQuery) Selects(s *Suppression) bool {
+	return (q.Reason == "" || s.Reason == q.Reason) &&
+		(q.Category == "" || s.Category == q.Category || q.Category == NoCategory && s.Category == "")
 }
 
 // A SuppressionChange changes the suppression list of a project.

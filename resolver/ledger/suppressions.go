@@ -177,7 +177,7 @@ func (l *Ledger) SuppressionPage(project int64, q catalog.SuppressionQuery) (lis
 			}
 			var s catalog.Suppression
 			err := decode(&s)
-			if err != nil || q.Reason != "" && s.Reason != q.Reason || q.Category != "" && s.Category != q.Category {
+			if err != nil || !q.Selects(&s) {
 				return err
 			}
 			return p.add(decode)

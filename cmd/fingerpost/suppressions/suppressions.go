@@ -75,11 +75,13 @@ func (f *filter) add(cmd *cobra.Command, what string) {
 	cli.CompleteFlag(cmd, "reason", cli.Fixed(catalog.SuppressionReasons...))
 }
 
-func (f *filter) check() (bad []string) {
+// check returns what is wrong with the flags. If it selects entries, NoCategory is right, too.
+func (f *filter) check(selects bool) (bad []string) {
 	if f.reason != "" && !slices.Contains(catalog.SuppressionReasons, f.reason) {
 		bad = append(bad, "--reason must be one of "+strings.Join(catalog.SuppressionReasons, ", "))
 	}
-	if msg := catalog.CheckCategory(f.category); f.category != "" && msg != "" {
+	none := f.category == "" || selects && f.category == catalog.NoCategory
+	if msg := catalog.CheckCategory(f.category); !none && msg != "" {
 		bad = append(bad, "--category "+msg)
 	}
 	return bad
@@ -104,7 +106,7 @@ func newList(t cli.Terminal) *cobra.Command {
 		Example: "  fingerpost suppressions list --project acme --reason hard_bounce",
 		Args:    cli.WantsCommand,
 		RunE: cli.Interruptible(func(cmd *cobra.Command, _ []string) error {
-			bad := only.check()
+			bad := only.check(true)
 			if limit < 1 {
 				bad = append(bad, "--limit must be at least 1")
 			}
@@ -187,7 +189,7 @@ func newAdd(t cli.Terminal) *cobra.Command {
 		Example: "  fingerpost suppressions add ada@example.com --project acme --note 'asked by phone'",
 		Args:    cli.WantsNamed("ADDRESS"),
 		RunE: cli.Interruptible(func(cmd *cobra.Command, args []string) error {
-			server, project, err := f.connect(cmd.Context(), append(checkAddress(args[0]), of.check()...)...)
+			server, project, err := f.connect(cmd.Context(), append(checkAddress(args[0]), of.check(false)...)...)
 			if err != nil {
 				return err
 			}
@@ -216,11 +218,11 @@ func newRemove(t cli.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove ADDRESS --project SLUG",
 		Short: "Let an address get mail again",
-		Long: "All entries of the address are removed, or with --reason and --category some. Exit code 1 if there is none. Think\n" +
-			"twice about a complaint or an unsubscribe: it was the recipient's wish.",
+		Long: "All entries of the address are removed, or with --reason and --category some; --category - are those without a\n" +
+			"category. Exit code 1 if there is none. Think twice about a complaint or an unsubscribe: it was the recipient's wish.",
 		Args: cli.WantsNamed("ADDRESS"),
 		RunE: cli.Interruptible(func(cmd *cobra.Command, args []string) error {
-			server, project, err := f.connect(cmd.Context(), append(checkAddress(args[0]), of.check()...)...)
+			server, project, err := f.connect(cmd.Context(), append(checkAddress(args[0]), of.check(true)...)...)
 			if err != nil {
 				return err
 			}
