@@ -134,6 +134,10 @@ var shared = map[string]bounded{
 		"any key that sends, with --mail-sink",
 		"the oldest kept texts go; the log keeps its entries",
 	},
+	"mailer/oauth: kept": {
+		"projects that change their oauth settings again and again, with token servers that grant",
+		"any token is dropped, and its account asks for another one at its next mail",
+	},
 	"mailer/sender: demands": {
 		"a project alone three quarters, with slow name servers",
 		"a place at once, then rounds by project; 503 after 10 s",

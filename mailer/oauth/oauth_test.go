@@ -97,6 +97,36 @@ func TestLifetime(t *testing.T) {
 	}
 }
 
+// TestMost: accounts without end do not fill the memory, and the latest has its token.
+func TestMost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(o *oauth.Options) { o.Most = 2 })
+	ask := func(scope string) (fresh bool) {
+		t.Helper()
+		a := r.account()
+		a.Scope = scope
+		_, fresh, err := r.Token(t.Context(), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fresh
+	}
+	for _, scope := range []string{"a", "b", "c"} {
+		if !ask(scope) || ask(scope) {
+			t.Errorf("the token of %s is not that of a question", scope)
+		}
+	}
+	dropped := 0
+	for _, scope := range []string{"c", "a", "b"} {
+		if ask(scope) {
+			dropped++
+		}
+	}
+	if dropped == 0 {
+		t.Error("all three are kept")
+	}
+}
+
 // TestOddLifetimes: no end, an end long after the longest use, and one that has come already.
 func TestOddLifetimes(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,8 @@ const (
 	maxUse = time.Hour
 	// unsaidLife is the use of a token whose end the server does not tell.
 	unsaidLife = 5 * time.Minute
+	// defaultMost tokens have 80 MiB at most: an account is whatever a tenant writes into its config.
+	defaultMost = 10_000
 )
 
 // Options are what Tokens need. The zero value is ready for use.
@@ -30,6 +32,7 @@ type Options struct {
 	Roots    *x509.CertPool   // nil: the system's
 	Now      func() time.Time // nil: time.Now
 	Timeout  time.Duration    // of a question; 0: ten seconds
+	Most     int              // tokens that are kept; 0: 10,000
 }
 
 // Tokens are the access tokens in use. Safe for concurrent use.
@@ -37,6 +40,7 @@ type Tokens struct {
 	client  *publicnet.Client
 	now     func() time.Time
 	timeout time.Duration
+	most    int
 
 	mu     sync.Mutex // guards what follows
 	kept   map[Account]*token
@@ -45,8 +49,9 @@ type Tokens struct {
 
 // A token is one in use.
 type token struct {
-	text string
-	ends time.Time
+	text   string
+	ends   time.Time
+	forget *time.Timer // drops it at its end
 }
 
 // A question is one to a token server, for all callers that wait for the account.
@@ -62,8 +67,8 @@ func New(o Options) *Tokens {
 	if now == nil {
 		now = time.Now
 	}
-	return &Tokens{now: now, timeout: cmp.Or(o.Timeout, askTime), kept: map[Account]*token{},
-		asking: map[Account]*question{},
+	return &Tokens{now: now, timeout: cmp.Or(o.Timeout, askTime), most: cmp.Or(o.Most, defaultMost),
+		kept: map[Account]*token{}, asking: map[Account]*question{},
 		client: publicnet.NewClient(publicnet.ClientOptions{Guard: publicnet.New(o.Allow), Resolver: o.Resolver,
 			Roots: o.Roots, HeaderBytes: answerBytes})}
 }
@@ -101,11 +106,30 @@ func (t *Tokens) answer(a Account, q *question) {
 	defer t.mu.Unlock()
 	delete(t.asking, a)
 	if q.text, q.err = text, err; err == nil && life > 0 {
-		k := &token{text, t.now().Add(life)}
-		t.kept[a] = k
-		time.AfterFunc(life, func() { t.drop(a, k.text) })
+		t.keep(a, text, life)
 	}
 	close(q.done)
+}
+
+// keep keeps a token in the place of the account's last one. Where there are too many, any other one goes: its account asks
+// once more. The caller holds mu.
+func (t *Tokens) keep(a Account, text string, life time.Duration) {
+	t.remove(a)
+	for other := range t.kept {
+		if len(t.kept) < t.most {
+			break
+		}
+		t.remove(other)
+	}
+	t.kept[a] = &token{text, t.now().Add(life), time.AfterFunc(life, func() { t.drop(a, text) })}
+}
+
+// remove forgets the token of an account, and ends its timer, which would keep the text. The caller holds mu.
+func (t *Tokens) remove(a Account) {
+	if k := t.kept[a]; k != nil {
+		k.forget.Stop()
+		delete(t.kept, a)
+	}
 }
 
 // Forget has the next caller ask for another token: the SMTP server refused this one. A token that has followed it stays.
@@ -115,7 +139,7 @@ func (t *Tokens) drop(a Account, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if k := t.kept[a]; k != nil && k.text == text {
-		delete(t.kept, a)
+		t.remove(a)
 	}
 }
 
