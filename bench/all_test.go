@@ -31,7 +31,7 @@ func TestSmokeAll(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := measure(t.Context(), allCommand, commands(), []string{"-work", filepath.Join(dir, "work"), "-results", results,
 		"-projects", "120", "-domains", "360", "-connections", "8", "-rounds", rounds, "-round", "100ms",
-		"-waiting", "30", "-edges", "1,2", "-followers", "3", "-sizes", "1000,2000",
+		"-waiting", "30", "-listed", "1500", "-edges", "1,2", "-followers", "3", "-sizes", "1000,2000",
 		"-entries", "500", "-clients", "5", "-client-writes", "2"}, &out, &errs)
 	if code == 2 || code == 3 {
 		t.Fatalf("all = %d:\n%s%s", code, out.String(), errs.String())
@@ -174,5 +174,6 @@ func TestUsage(t *testing.T) {
 	f(0, "help")
 	f(2, "write", "-projects", "63", "-domains", "63")
 	f(2, "mail", "-waiting", "0")
+	f(2, "mail", "-listed", "2000001")
 	f(3, "resolve", "-work", t.TempDir(), "-projects", "2", "-domains", "2", "-binary", "/nonexistent/fingerpost")
 }

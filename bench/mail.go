@@ -23,15 +23,19 @@ import (
 )
 
 // mailOptions are the flags of mail.
-type mailOptions struct{ waiting int }
+type mailOptions struct{ waiting, listed int }
 
 func (o *mailOptions) register(f *flag.FlagSet) {
 	f.IntVar(&o.waiting, "waiting", o.waiting, "mail: mails that wait for a dead server")
+	f.IntVar(&o.listed, "listed", o.listed, "mail: addresses on a suppression list")
 }
 
 func (o *mailOptions) check() error {
 	if o.waiting < 1 {
 		return errors.New("-waiting must be positive")
+	}
+	if o.listed < 1 || o.listed > catalog.MaxSuppressions {
+		return fmt.Errorf("-listed must be from 1 to %d", catalog.MaxSuppressions)
 	}
 	return nil
 }
@@ -78,11 +82,14 @@ func runMail(ctx context.Context, b *bench) (*report, error) {
 	}
 	rep := &report{Parameters: map[string]any{
 		"connections": b.connections, "rounds": b.rounds, "round": b.round.String(),
-		"waiting": b.mail.waiting, "serverFlags": mailFlags(),
+		"waiting": b.mail.waiting, "listed": b.mail.listed, "serverFlags": mailFlags(),
 	}}
 	rate, err := m.withTLSAndWithout(ctx, rep)
 	if err == nil {
 		err = m.withDeadServer(ctx, rate, rep)
+	}
+	if err == nil {
+		err = m.withLongList(ctx, rep)
 	}
 	rep.note("A send is POST /api/mail/send/raw with text and HTML, in a body of %d bytes. "+
 		"All %d mails that were answered \"sent\" were found at the sink, each once, with its own mark in recipient, "+
@@ -120,7 +127,7 @@ func (m *mailBench) startMail(ctx context.Context, name string, projects map[str
 func (m *mailBench) writeMailConfig(dir string, projects map[string]string) (key string, err error) {
 	const caFile = "ca.pem"
 	key, id := catalog.NewKeyText()
-	files := map[string][]byte{keysFile: keyFile(id, key, "resolve", "read", "mail"), caFile: m.ca}
+	files := map[string][]byte{keysFile: keyFile(id, key, "resolve", "read", "write", "mail"), caFile: m.ca}
 	for slug, addr := range projects {
 		host, port, err := net.SplitHostPort(addr)
 		if err != nil {

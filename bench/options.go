@@ -61,7 +61,7 @@ func defaultOptions(command string) options {
 		corpus:      corpusParams{Projects: 100_000, Domains: 300_000},
 		connections: 64, rounds: 7, round: 3 * time.Second,
 		scale:   scaleOptions{sizes: intList{1000, 10_000, 100_000, 1_000_000}},
-		mail:    mailOptions{waiting: 10_000},
+		mail:    mailOptions{waiting: 10_000, listed: 1_000_000},
 		cluster: clusterOptions{edges: intList{1, 5, 10, 20}, followers: 1000},
 		client:  clientOptions{entries: intList{10_000, 1_000_000}, clients: 100, writes: 50},
 	}
@@ -75,7 +75,7 @@ func defaultOptions(command string) options {
 		o.corpus.Projects, o.corpus.Domains = 10_000, 30_000
 		o.rounds, o.round = 5, time.Second
 		o.scale = scaleOptions{sizes: intList{1000, 10_000, 100_000}}
-		o.mail = mailOptions{waiting: 2000}
+		o.mail = mailOptions{waiting: 2000, listed: 100_000}
 		o.cluster = clusterOptions{edges: intList{1, 5}, followers: 100}
 		o.client = clientOptions{entries: intList{10_000}, clients: 100, writes: 20}
 	}
