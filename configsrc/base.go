@@ -45,6 +45,16 @@ func (s *base) rules() hclfile.Rules {
 	return hclfile.Rules{Today: s.now().UTC().Format(time.DateOnly), Allow: s.o.Allow}
 }
 
+// revision tells apart what decodes the same bytes differently: releases, and with or without --public-url. What that makes
+// a warning was accepted without one, so a start that lacks the flag for the first time decodes every file.
+func (s *base) revision() uint64 {
+	v := uint64(decoderRevision) << 1
+	if s.rules().Allow.NoPublicURL {
+		v |= 1
+	}
+	return v
+}
+
 func (s *base) now() time.Time {
 	if s.o.Now != nil {
 		return s.o.Now()

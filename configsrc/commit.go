@@ -142,7 +142,7 @@ func (m *committer) loadTable() error {
 	if err != nil {
 		return fmt.Errorf("read the decoder revision: %w", err)
 	}
-	m.redecode = revision != decoderRevision
+	m.redecode = revision != m.revision()
 	now := time.Now()
 	err = m.o.Sink.Files(func(path string, row *catalog.FileRow) bool {
 		m.table.Put(judge.NewFile(path, row, m.redecode || row.Warned || age(row.Stamp, now) < racyFor))

@@ -33,7 +33,7 @@ func (l *looker) load(ctx context.Context) error {
 		return err
 	}
 	l.redecode = false
-	return l.o.Sink.SetDecoderRevision(decoderRevision)
+	return l.o.Sink.SetDecoderRevision(l.revision())
 }
 
 // loadAll fills an empty Sink: nothing is served yet, so files are applied in chunks, in path order, which is also the

@@ -255,7 +255,7 @@ func (e *follower) load(ctx context.Context) error {
 	}
 	e.redecode = false
 	e.commits.reportSuccess(time.Now(), "loaded")
-	return e.o.Sink.SetDecoderRevision(decoderRevision)
+	return e.o.Sink.SetDecoderRevision(e.revision())
 }
 
 // run is Source.Run.

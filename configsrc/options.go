@@ -11,7 +11,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// decoderRevision is raised when the same bytes decode differently than before: then every file is decoded again.
+// decoderRevision is raised when the same bytes decode differently than before: then every file is decoded again, see
+// base.revision.
 const decoderRevision = 5
 
 // A Sink receives what a Source accepts; *resolver.Resolver implements it. Its methods are called by one goroutine at a

@@ -388,6 +388,24 @@ func (n *node) createdAt(slug string) time.Time {
 	return p.CreatedAt
 }
 
+// TestPublicURLGone: a start without --public-url warns of templates with a category in files that have not changed, and one
+// with it no more.
+func TestPublicURLGone(t *testing.T) {
+	t.Parallel()
+	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
+	old := time.Now().Add(-time.Hour)
+	name := write(t, filepath.Join(dir, "news.hcl"), "template \"NEWS\" {\n  name = \"News\"\n  category = \"news\"\n"+
+		"  subject_template = \"News\"\n  body_text = \"News\"\n}\n")
+	must(t, os.Chtimes(name, old, old))
+	for _, missing := range []bool{false, true, true, false, true} {
+		n := newNode(t, dir, nodeOptions{data: data, loadOnly: true, allow: catalog.Allows{NoPublicURL: missing}})
+		if st := n.source.Status(); st.Errors != 0 || (st.Warnings == 1) != missing {
+			t.Errorf("without the flag %t: %+v", missing, st)
+		}
+		n.stop()
+	}
+}
+
 // TestUnchangedIsNotParsed: a second start with the same tree applies nothing.
 func TestUnchangedIsNotParsed(t *testing.T) {
 	dir, data := t.TempDir(), filepath.Join(t.TempDir(), "store")
