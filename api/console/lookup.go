@@ -116,14 +116,20 @@ func (c *Console) lookUp(w http.ResponseWriter, r *http.Request, s *session) err
 	}
 	switch {
 	case v.Box != nil && v.Box.Project != nil:
+	case nowhere && v.Box != nil && v.Box.Address != nil && v.Box.Address.Total > 0:
+		v.Failed = nil // the recipient's own domain: that no project has it is no news
 	case v.Answer != nil:
 		v.candidates(r.Context(), api)
 		c.explain(r.Context(), s, &v)
 	case nowhere:
 		v.candidates(r.Context(), api)
 		v.missed(r.Context(), api, c.may(s).Edit && v.Failed.Code == catalog.CodeNotFound, r.FormValue("to"))
-		if v.Box == nil {
+		switch {
+		case v.Box == nil:
 			v.Miss.near(r.Context(), c, s, asked)
+		case v.Box.Address != nil: // no mail to it: perhaps its domain is misspelt
+			name, _, _ := strings.Cut(v.Box.Address.Address, "@")
+			v.Miss.near(r.Context(), c, s, name+"@")
 		}
 	default:
 		v.candidates(r.Context(), api)

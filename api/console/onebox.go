@@ -48,6 +48,9 @@ var (
 // of the API with the person's key, so what the key does not reach does not exist.
 func (c *Console) recognize(ctx context.Context, s *session, asked string) *boxAnswer {
 	api, text := c.api(s), strings.Trim(strings.TrimSpace(asked), "<>")
+	if _, in, named := strings.Cut(text, "<"); named && strings.Contains(in, "@") { // Ada <ada@example.com>
+		text = in
+	}
 	if strings.Contains(text, "@") {
 		if b := c.messageOf(ctx, s, text); b != nil {
 			return b

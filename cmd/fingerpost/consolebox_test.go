@@ -68,8 +68,13 @@ func TestConsoleOneBox(t *testing.T) {
 		f("acme shop", acmePage)
 		f(message, "mail", "Your order 17")
 		f(strings.Trim(message, "<>"), "mail", "Your order 17")
-		f("ada@example.com", "", "6 mails to ada@example.com", "has this domain")
-		f("nobody@example.com", "", "1 mail to nobody@example.com, 1 not sent")
+		f("Ada@EXAMPLE.com", "", "6 mails to Ada@EXAMPLE.com")
+		if strings.Contains(v.body, "has this domain") {
+			t.Errorf("the recipient's own domain is told as a fault: %s", v.body)
+		}
+		f("nobody@example.com", "", "1 mail to nobody@example.com, 1 not sent", "the recipient&#39;s address is refused")
+		f("Ada Lovelace <ada@example.com>", "", "6 mails to ada@example.com")
+		f("ada@exampel.com", "", "No mail to ada@exampel.com", "has this domain", "Projects and mail with these words", "Reminder 3")
 		f("<ada@shop.acme.example>", "", "No mail to ada@shop.acme.example", decision)
 		f(request, "/console/changes?request="+request)
 		f("acm shop.acme.exmple", "", "shop.acme.example")
