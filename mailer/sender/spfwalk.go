@@ -223,7 +223,9 @@ func (e *examination) judgeAll(text string) bool {
 	redirects := slices.ContainsFunc(terms, func(t term) bool { return t.name == "redirect" })
 	switch {
 	case at >= 0 && terms[at].qualifier == '+':
-		e.say(Warning, CheckSPF, txt(e.domain, strings.Replace(text, terms[at].text, "~all", 1)),
+		words := strings.Fields(text)
+		words[at+1] = "~all" // behind the version
+		e.say(Warning, CheckSPF, txt(e.domain, strings.Join(words, " ")),
 			"the SPF record ends with +all: everybody may send as %s", e.domain)
 		return false
 	case at >= 0 && at < len(terms)-1:
