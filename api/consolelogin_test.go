@@ -21,32 +21,36 @@ import (
 // A deskOfTests stands in for the providers: the code of a callback is the person, or the error.
 type deskOfTests struct {
 	people map[string]*login.Person
-	faults sync.Map     // the errors of codes
-	to     atomic.Value // where the last flow returns to
+	faults sync.Map // the errors of codes
+	began  atomic.Int64
+	open   sync.Map // where flows return to, by state
 }
-
-const flowSecret = "the-flow-of-this-browser"
 
 func (d *deskOfTests) Buttons() []login.Button {
 	return []login.Button{{Name: "company", Label: "Acme account"}, {Name: "other", Label: "Other", Problem: "It is away."}}
 }
 
-func (d *deskOfTests) Begin(_ context.Context, name, to string) (address, cookie string, err error) {
-	if name != "company" {
+// flowOf is what binds the flow with a state to its browser.
+func flowOf(state string) string { return state + strings.Repeat("s", 43) }
+
+func (d *deskOfTests) Begin(_ context.Context, s login.Start) (address, cookie string, err error) {
+	if s.Login != "company" {
 		return "", "", &login.Error{Status: 503, Message: "the provider does not answer", Hint: "try again in a moment"}
 	}
-	d.to.Store(to)
-	return "https://login.acme.example/authorize?state=s", flowSecret, nil
+	state := fmt.Sprintf("flow%04d", d.began.Add(1))
+	d.open.Store(state, s.ReturnTo)
+	return "https://login.acme.example/authorize?state=" + state, flowOf(state), nil
 }
 
 func (d *deskOfTests) Finish(_ context.Context, name string, q url.Values, cookie string) (*login.Person, string, error) {
-	code := q.Get("code")
+	code, state := q.Get("code"), q.Get("state")
 	if err, found := d.faults.Load(code); found {
 		return nil, "", err.(error)
 	}
-	if p := d.people[code]; p != nil && name == "company" && cookie == flowSecret {
-		to, _ := d.to.Load().(string)
-		return p, to, nil
+	if p := d.people[code]; p != nil && name == "company" && cookie == flowOf(state) {
+		if to, open := d.open.LoadAndDelete(state); open {
+			return p, to.(string), nil
+		}
 	}
 	return nil, "", &login.Error{Status: 400, Message: "this sign-in was not begun in this browser"}
 }
@@ -105,14 +109,15 @@ func newLoginRig(t *testing.T, change ...func(*console.SignIn)) *loginRig {
 func (r *loginRig) as(code string) *http.Response {
 	r.t.Helper()
 	begun := r.send("/console/login/company?to=/console/projects", nil)
-	if begun.StatusCode != http.StatusSeeOther || begun.Header.Get("Location") != "https://login.acme.example/authorize?state=s" {
+	state, found := strings.CutPrefix(begun.Header.Get("Location"), "https://login.acme.example/authorize?state=")
+	if begun.StatusCode != http.StatusSeeOther || !found {
 		r.t.Fatalf("the start: %d, %v", begun.StatusCode, begun.Header)
 	}
 	flow := begun.Cookies()[0]
 	if !flow.HttpOnly || flow.SameSite != http.SameSiteLaxMode || flow.MaxAge != 600 {
 		r.t.Errorf("the flow's cookie is %v", flow)
 	}
-	res := r.send("/console/login/company/callback?state=s&code="+code, nil, "Cookie", flow.Name+"="+flow.Value)
+	res := r.send("/console/login/company/callback?state="+state+"&code="+code, nil, "Cookie", flow.Name+"="+flow.Value)
 	for _, c := range res.Cookies() {
 		if c.Name == flow.Name {
 			if c.MaxAge >= 0 {
@@ -228,8 +233,11 @@ func TestConsoleLoginFails(t *testing.T) {
 	if res := r.send("/console/login/other", nil); res.StatusCode != 503 || !strings.Contains(r.page, "Try again in a moment") {
 		t.Errorf("a provider that is away: %d\n%s", res.StatusCode, r.page)
 	}
-	for _, cookies := range []string{"", "fingerpost-login=wrong", "fingerpost-login=" + flowSecret + "; fingerpost-login=x"} {
-		if res := r.send("/console/login/company/callback?state=s&code=ops", nil, "Cookie", cookies); res.StatusCode != 400 {
+	begun := r.send("/console/login/company", nil)
+	_, state, _ := strings.Cut(begun.Header.Get("Location"), "state=")
+	flow := begun.Cookies()[0].Value
+	for _, cookies := range []string{"", "fingerpost-login=wrong", "fingerpost-login=" + flow + "; fingerpost-login=x"} {
+		if res := r.send("/console/login/company/callback?state="+state+"&code=ops", nil, "Cookie", cookies); res.StatusCode != 400 {
 			t.Errorf("with the cookies %q: %d", cookies, res.StatusCode)
 		}
 	}
@@ -266,7 +274,8 @@ func TestConsoleLoginCookies(t *testing.T) {
 	if flow.Name != "__Host-fingerpost-login" || !flow.Secure || flow.Path != "/" || flow.Domain != "" {
 		t.Errorf("the flow's cookie: %v", flow)
 	}
-	res := r.send("/console/login/company/callback?state=s&code=ops", nil, append(header, "Cookie", flow.Name+"="+flow.Value)...)
+	_, state, _ := strings.Cut(begun.Header.Get("Location"), "state=")
+	res := r.send("/console/login/company/callback?state="+state+"&code=ops", nil, append(header, "Cookie", flow.Name+"="+flow.Value)...)
 	if res.Header.Get("Refresh") != "0;url=/console/" {
 		t.Errorf("another site was asked for: %v", res.Header)
 	}
@@ -316,6 +325,47 @@ func TestConsoleLoginOff(t *testing.T) {
 	}
 	if res := b.send("/console/login/company", nil); res.StatusCode != http.StatusNotFound || !strings.Contains(b.page, "authority") {
 		t.Errorf("the link on an edge: %d\n%s", res.StatusCode, b.page)
+	}
+}
+
+// A person who begins in a second tab finishes in both, in each once. Another browser finishes in none.
+func TestConsoleLoginTabs(t *testing.T) {
+	t.Parallel()
+	r := newLoginRig(t)
+	var states []string
+	cookie := ""
+	for _, page := range []string{"/console/projects", "/console/keys"} {
+		begun := r.send("/console/login/company?to="+page, nil, "Cookie", cookie)
+		_, state, _ := strings.Cut(begun.Header.Get("Location"), "state=")
+		states, cookie = append(states, state), "fingerpost-login="+begun.Cookies()[0].Value
+	}
+	before := cookie
+	callback := func(tab int, cookie string) *http.Response {
+		t.Helper()
+		return r.send("/console/login/company/callback?code=ops&state="+states[tab], nil, "Cookie", cookie)
+	}
+	for _, stranger := range []string{"", "fingerpost-login=" + flowOf("flow9999"), "fingerpost-login=" + flowOf("flow9999") + "." + flowOf("flow9998")} {
+		if res := callback(0, stranger); res.StatusCode != http.StatusBadRequest {
+			t.Errorf("with %q: %d", stranger, res.StatusCode)
+		}
+	}
+	if res := callback(0, "fingerpost-login="+flowOf(states[1])); res.StatusCode != http.StatusBadRequest {
+		t.Errorf("with the flow of the other tab: %d", res.StatusCode)
+	}
+	for tab, page := range []string{"/console/projects", "/console/keys"} {
+		res := callback(tab, cookie)
+		if res.StatusCode != http.StatusOK || res.Header.Get("Refresh") != "0;url="+page {
+			t.Errorf("tab %d: %d, %v", tab, res.StatusCode, res.Header)
+		}
+		cookie = "fingerpost-login=" + res.Cookies()[0].Value
+	}
+	if cookie != "fingerpost-login=" {
+		t.Errorf("the browser keeps %q", cookie)
+	}
+	for tab := range states {
+		if res := callback(tab, before); res.StatusCode != http.StatusBadRequest {
+			t.Errorf("tab %d again: %d", tab, res.StatusCode)
+		}
 	}
 }
 

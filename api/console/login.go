@@ -24,7 +24,7 @@ import (
 // A Desk lets people sign in at providers of OpenID Connect; *login.Desk is behind it.
 type Desk interface {
 	Buttons() []login.Button
-	Begin(ctx context.Context, name, returnTo string) (address, cookie string, err error)
+	Begin(ctx context.Context, s login.Start) (address, cookie string, err error)
 	Finish(ctx context.Context, name string, query url.Values, cookie string) (p *login.Person, returnTo string, err error)
 	EndAddress(ctx context.Context, p *login.Person) string
 }
@@ -48,7 +48,8 @@ type SignIn struct {
 	Elsewhere string
 }
 
-// flowCookie binds a flow of sign-in to its browser. Another site leads back from the provider, so it is SameSite=Lax.
+// flowCookie binds flows of sign-in to their browser, one in each tab. Another site leads back from the provider, so it is
+// SameSite=Lax.
 const (
 	flowCookie = "fingerpost-login"
 	flowTime   = 10 * time.Minute
@@ -68,12 +69,22 @@ func (c *Console) startLogin(w http.ResponseWriter, r *http.Request) error {
 	if c.o.SignIn.Desk == nil {
 		return c.noLogin(w, r)
 	}
-	address, secret, err := c.o.SignIn.Desk.Begin(r.Context(), loginName(r), ownPath(r.FormValue("to")))
+	address, secret, err := c.o.SignIn.Desk.Begin(r.Context(), login.Start{Login: loginName(r),
+		ReturnTo: ownPath(r.FormValue("to")), Peer: peerOf(r)})
 	if err != nil {
 		return c.loginFailed(w, r, err)
 	}
-	http.SetCookie(w, c.cookie(r, flowCookie, secret, Prefix+"login/", int(flowTime/time.Second)))
+	c.keepFlows(w, r, login.AddFlow(c.only(r, flowCookie), secret))
 	return seeOther(w, r, address)
+}
+
+// keepFlows has the browser keep its flows of sign-in.
+func (c *Console) keepFlows(w http.ResponseWriter, r *http.Request, flows string) {
+	age := int(flowTime / time.Second)
+	if flows == "" {
+		age = -1
+	}
+	http.SetCookie(w, c.cookie(r, flowCookie, flows, Prefix+"login/", age))
 }
 
 // noLogin answers on a node without sign-in at providers.
@@ -109,8 +120,8 @@ func (c *Console) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	if c.o.SignIn.Desk == nil {
 		return c.noLogin(w, r)
 	}
-	secret := c.only(r, flowCookie)
-	http.SetCookie(w, c.cookie(r, flowCookie, "", Prefix+"login/", -1))
+	secret, others := login.TakeFlow(c.only(r, flowCookie), r.URL.Query().Get("state"))
+	c.keepFlows(w, r, others)
 	p, to, err := c.o.SignIn.Desk.Finish(r.Context(), loginName(r), r.URL.Query(), secret)
 	if err != nil {
 		return c.loginFailed(w, r, err)

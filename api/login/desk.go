@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/sync/singleflight"
 
+	"fingerpost/api/gate"
 	"fingerpost/resolver/catalog"
 )
 
@@ -52,7 +54,7 @@ func New(o Options) *Desk {
 		o.Now = time.Now
 	}
 	d := &Desk{o: o, providers: map[string]outcome{}}
-	d.flows.now, d.flows.open = o.Now, map[string]*list.Element{}
+	d.flows.now, d.flows.open, d.flows.of = o.Now, map[string]*list.Element{}, map[netip.Addr]int{}
 	return d
 }
 
@@ -100,10 +102,17 @@ func noPublicURL() *Error {
 			"https://config.acme.example"}
 }
 
-// Begin starts a flow. The browser goes to address, and keeps cookie, which binds the flow to it, for 10 minutes. After
-// the flow it goes on to returnTo, a path of this service; anything else counts as "". The error is an *Error.
-func (d *Desk) Begin(ctx context.Context, name, returnTo string) (address, cookie string, err error) {
-	l := d.login(name)
+// A Start is what a browser asks for as it begins a flow.
+type Start struct {
+	Login    string     // the name of the block
+	ReturnTo string     // where the browser goes on after the flow, a path of this service; anything else counts as ""
+	Peer     netip.Addr // of the browser: peers share the places of flows
+}
+
+// Begin starts a flow. The browser goes to address, and keeps cookie, which binds the flow to it, for 10 minutes: see
+// AddFlow and TakeFlow. The error is an *Error.
+func (d *Desk) Begin(ctx context.Context, s Start) (address, cookie string, err error) {
+	l := d.login(s.Login)
 	switch {
 	case l == nil:
 		return "", "", &Error{Status: http.StatusNotFound, Message: "No login block has this name."}
@@ -119,10 +128,11 @@ func (d *Desk) Begin(ctx context.Context, name, returnTo string) (address, cooki
 		return "", "", failed
 	}
 	d.note(l, p, nil)
-	cookie = random()
-	f := &flow{state: random(), cookie: sha256.Sum256([]byte(cookie)), provider: p, login: l.Name, clientID: l.ClientID,
+	f := &flow{state: random(), provider: p, login: l.Name, clientID: l.ClientID,
 		redirect: RedirectURI(d.o.PublicURL, l.Name), nonce: random(), verifier: oauth2.GenerateVerifier(),
-		returnTo: localPath(returnTo), began: d.o.Now()}
+		returnTo: localPath(s.ReturnTo), peer: gate.Network(s.Peer), began: d.o.Now()}
+	cookie = f.state[:tagLen] + random()
+	f.cookie = sha256.Sum256([]byte(cookie))
 	d.flows.put(f)
 	return p.config(l, "", f.redirect).AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier)),
 		cookie, nil

@@ -3,7 +3,8 @@
 //
 // What it promises. Nothing waits for a provider but the sign-in of one person: discovery runs with the first sign-in,
 // and again with the next one after a failure. A flow belongs to one browser and one login block, ends after 10
-// minutes, and is finished once. What a provider says about a person counts only from an ID token that go-oidc has
+// minutes, and is finished once; a browser may have one in each of five tabs. Of 10,000 flows, those of the peer with the
+// most end first. What a provider says about a person counts only from an ID token that go-oidc has
 // verified, with the nonce of this flow, a subject, and no other party that it was issued to; userinfo adds claims, and
 // changes none. No token and no secret is in a message or in the log.
 //

@@ -173,7 +173,7 @@ func TestHostileDiscovery(t *testing.T) {
 					o.Timeout = time.Second
 				}
 			})
-			_, _, err := r.Begin(t.Context(), "company", "/")
+			_, _, err := r.Begin(t.Context(), login.Start{Login: "company", ReturnTo: "/"})
 			wantError(t, err, c.status, c.text)
 			problem := r.Buttons()[0].Problem
 			if problem == "" || !strings.Contains(err.Error(), problem) || strings.Contains(problem, "127.0.0.1") {
@@ -194,7 +194,7 @@ func TestGuard(t *testing.T) {
 		"https://localhost.localdomain" + port: "cannot be asked", "https://169.254.169.254": "cannot be asked",
 		"https://missing.invalid": "cannot be asked"} {
 		r.declare(company(issuer))
-		_, _, err := r.Begin(t.Context(), "company", "/")
+		_, _, err := r.Begin(t.Context(), login.Start{Login: "company", ReturnTo: "/"})
 		wantError(t, err, http.StatusServiceUnavailable, want)
 	}
 	if p.discoveries.Load() != 0 {

@@ -3,11 +3,13 @@ package login_test
 import (
 	"context"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -164,22 +166,105 @@ func TestFlowsFinishOnce(t *testing.T) {
 	}
 }
 
-// TestFlowsAreBounded: the flow that began 10,000 flows ago is forgotten, and no later one.
+// TestFlowsAreBounded: there are 10,000 flows. A peer that floods them, with addresses of one /64 too, ends flows of its own
+// alone, the oldest first, and where peers have as many, the oldest of them ends.
 func TestFlowsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newHostile(t))
-	first, firstCookie := r.begin()
-	second, secondCookie := r.begin()
-	for range 9_999 {
-		r.begin()
+	type begun struct{ address, cookie string }
+	from := func(peer string) (b begun) {
+		t.Helper()
+		var err error
+		if b.address, b.cookie, err = r.Begin(t.Context(), login.Start{Login: "company", Peer: netip.MustParseAddr(peer)}); err != nil {
+			t.Fatal(err)
+		}
+		return b
 	}
-	_, _, err := r.Finish(t.Context(), "company", r.p.signIn(t, first), firstCookie)
-	wantError(t, err, http.StatusBadRequest, "Begin again")
-	if _, _, err := r.Finish(t.Context(), "company", r.p.signIn(t, second), secondCookie); err != nil {
-		t.Error(err)
+	finish := func(b begun) error {
+		_, _, err := r.Finish(t.Context(), "company", r.p.signIn(t, b.address), b.cookie)
+		return err
+	}
+	ada, bob := from("192.0.2.1"), from("2001:db8:1::1")
+	first, second := from("2001:db8:2::1"), from("2001:db8:2::2")
+	for i := range 9_999 {
+		from(fmt.Sprintf("2001:db8:2::%x", i+1))
+	}
+	wantError(t, finish(first), http.StatusBadRequest, "Begin again")
+	wantError(t, finish(second), http.StatusBadRequest, "Begin again")
+	for _, b := range []begun{ada, bob, from("192.0.2.9"), from("2001:db8:2::1")} {
+		if err := finish(b); err != nil {
+			t.Error(err)
+		}
 	}
 	if r.p.discoveries.Load() != 1 {
 		t.Errorf("%d discoveries", r.p.discoveries.Load())
+	}
+
+	r = newRig(t, newHostile(t))
+	first, second = from("10.0.0.0"), from("10.0.0.1")
+	for i := range 9_999 {
+		from(fmt.Sprintf("10.1.%d.%d", i/256, i%256))
+	}
+	wantError(t, finish(first), http.StatusBadRequest, "Begin again")
+	if err := finish(second); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTabs: a browser has a flow in each of five tabs, whatever order they end in, and no callback counts with the flow of
+// another one.
+func TestTabs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newHostile(t))
+	other := company(r.p.URL)
+	other.Name = "other"
+	r.declare(company(r.p.URL), other)
+	names := []string{"company", "other", "company", "company", "other", "company"}
+	browser, queries := "", make([]url.Values, len(names))
+	for i, name := range names {
+		address, cookie, err := r.Begin(t.Context(), login.Start{Login: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		browser, queries[i] = login.AddFlow(browser, cookie), r.p.signIn(t, address)
+	}
+	if n := strings.Count(browser, "."); n != 4 {
+		t.Fatalf("the browser keeps %q", browser)
+	}
+	kept := browser
+	callback := func(i int, name string) error {
+		cookie, rest := login.TakeFlow(kept, queries[i].Get("state"))
+		kept = rest
+		_, _, err := r.Finish(t.Context(), name, queries[i], cookie)
+		return err
+	}
+	wantError(t, callback(0, "company"), http.StatusBadRequest, "Begin again") // a sixth tab
+	for _, i := range []int{4, 1, 5, 3} {
+		if err := callback(i, names[i]); err != nil {
+			t.Error(i, err)
+		}
+	}
+	wantError(t, callback(2, "other"), http.StatusBadRequest, "Begin again") // mixed up
+	if kept != "" {
+		t.Errorf("the browser keeps %q", kept)
+	}
+	kept = browser
+	for i := range names { // replayed
+		if err := callback(i, names[i]); (err == nil) != (i == 2) {
+			t.Error(i, err)
+		}
+	}
+	for _, bad := range []string{"", ".", "x", strings.Repeat(".", 1000), strings.Repeat("x", 10_000)} {
+		one, _, _ := strings.Cut(browser, ".")
+		if got := login.AddFlow(bad, one); got != one {
+			t.Errorf("%.20q becomes %.100q", bad, got)
+		}
+		if taken, rest := login.TakeFlow(bad, "state"); taken+rest != "" {
+			t.Errorf("%.20q has %q and %q", bad, taken, rest)
+		}
+	}
+	if taken, _ := login.TakeFlow(browser, ""); taken != "" {
+		t.Errorf("without a state: %q", taken)
 	}
 }
 
@@ -189,7 +274,7 @@ func TestReturnTo(t *testing.T) {
 	r := newRig(t, newHostile(t))
 	f := func(to, want string) {
 		t.Helper()
-		address, cookie, err := r.Begin(t.Context(), "company", to)
+		address, cookie, err := r.Begin(t.Context(), login.Start{Login: "company", ReturnTo: to})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +299,7 @@ func FuzzReturnTo(f *testing.F) {
 	r := newRig(f, newHostile(f))
 	base, _ := url.Parse(publicURL)
 	f.Fuzz(func(t *testing.T, to string) {
-		address, cookie, err := r.Begin(t.Context(), "company", to)
+		address, cookie, err := r.Begin(t.Context(), login.Start{Login: "company", ReturnTo: to})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,15 +340,15 @@ func TestChangedBlock(t *testing.T) {
 func TestCannotBegin(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newHostile(t))
-	_, _, err := r.Begin(t.Context(), "nothing", "/")
+	_, _, err := r.Begin(t.Context(), login.Start{Login: "nothing", ReturnTo: "/"})
 	wantError(t, err, http.StatusNotFound, "No login block")
 	r.secret.Store(nil)
-	_, _, err = r.Begin(t.Context(), "company", "/")
+	_, _, err = r.Begin(t.Context(), login.Start{Login: "company", ReturnTo: "/"})
 	wantError(t, err, http.StatusServiceUnavailable, "client_secret of the block cannot be opened")
 	r.ca.Store(nil)
 	good := secret
 	r.secret.Store(&good)
-	_, _, err = r.Begin(t.Context(), "company", "/")
+	_, _, err = r.Begin(t.Context(), login.Start{Login: "company", ReturnTo: "/"})
 	wantError(t, err, http.StatusServiceUnavailable, "ca_file cannot be read")
 	if problem := r.Buttons()[0].Problem; !strings.Contains(problem, "ca_file") || strings.Contains(problem, "is gone") {
 		t.Errorf("the button says %q", problem)
@@ -278,7 +363,7 @@ func TestCannotBegin(t *testing.T) {
 	}
 
 	r = newRigWith(t, newHostile(t), func(o *login.Options) { o.PublicURL = "" })
-	_, _, err = r.Begin(t.Context(), "company", "/")
+	_, _, err = r.Begin(t.Context(), login.Start{Login: "company", ReturnTo: "/"})
 	wantError(t, err, http.StatusServiceUnavailable, "--public-url")
 	if problem := r.Buttons()[0].Problem; !strings.Contains(problem, "--public-url") {
 		t.Errorf("the button says %q", problem)
@@ -294,7 +379,7 @@ func TestProviderComesBack(t *testing.T) {
 	discovery := "/.well-known/openid-configuration"
 	p.set(func() { p.handlers[discovery] = say(503, "") })
 	for range 3 {
-		_, _, err := r.Begin(t.Context(), "company", "/")
+		_, _, err := r.Begin(t.Context(), login.Start{Login: "company", ReturnTo: "/"})
 		wantError(t, err, http.StatusServiceUnavailable, "answered 503")
 	}
 	if problem := r.Buttons()[0].Problem; !strings.Contains(problem, "answered 503") {
@@ -316,7 +401,7 @@ func TestProviderComesBack(t *testing.T) {
 	r.clock.Advance(59 * time.Minute)
 	r.signedIn()
 	r.clock.Advance(time.Minute)
-	_, _, err := r.Begin(t.Context(), "company", "/")
+	_, _, err := r.Begin(t.Context(), login.Start{Login: "company", ReturnTo: "/"})
 	wantError(t, err, http.StatusServiceUnavailable, "answered 503")
 }
 
@@ -335,7 +420,7 @@ func TestOneDiscovery(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, _, err := r.Begin(ctx, "company", "/")
+		_, _, err := r.Begin(ctx, login.Start{Login: "company", ReturnTo: "/"})
 		left <- err
 	}()
 	testrig.Eventually(t, "a discovery", func() bool { return p.discoveries.Load() == 1 })
@@ -344,7 +429,7 @@ func TestOneDiscovery(t *testing.T) {
 	var done sync.WaitGroup
 	for range 20 {
 		done.Go(func() {
-			if _, _, err := r.Begin(t.Context(), "company", "/"); err != nil {
+			if _, _, err := r.Begin(t.Context(), login.Start{Login: "company", ReturnTo: "/"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -368,7 +453,7 @@ func TestOneProviderAway(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	for range 50 {
-		done.Go(func() { _, _, _ = r.Begin(ctx, "away", "/") })
+		done.Go(func() { _, _, _ = r.Begin(ctx, login.Start{Login: "away", ReturnTo: "/"}) })
 	}
 	testrig.Eventually(t, "a discovery", func() bool { return slow.discoveries.Load() == 1 })
 	r.signedIn()
@@ -393,7 +478,7 @@ func TestOwnAuthority(t *testing.T) {
 		want string
 	}{{nil, "not trusted"}, {foreign, "no certificate in PEM"}, {own, ""}, {nil, "not trusted"}} {
 		r.ca.Store(&c.ca)
-		_, _, err := r.Begin(t.Context(), "company", "/")
+		_, _, err := r.Begin(t.Context(), login.Start{Login: "company", ReturnTo: "/"})
 		if c.want != "" {
 			wantError(t, err, http.StatusServiceUnavailable, c.want)
 			continue

@@ -41,7 +41,7 @@ func TestRealProvider(t *testing.T) {
 				ReadCA:    func(*catalog.Login) ([]byte, error) { return []byte(p.CA), nil },
 				PublicURL: publicURL, Allow: loopback,
 			})
-			address, cookie, err := d.Begin(t.Context(), "company", "/console/")
+			address, cookie, err := d.Begin(t.Context(), login.Start{Login: "company", ReturnTo: "/console/"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -263,7 +263,7 @@ func noSecrets(t testing.TB, text string) {
 // begin begins a flow.
 func (r *rig) begin() (address, cookie string) {
 	r.t.Helper()
-	address, cookie, err := r.Begin(r.t.Context(), "company", "/console/acme?tab=1")
+	address, cookie, err := r.Begin(r.t.Context(), login.Start{Login: "company", ReturnTo: "/console/acme?tab=1"})
 	if err != nil {
 		r.t.Fatal(err)
 	}

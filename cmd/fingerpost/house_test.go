@@ -162,8 +162,9 @@ var plan = map[string][]string{
 	// goldmark makes HTML of Markdown, yaml reads openapi.yaml
 	// x/net/html: the search reads the pages, which Markdown and openapi.yaml give, in one form
 	"fingerpost/api/docs": {"github.com/yuin/goldmark", "go.yaml.in/yaml/v3", "golang.org/x/net/html"},
-	// go-oidc and oauth2: sign-in at a provider; singleflight: one discovery for all who begin
-	"fingerpost/api/login": {"fingerpost/resolver/catalog", "fingerpost/resolver/publicnet", "github.com/coreos/go-oidc/v3",
+	// go-oidc and oauth2: sign-in at a provider; singleflight: one discovery for all who begin; gate: which addresses are
+	// one peer
+	"fingerpost/api/login": {"fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver/publicnet", "github.com/coreos/go-oidc/v3",
 		"golang.org/x/oauth2", "golang.org/x/sync/singleflight"},
 	// fetches and keeps the key sets that projects name
 	"fingerpost/api/gateway/jwks": {"fingerpost/resolver/catalog", "fingerpost/resolver/publicnet", "fingerpost/resolver/share"},

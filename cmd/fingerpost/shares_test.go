@@ -51,8 +51,9 @@ var shared = map[string]bounded{
 		"a quarter of the places for another provider at once, then rounds by provider; no request waits",
 	},
 	"api/login: open": {
-		"anybody who reaches the page of sign-in, by beginning",
-		"400 after 10,000 later begins, and the person begins again; sessions and keys are not concerned",
+		"peers, by beginning sign-ins: one alone all of it",
+		"a place each: the peer with the most loses its oldest sign-in; 400 after 10,000 begins of as many peers as that, and " +
+			"the person begins again",
 	},
 	"api/mailapi: sends": {
 		"projects with slow servers, each up to the mailer's bounds for a project",
