@@ -65,6 +65,7 @@ type changesView struct {
 	Page, Total, Pages                             int
 	Rows                                           []told
 	Link, Problem                                  string
+	Drafts                                         []draftRow // on the first page
 	Kinds                                          []say.Kind
 	People                                         []string // that stand on the page
 }
@@ -101,6 +102,9 @@ func (c *Console) changes(w http.ResponseWriter, r *http.Request, s *session) er
 		if who := say.Text(row.Actor); who != "" && !slices.Contains(v.People, who) {
 			v.People = append(v.People, who)
 		}
+	}
+	if v.Page == 1 {
+		v.Drafts = c.drafts(r.Context(), s)
 	}
 	v.Link = pages("changes", "project", v.Project, "actor", v.Actor, "action", v.Action, "request", v.RequestID,
 		"from", v.From, "until", v.Until)

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 type draft struct {
 	ID, Title, Back string
 	Proposal        string // that it was made in, or ""
+	Made            time.Time
 	Diff            string
 	Problems        []client.Problem
 	Error           *failure
@@ -81,18 +84,61 @@ func (d *draft) bytes() int {
 
 func (s *session) draft(id string) *draft { return keptAs[draft](s, id) }
 
-// holder returns the session that has a draft: that of the request or, if a person has signed in at a provider, any of that
-// person's.
-func (c *Console) holder(s *session, id string) *session {
-	if s.person == nil || s.draft(id) != nil {
-		return s
+// own lists the sessions whose drafts are those of a session: itself or, if a person has signed in at a provider, all of
+// that person's.
+func (c *Console) own(s *session) []*session {
+	if s.person == nil {
+		return []*session{s}
 	}
-	for _, o := range c.sessions.list(s.Key().ID) {
-		if o.person != nil && o.draft(id) != nil {
+	return c.sessions.list(s.Key().ID) // a key of the files has another id
+}
+
+// holder returns the session that has a draft, s if none has it.
+func (c *Console) holder(s *session, id string) *session {
+	for _, o := range c.own(s) {
+		if o.draft(id) != nil {
 			return o
 		}
 	}
 	return s
+}
+
+// seesDraft reports whether a draft is shown. The rules of a person may have changed since it was made.
+func (c *Console) seesDraft(s *session, d *draft) bool {
+	r := c.rightsOn(s.Key(), d)
+	return s.person == nil || d.projects != nil && r.Edit || r.form(d.kind, d.edit.Project)
+}
+
+// A draftRow is a line of the list of drafts.
+type draftRow struct {
+	*draft
+	Page    string
+	Of      string // the name of its project, or ""
+	Another bool   // it was made in another browser
+
+	order uint64
+}
+
+// drafts lists what waits to be saved, the newest first.
+func (c *Console) drafts(ctx context.Context, s *session) (rows []draftRow) {
+	for _, o := range c.own(s) {
+		o.mu.Lock()
+		for _, k := range o.kept {
+			if d, is := k.what.(*draft); is {
+				rows = append(rows, draftRow{draft: d, Page: d.page(), Another: o != s, order: k.order})
+			}
+		}
+		o.mu.Unlock()
+	}
+	rows = slices.DeleteFunc(rows, func(row draftRow) bool { return !c.seesDraft(s, row.draft) })
+	slices.SortFunc(rows, func(a, b draftRow) int { return cmp.Compare(b.order, a.order) })
+	name := c.projectNames(ctx, s)
+	for i := range rows {
+		if id := rows[i].edit.Project; id != 0 {
+			rows[i].Of = name(id)
+		}
+	}
+	return rows
 }
 
 // takeDraft removes a draft from the session, so that one request alone saves it. nil: there is none.
@@ -116,6 +162,9 @@ func (c *Console) showDraft(w http.ResponseWriter, r *http.Request, s *session) 
 	d := c.holder(s, r.PathValue("id")).draft(r.PathValue("id"))
 	if d == nil {
 		return goneDraft
+	}
+	if !c.seesDraft(s, d) {
+		return c.refuseForm(s.Key(), d.kind, d.edit.Project)
 	}
 	return c.render(w, r, s, http.StatusOK, "draft", d.Title, d)
 }

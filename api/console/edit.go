@@ -75,7 +75,7 @@ func (c *Console) prepare(ctx context.Context, s *session, d *draft) error {
 	}
 	dry, err := c.api(s).Try(ctx, &d.edit)
 	if err == nil {
-		d.Diff, d.Problems = dry.Diff, dry.Problems
+		d.Diff, d.Problems, d.Made = dry.Diff, dry.Problems, c.o.Now()
 		c.addDraft(s, d)
 	}
 	return err
