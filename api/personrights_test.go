@@ -31,8 +31,10 @@ type pairRig struct {
 	a, b  string            // ids of the projects
 }
 
-func newPairRig(t *testing.T) *pairRig {
-	r := &pairRig{keys: map[string]string{}}
+// newPairRig returns the rig, and the groups of as many people as asked for. It declares those keys alone that a person is
+// compared with: each call that renames or removes a project rewrites the list of every key that names it.
+func newPairRig(t *testing.T, people int) (r *pairRig, groupsOf [][]any) {
+	r = &pairRig{keys: map[string]string{}}
 	random := rand.New(rand.NewPCG(7, 9))
 	for i := range 40 {
 		allow := catalog.Permission(1 + random.IntN(1<<len(pairWords)-1))
@@ -42,6 +44,7 @@ func newPairRig(t *testing.T) *pairRig {
 		r.rules = append(r.rules, catalog.LoginRule{Claim: "groups", Value: fmt.Sprintf("g%d", i), Allow: allow,
 			Projects: reaches[random.IntN(len(reaches))]})
 	}
+	groupsOf = r.people(people)
 	var login strings.Builder
 	fmt.Fprintf(&login, "login \"company\" {\n  issuer    = %q\n  client_id = \"fingerpost\"\n", issuerOfTests)
 	for _, rule := range r.rules {
@@ -62,7 +65,11 @@ func newPairRig(t *testing.T) *pairRig {
 	}
 	for i, projects := range reaches {
 		var block strings.Builder
-		for allow := catalog.Permission(1); allow < 1<<len(pairWords); allow++ {
+		for _, groups := range groupsOf {
+			allow := r.allowOf(groups, projects)
+			if allow == 0 || r.keys[keyOf(projects, allow)] != "" {
+				continue
+			}
 			k := catalog.Key{Name: fmt.Sprintf("k%d-%d", i, allow), Allow: allow, Projects: projects}
 			r.keys[keyOf(projects, allow)] = k.Renew()
 			block.WriteString(hcledit.KeyBlock(&k))
@@ -74,7 +81,20 @@ func newPairRig(t *testing.T) *pairRig {
 	}}}
 	r.open(t, files)
 	r.a, r.b = itoa(int(r.projectID(t, "acme"))), itoa(int(r.projectID(t, "globex")))
-	return r
+	return r, groupsOf
+}
+
+// people returns the groups of each of n people.
+func (r *pairRig) people(n int) (groupsOf [][]any) {
+	random := rand.New(rand.NewPCG(3, 5))
+	for range n {
+		var groups []any
+		for range 1 + random.IntN(4) {
+			groups = append(groups, fmt.Sprintf("g%d", random.IntN(len(r.rules))))
+		}
+		groupsOf = append(groupsOf, groups)
+	}
+	return groupsOf
 }
 
 func keyOf(projects []string, allow catalog.Permission) string { return fmt.Sprint(projects, allow) }
@@ -188,14 +208,9 @@ func (r *pairRig) do(c pairCall, key string) *answer {
 // permission and project, all of them on the same projects.
 func TestPersonMayWhatKeysMay(t *testing.T) {
 	t.Parallel()
-	r := newPairRig(t)
-	random := rand.New(rand.NewPCG(3, 5))
+	r, groupsOf := newPairRig(t, testrig.Size(t, 400, 15))
 	calls, allowed, refused, secrets := r.calls(), 0, 0, 0
-	for n := range testrig.Size(t, 400, 15) {
-		var groups []any
-		for range 1 + random.IntN(4) {
-			groups = append(groups, fmt.Sprintf("g%d", random.IntN(len(r.rules))))
-		}
+	for n, groups := range groupsOf {
 		text, end := r.resolver.AddPersonKey(&resolver.Person{Login: "company", Issuer: issuerOfTests, ClientID: "fingerpost",
 			Subject: fmt.Sprint("ada", n), Claims: catalog.Claims{"groups": groups}})
 		keys := map[string]string{}
