@@ -20,7 +20,6 @@ import (
 
 	"fingerpost/api/gateway/jwks"
 	"fingerpost/cmd/testrig"
-	"fingerpost/resolver/records"
 )
 
 // A ledger keeps notes in memory.
@@ -68,8 +67,6 @@ func (l *ledger) fail(on bool) {
 	defer l.mu.Unlock()
 	l.fails = on
 }
-
-var _ jwks.Notes = (*records.Records)(nil)
 
 // jwk returns a new key as a JWK.
 func jwk(t testing.TB, kid string) string {
