@@ -1,8 +1,9 @@
-package tenant_test
+package api_test
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -18,14 +19,14 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A real is a server of this house, over files that are declared by the test.
-type real struct {
+// A realServer is a server of this house, over files that are declared by the test.
+type realServer struct {
 	t        testing.TB
 	resolver *resolver.Resolver
 	url, key string
 }
 
-func newReal(t testing.TB) *real {
+func newRealServer(t testing.TB) *realServer {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	r, err := resolver.Open(resolver.Options{Logger: quiet, CacheBytes: 8 << 20,
@@ -33,7 +34,7 @@ func newReal(t testing.TB) *real {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &real{t: t, resolver: r}
+	h := &realServer{t: t, resolver: r}
 	text, id := catalog.NewKeyText()
 	hash, err := catalog.ParseKeyHash(catalog.HashKeyText(text))
 	if err != nil {
@@ -65,7 +66,7 @@ func newReal(t testing.TB) *real {
 	return h
 }
 
-func (h *real) apply(path string, d *catalog.Declared) {
+func (h *realServer) apply(path string, d *catalog.Declared) {
 	h.t.Helper()
 	if _, err := h.resolver.Apply(&catalog.Change{Files: []catalog.FileChange{{
 		Path: path, Row: &catalog.FileRow{Refs: d.Refs()}, Declared: d, Bytes: []byte(path)}}}); err != nil {
@@ -74,7 +75,7 @@ func (h *real) apply(path string, d *catalog.Declared) {
 }
 
 // project declares a project as the whole content of a file of its own; without domains there is none.
-func (h *real) project(id int64, name, status string, domains ...string) {
+func (h *realServer) project(id int64, name, status string, domains ...string) {
 	slug := fmt.Sprint("p", id)
 	d := &catalog.Declared{}
 	if len(domains) > 0 {
@@ -92,7 +93,7 @@ func (h *real) project(id int64, name, status string, domains ...string) {
 	h.apply(slug+".hcl", d)
 }
 
-func (h *real) open(change func(*tenant.Options)) *tenant.Cache {
+func (h *realServer) open(change func(*tenant.Options)) *tenant.Cache {
 	h.t.Helper()
 	o := tenant.Options{URL: h.url, Key: h.key, Logger: slog.New(slog.DiscardHandler)}
 	if change != nil {
@@ -110,7 +111,7 @@ func (h *real) open(change func(*tenant.Options)) *tenant.Cache {
 }
 
 // asks returns what the server answers about a host: the project's name, or a code.
-func (h *real) asks(host string) string {
+func (h *realServer) asks(host string) string {
 	h.t.Helper()
 	req, err := http.NewRequest("GET", h.url+"/api/platform/projects/resolve?labels=1&domain="+host, nil)
 	if err != nil {
@@ -179,13 +180,13 @@ func asker(t *testing.T, cache *tenant.Cache, hosts []string, done <-chan struct
 	}
 }
 
-// TestReal: while the files change at random, no answer is older than a change that was seen before the lookup; after a
+// TestTenantClient: while the files change at random, no answer is older than a change that was seen before the lookup; after a
 // moment of quiet each is the server's. The cache is too small for the hosts. Warm, positions and entity tags are those
 // of the real server.
-func TestReal(t *testing.T) {
+func TestTenantClient(t *testing.T) {
 	t.Parallel()
 	changes := testrig.Size(t, 1000, 200)
-	h := newReal(t)
+	h := newRealServer(t)
 	h.project(1, "One", catalog.StatusActive, "a.example", "*.w.example")
 	cache := h.open(func(o *tenant.Options) {
 		o.Warm = []string{"a.example", "b.example", "x.w.example"}
@@ -258,15 +259,21 @@ func TestReal(t *testing.T) {
 	}
 }
 
+// said is the project's name, or the word of asks for an error.
 func said(t *tenant.Tenant, err error) string {
-	if err != nil {
-		return word(err)
+	switch {
+	case errors.Is(err, tenant.ErrUnknown):
+		return "unknown"
+	case errors.Is(err, tenant.ErrSuspended):
+		return "suspended"
+	case err != nil:
+		return err.Error()
 	}
 	return t.Name
 }
 
-func BenchmarkLookup(b *testing.B) {
-	h := newReal(b)
+func BenchmarkTenantClient(b *testing.B) {
+	h := newRealServer(b)
 	h.project(1, "One", catalog.StatusActive, "a.example", "*.example", "xn--bcher-kva.example")
 	cache := h.open(nil)
 	ctx := context.Background()
