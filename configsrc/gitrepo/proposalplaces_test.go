@@ -1,4 +1,4 @@
-package proposals_test
+package gitrepo_test
 
 import (
 	"context"
