@@ -16,7 +16,7 @@ func TestFailuresEchoLittle(t *testing.T) {
 	const most = 16 << 10
 	many := func(format string) string {
 		var b strings.Builder
-		for i := 0; b.Len() < 900<<10; i++ {
+		for i := 0; b.Len() < testrig.Part(900)<<10; i++ {
 			fmt.Fprintf(&b, format, i)
 		}
 		return b.String()
@@ -33,7 +33,7 @@ func TestFailuresEchoLittle(t *testing.T) {
 		"long variable":          {"/api/mail/send/template", `{"variables":{"` + long + `":1}}`, ""},
 		"long value":             {"/api/platform/projects", `{"name":"` + long + `","slug":"` + long + `"}`, ""},
 		"long template code":     {"/api/mail/projects/1/templates", `{"code":"` + long + `","name":"x","subjectTemplate":"{{` + long[:60000] + `","bodyText":"x"}`, ""},
-		"many bad placeholders":  {"/api/mail/projects/1/templates", `{"code":"A","name":"x","subjectTemplate":"x","bodyText":"` + many(`{{%x!}}`)[:400<<10] + `"}`, ""},
+		"many bad placeholders":  {"/api/mail/projects/1/templates", `{"code":"A","name":"x","subjectTemplate":"x","bodyText":"` + many(`{{%x!}}`)[:testrig.Part(400)<<10] + `"}`, ""},
 		"long domain in a batch": {"/api/mail/send/raw", `{"domain":"` + long + `","toEmail":"` + long + `"}`, ""},
 	} {
 		w := h.dial()

@@ -77,7 +77,7 @@ func TestEventThenResolve(t *testing.T) {
 	testrig.Slow(t)
 	t.Parallel()
 	h := start(t)
-	const versions = 150
+	versions := testrig.Part(150)
 	var wg sync.WaitGroup
 	for range 4 {
 		s, asker := h.events(h.all, ""), h.dial()

@@ -147,7 +147,10 @@ func TestVerifiedMatrix(t *testing.T) {
 					if key == "own" {
 						want = action.own[n%3]
 					}
-					number++
+					// Under none the key "full" does what it does under each requirement, and "" is none.
+					if number++; number%5 != 0 && (n == 3 || n > 0 && key == "full") && !testrig.IsThorough() {
+						continue
+					}
 					t.Run(action.name+" with the key "+key, func(t *testing.T) {
 						old, name := fmt.Sprintf("old%d.bücher.example", number), fmt.Sprintf("new%d.example", number)
 						d.act(t, keys[key], action.method, old, name, action.start, action.body, want)
