@@ -42,24 +42,17 @@ func (d *deskOfTests) Begin(_ context.Context, s login.Start) (address, cookie s
 	return "https://login.acme.example/authorize?state=" + state, flowOf(state), nil
 }
 
-func (d *deskOfTests) Finish(_ context.Context, name string, q url.Values, cookie string) (*login.Person, string, error) {
-	code, state := q.Get("code"), q.Get("state")
+func (d *deskOfTests) Finish(_ context.Context, c login.Callback) (*login.Person, string, error) {
+	code, state := c.Query.Get("code"), c.Query.Get("state")
 	if err, found := d.faults.Load(code); found {
 		return nil, "", err.(error)
 	}
-	if p := d.people[code]; p != nil && name == "company" && cookie == flowOf(state) {
+	if p := d.people[code]; p != nil && c.Login == "company" && c.Cookie == flowOf(state) {
 		if to, open := d.open.LoadAndDelete(state); open {
 			return p, to.(string), nil
 		}
 	}
 	return nil, "", &login.Error{Status: 400, Message: "this sign-in was not begun in this browser"}
-}
-
-func (d *deskOfTests) EndAddress(_ context.Context, p *login.Person) string {
-	if p.Subject == "ada" {
-		return "https://login.acme.example/logout?id=1"
-	}
-	return ""
 }
 
 func somebody(subject string, claims catalog.Claims) *login.Person {
@@ -86,8 +79,10 @@ type loginRig struct {
 
 func newLoginRig(t *testing.T, change ...func(*console.SignIn)) *loginRig {
 	t.Helper()
+	ada := somebody("ada", catalog.Claims{"groups": []any{"ops"}})
+	ada.SignOut = "https://login.acme.example/logout?id=1"
 	r := &loginRig{desk: &deskOfTests{people: map[string]*login.Person{
-		"ops":  somebody("ada", catalog.Claims{"groups": []any{"ops"}}),
+		"ops":  ada,
 		"shop": somebody("bob", catalog.Claims{"groups": []any{"shop"}, "sub": "bob"}),
 		"mail": somebody("mia", catalog.Claims{"groups": "mailers"}),
 		"none": somebody("eve", catalog.Claims{"groups": []any{"/ops"}, "email": "eve@evil.example", "nonce": "n"}),

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"crypto/sha256"
 	"maps"
 
 	"fingerpost/resolver/catalog"
@@ -14,15 +15,24 @@ func (r *Resolver) AddGuestKey(k *catalog.Key) (end func()) { return r.addGuest(
 // lets the person in, and until the login names another provider; if none does now, it never is. Like a guest key it is
 // in no list. The caller must not change the claims any more.
 func (r *Resolver) AddPersonKey(p *Person) (text string, end func()) {
-	k := &Key{projects: map[int64]struct{}{}, person: &personKey{Person: *p}}
-	text = k.Renew()
-	k.person.textID, k.ID, k.Name = k.ID, p.ID(), p.KeyName()
+	text, _ = catalog.NewKeyText()
+	return text, r.TakePersonKey(p, text)
+}
+
+// TakePersonKey is AddPersonKey with the text of a key that another node has made.
+func (r *Resolver) TakePersonKey(p *Person, text string) (end func()) {
+	id, is := catalog.KeyTextID([]byte(text))
+	if !is {
+		return func() {}
+	}
+	k := &Key{projects: map[int64]struct{}{}, person: &personKey{Person: *p, textID: string(id)}}
+	k.Hash, k.ID, k.Name = sha256.Sum256([]byte(text)), p.ID(), p.KeyName()
 	// With each other set of keys everybody's keys are checked again: a person who matches no rule must not cause that.
 	set := r.Keys()
 	if l := set.login(p); l == nil || set.bindPerson(k, l) == nil {
-		return text, func() {}
+		return func() {}
 	}
-	return text, r.addGuest(k.person.textID, k)
+	return r.addGuest(k.person.textID, k)
 }
 
 // addGuest makes a key good that Lookup finds by an id.

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -25,8 +24,7 @@ import (
 type Desk interface {
 	Buttons() []login.Button
 	Begin(ctx context.Context, s login.Start) (address, cookie string, err error)
-	Finish(ctx context.Context, name string, query url.Values, cookie string) (p *login.Person, returnTo string, err error)
-	EndAddress(ctx context.Context, p *login.Person) string
+	Finish(ctx context.Context, c login.Callback) (p *login.Person, returnTo string, err error)
 }
 
 // SignIn says how people sign in. The zero SignIn is for keys alone.
@@ -122,7 +120,8 @@ func (c *Console) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	}
 	secret, others := login.TakeFlow(c.only(r, flowCookie), r.URL.Query().Get("state"))
 	c.keepFlows(w, r, others)
-	p, to, err := c.o.SignIn.Desk.Finish(r.Context(), loginName(r), r.URL.Query(), secret)
+	p, to, err := c.o.SignIn.Desk.Finish(r.Context(), login.Callback{Login: loginName(r), Query: r.URL.Query(),
+		Cookie: secret, Peer: peerOf(r)})
 	if err != nil {
 		return c.loginFailed(w, r, err)
 	}

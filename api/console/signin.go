@@ -208,8 +208,8 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request) error {
 				Message: "This form is not of your session: nothing was done."}
 		}
 		c.sessions.end(s)
-		if s.person != nil && c.o.SignIn.Desk != nil {
-			end = c.o.SignIn.Desk.EndAddress(r.Context(), s.person)
+		if s.person != nil {
+			end = s.person.SignOut
 		}
 	}
 	http.SetCookie(w, c.cookie(r, cookieName, "", Prefix, -1))

@@ -37,7 +37,7 @@ func (d *Desk) Check(ctx context.Context, l *catalog.Login) (found []Finding) {
 	}
 	found = []Finding{{Message: "discovery of " + l.Issuer + " names every endpoint"}, p.checkKeys(ctx)}
 	if d.o.PublicURL == "" {
-		return append(found, finding(noPublicURL(), ""))
+		return append(found, finding(NoPublicURL(), ""))
 	}
 	config := p.config(l, secret, RedirectURI(d.o.PublicURL, l.Name))
 	return append(found, p.checkPage(ctx, config), p.checkClient(ctx, config))

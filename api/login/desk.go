@@ -89,13 +89,14 @@ func (d *Desk) Buttons() []Button {
 			buttons[i].Problem = last.problem
 		}
 		if d.o.PublicURL == "" {
-			buttons[i].Problem = noPublicURL().Message
+			buttons[i].Problem = NoPublicURL().Message
 		}
 	}
 	return buttons
 }
 
-func noPublicURL() *Error {
+// NoPublicURL is the error of a node to which a provider cannot send browsers back.
+func NoPublicURL() *Error {
 	return &Error{Status: http.StatusServiceUnavailable,
 		Message: "The provider cannot send browsers back: the service was started without --public-url.",
 		Hint: "Start the service with --public-url and the address at which browsers find it, such as " +
@@ -107,6 +108,8 @@ type Start struct {
 	Login    string     // the name of the block
 	ReturnTo string     // where the browser goes on after the flow, a path of this service; anything else counts as ""
 	Peer     netip.Addr // of the browser: peers share the places of flows
+	// PublicURL is where the browser finds the edge that it looks at. "": it looks at this node, see Options.
+	PublicURL string
 }
 
 // Begin starts a flow. The browser goes to address, and keeps cookie, which binds the flow to it, for 10 minutes: see
@@ -116,8 +119,8 @@ func (d *Desk) Begin(ctx context.Context, s Start) (address, cookie string, err 
 	switch {
 	case l == nil:
 		return "", "", &Error{Status: http.StatusNotFound, Message: "No login block has this name."}
-	case d.o.PublicURL == "":
-		return "", "", noPublicURL()
+	case cmp.Or(s.PublicURL, d.o.PublicURL) == "":
+		return "", "", NoPublicURL()
 	}
 	if _, failed := d.secret(l); failed != nil { // before the person has been to the provider and back
 		d.note(l, nil, failed)
@@ -129,7 +132,7 @@ func (d *Desk) Begin(ctx context.Context, s Start) (address, cookie string, err 
 	}
 	d.note(l, p, nil)
 	f := &flow{state: random(), provider: p, login: l.Name, clientID: l.ClientID,
-		redirect: RedirectURI(d.o.PublicURL, l.Name), nonce: random(), verifier: oauth2.GenerateVerifier(),
+		redirect: RedirectURI(cmp.Or(s.PublicURL, d.o.PublicURL), l.Name), nonce: random(), verifier: oauth2.GenerateVerifier(),
 		returnTo: localPath(s.ReturnTo), peer: gate.Network(s.Peer), began: d.o.Now()}
 	cookie = f.state[:tagLen] + random()
 	f.cookie = sha256.Sum256([]byte(cookie))
@@ -150,18 +153,25 @@ func localPath(to string) string {
 	return strings.Clone(to) // the text may be of a request, whose memory is used again
 }
 
-// Finish ends a flow with the query of the callback, and the cookie that Begin gave. The error is an *Error.
-func (d *Desk) Finish(ctx context.Context, name string, query url.Values, cookie string) (p *Person, returnTo string,
-	err error) {
+// A Callback is how a provider has sent a browser back.
+type Callback struct {
+	Login  string // the name of the block
+	Query  url.Values
+	Cookie string     // that Begin gave
+	Peer   netip.Addr // of the browser
+}
+
+// Finish ends a flow. The error is an *Error.
+func (d *Desk) Finish(ctx context.Context, c Callback) (p *Person, returnTo string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
 	defer cancel()
-	l, f, failed := d.resume(name, query, cookie)
+	l, f, failed := d.resume(c.Login, c.Query, c.Cookie)
 	if failed == nil {
-		p, failed = d.finish(ctx, l, f, query)
+		p, failed = d.finish(ctx, l, f, c.Query)
 	}
 	if failed != nil {
 		if failed.Status != http.StatusBadRequest {
-			d.warn("a sign-in failed", name, failed)
+			d.warn("a sign-in failed", c.Login, failed)
 		}
 		return nil, "", failed
 	}
@@ -256,23 +266,4 @@ func (d *Desk) secret(l *catalog.Login) (string, *Error) {
 			Hint: "The log of the service says why.", cause: err}
 	}
 	return secret, nil
-}
-
-// EndAddress returns where a browser ends its session at the provider, "" if the provider has no such page. It asks no
-// provider.
-func (d *Desk) EndAddress(_ context.Context, p *Person) string {
-	if p.end == "" {
-		return ""
-	}
-	u, err := url.Parse(p.end)
-	if err != nil {
-		return ""
-	}
-	query := u.Query()
-	query.Set("client_id", p.ClientID)
-	if p.idToken != "" {
-		query.Set("id_token_hint", p.idToken)
-	}
-	u.RawQuery = query.Encode()
-	return u.String()
 }

@@ -3,10 +3,10 @@
 //
 // What it promises. Nothing waits for a provider but the sign-in of one person: discovery runs with the first sign-in,
 // and again with the next one after a failure. A flow belongs to one browser and one login block, ends after 10
-// minutes, and is finished once; a browser may have one in each of five tabs. Of 10,000 flows, those of the peer with the
-// most end first. What a provider says about a person counts only from an ID token that go-oidc has
-// verified, with the nonce of this flow, a subject, and no other party that it was issued to; userinfo adds claims, and
-// changes none. No token and no secret is in a message or in the log.
+// minutes, and is finished once; a browser may have one in each of five tabs. Beyond 10,000 flows, the peer with the
+// most loses its oldest. What a provider says about a person counts only from an ID token that go-oidc has verified,
+// with the nonce of this flow, a subject, and no other party that it was issued to; userinfo adds claims, and changes
+// none. No token and no secret is in a message or in the log.
 //
 // What it needs. The login blocks, live, and functions that open their secrets and read their certificates. Each
 // request to a provider asks a publicnet.Guard about the connection, follows no redirect, uses no proxy, takes 1 MiB at

@@ -263,7 +263,7 @@ func TestCallback(t *testing.T) {
 			address, cookie := r.begin()
 			query := p.signIn(t, address)
 			p.set(func() { c.change(p, query) })
-			_, _, err := r.Finish(t.Context(), "company", query, cookie)
+			_, _, err := r.Finish(t.Context(), login.Callback{Login: "company", Query: query, Cookie: cookie})
 			if c.status == 0 {
 				if err != nil {
 					t.Error(err)
@@ -271,7 +271,7 @@ func TestCallback(t *testing.T) {
 				return
 			}
 			wantError(t, err, c.status, c.text)
-			_, _, err = r.Finish(t.Context(), "company", query, cookie)
+			_, _, err = r.Finish(t.Context(), login.Callback{Login: "company", Query: query, Cookie: cookie})
 			wantError(t, err, http.StatusBadRequest, "")
 		})
 	}

@@ -44,7 +44,7 @@ func TestSignIn(t *testing.T) {
 	if len(q.Get("state")) < 43 || len(q.Get("nonce")) < 43 || len(cookie) < 43 || strings.Contains(address, cookie) {
 		t.Errorf("%s with cookie %s", address, cookie)
 	}
-	p, to, err := r.Finish(t.Context(), "company", r.p.signIn(t, address), cookie)
+	p, to, err := r.Finish(t.Context(), login.Callback{Login: "company", Query: r.p.signIn(t, address), Cookie: cookie})
 	if err != nil || to != "/console/acme?tab=1" {
 		t.Fatal(to, err)
 	}
@@ -102,6 +102,17 @@ func TestRedirectURI(t *testing.T) {
 	}
 }
 
+// TestRedirectURIOfEdge: the provider sends a browser back to the edge at which it has begun.
+func TestRedirectURIOfEdge(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, newHostile(t), func(o *login.Options) { o.PublicURL = "" })
+	address, _, err := r.Begin(t.Context(), login.Start{Login: "company", PublicURL: "https://fra1.example"})
+	u, _ := url.Parse(address)
+	if got := u.Query().Get("redirect_uri"); err != nil || got != "https://fra1.example/console/login/company/callback" {
+		t.Errorf("the redirect URI is %s, %v", got, err)
+	}
+}
+
 // TestFlowsAreBound: a callback counts once, within 10 minutes, with its state, for its login, in its browser.
 func TestFlowsAreBound(t *testing.T) {
 	t.Parallel()
@@ -114,7 +125,7 @@ func TestFlowsAreBound(t *testing.T) {
 		t.Helper()
 		q := maps.Clone(query)
 		maps.Copy(q, change)
-		p, to, err := r.Finish(t.Context(), name, q, cookie)
+		p, to, err := r.Finish(t.Context(), login.Callback{Login: name, Query: q, Cookie: cookie})
 		wantError(t, err, http.StatusBadRequest, "Begin again")
 		if p != nil || to != "" {
 			t.Errorf("%v, to %q", p, to)
@@ -129,7 +140,7 @@ func TestFlowsAreBound(t *testing.T) {
 	if r.p.tokens.Load() != 0 {
 		t.Error("a code was redeemed")
 	}
-	if _, _, err := r.Finish(t.Context(), "company", query, cookie); err != nil {
+	if _, _, err := r.Finish(t.Context(), login.Callback{Login: "company", Query: query, Cookie: cookie}); err != nil {
 		t.Fatal("after what strangers have tried: ", err)
 	}
 	refused("company", nil, cookie)
@@ -155,7 +166,7 @@ func TestFlowsFinishOnce(t *testing.T) {
 	good := make(chan *login.Person, 20)
 	for range 20 {
 		done.Go(func() {
-			if p, _, err := r.Finish(t.Context(), "company", query, cookie); err == nil {
+			if p, _, err := r.Finish(t.Context(), login.Callback{Login: "company", Query: query, Cookie: cookie}); err == nil {
 				good <- p
 			}
 		})
@@ -181,7 +192,7 @@ func TestFlowsAreBounded(t *testing.T) {
 		return b
 	}
 	finish := func(b begun) error {
-		_, _, err := r.Finish(t.Context(), "company", r.p.signIn(t, b.address), b.cookie)
+		_, _, err := r.Finish(t.Context(), login.Callback{Login: "company", Query: r.p.signIn(t, b.address), Cookie: b.cookie})
 		return err
 	}
 	ada, bob := from("192.0.2.1"), from("2001:db8:1::1")
@@ -235,7 +246,7 @@ func TestTabs(t *testing.T) {
 	callback := func(i int, name string) error {
 		cookie, rest := login.TakeFlow(kept, queries[i].Get("state"))
 		kept = rest
-		_, _, err := r.Finish(t.Context(), name, queries[i], cookie)
+		_, _, err := r.Finish(t.Context(), login.Callback{Login: name, Query: queries[i], Cookie: cookie})
 		return err
 	}
 	wantError(t, callback(0, "company"), http.StatusBadRequest, "Begin again") // a sixth tab
@@ -278,7 +289,7 @@ func TestReturnTo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got, err := r.Finish(t.Context(), "company", r.p.signIn(t, address), cookie); err != nil || got != want {
+		if _, got, err := r.Finish(t.Context(), login.Callback{Login: "company", Query: r.p.signIn(t, address), Cookie: cookie}); err != nil || got != want {
 			t.Errorf("%q leads to %q (%v), want %q", to, got, err, want)
 		}
 	}
@@ -303,7 +314,7 @@ func FuzzReturnTo(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, got, err := r.Finish(t.Context(), "company", r.p.signIn(t, address), cookie)
+		_, got, err := r.Finish(t.Context(), login.Callback{Login: "company", Query: r.p.signIn(t, address), Cookie: cookie})
 		if err != nil || got != "" && got != to {
 			t.Fatalf("%q leads to %q: %v", to, got, err)
 		}
@@ -328,7 +339,7 @@ func TestChangedBlock(t *testing.T) {
 		l := company(r.p.URL)
 		change(&l)
 		r.declare(l)
-		_, _, err := r.Finish(t.Context(), "company", r.p.signIn(t, address), cookie)
+		_, _, err := r.Finish(t.Context(), login.Callback{Login: "company", Query: r.p.signIn(t, address), Cookie: cookie})
 		wantError(t, err, http.StatusBadRequest, "has changed")
 		if r.p.tokens.Load() != 0 {
 			t.Errorf("%s: the code was redeemed", name)
@@ -487,23 +498,23 @@ func TestOwnAuthority(t *testing.T) {
 	}
 }
 
-// TestEndAddress: sign-out goes to the page that discovery names, with a token that is not too long for an address.
-func TestEndAddress(t *testing.T) {
+// TestSignOut: sign-out goes to the page that discovery names, with a token that is not too long for an address.
+func TestSignOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newHostile(t))
-	u, err := url.Parse(r.EndAddress(t.Context(), r.signedIn()))
+	u, err := url.Parse(r.signedIn().SignOut)
 	if err != nil || !strings.HasPrefix(u.String(), r.p.URL+"/logout?") || u.Query().Get("a") != "b" ||
 		u.Query().Get("client_id") != "fingerpost" || !strings.HasPrefix(u.Query().Get("id_token_hint"), "eyJ") {
 		t.Errorf("sign-out goes to %v", u)
 	}
 	r.p.set(func() { r.p.claims["groups"] = slices.Repeat([]string{"ops"}, 1000) })
-	if u, _ := url.Parse(r.EndAddress(t.Context(), r.signedIn())); u.Query().Has("id_token_hint") || u.Query().Get("client_id") == "" {
+	if u, _ := url.Parse(r.signedIn().SignOut); u.Query().Has("id_token_hint") || u.Query().Get("client_id") == "" {
 		t.Errorf("sign-out goes to %v", u)
 	}
 	p := newHostile(t)
 	delete(p.document, "end_session_endpoint")
 	r = newRig(t, p)
-	if to := r.EndAddress(t.Context(), r.signedIn()); to != "" {
+	if to := r.signedIn().SignOut; to != "" {
 		t.Errorf("sign-out goes to %v", to)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,9 +34,10 @@ type Person struct {
 	Name, Email string
 	Claims      catalog.Claims // of the ID token, and further ones of userinfo
 	Notes       []string       // sentences on what could not be learned, for the page that refuses the person
-
-	idToken string // for the provider's page of sign-out; "": too long for an address
-	end     string // the provider's page of sign-out
+	SignOut     string         // the provider's page that ends the session there; "" if it has none
+	// KeyText is of the key that the authority of a cluster has made for a session at an edge. "": on another node, and where
+	// no rule lets the person in.
+	KeyText string
 }
 
 // person verifies the tokens of a flow, and reads who has signed in.
@@ -55,15 +57,12 @@ func (d *Desk) person(ctx context.Context, l *catalog.Login, f *flow, token *oau
 		return nil, asking("good ID token", cmp.Or(keys.err, err), raw, token.AccessToken, token.RefreshToken)
 	}
 	p := &Person{Login: l.Name, Issuer: l.Issuer, ClientID: l.ClientID, Subject: verified.Subject,
-		end: f.provider.document.EndSession}
+		SignOut: endAddress(f.provider.document.EndSession, l.ClientID, raw)}
 	if err := verified.Claims(&p.Claims); err != nil {
 		return nil, asking("good ID token", err)
 	}
 	if wrong := p.wrong(verified.Nonce, f.nonce); wrong != "" {
 		return nil, &Error{Status: http.StatusBadGateway, Message: "The provider gave no good ID token: " + wrong + "."}
-	}
-	if len(raw) <= maxHintBytes {
-		p.idToken = raw
 	}
 	if p.lacks(l) {
 		if note := p.addUserinfo(ctx, f.provider, token); note != "" {
@@ -76,6 +75,21 @@ func (d *Desk) person(ctx context.Context, l *catalog.Login, f *flow, token *oau
 		p.Email = address
 	}
 	return p, nil
+}
+
+// endAddress returns where a browser ends its session at the provider, "" if the provider has no such page.
+func endAddress(page, clientID, idToken string) string {
+	u, err := url.Parse(page)
+	if err != nil || page == "" {
+		return ""
+	}
+	query := u.Query()
+	query.Set("client_id", clientID)
+	if len(idToken) <= maxHintBytes {
+		query.Set("id_token_hint", idToken)
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
 }
 
 // wrong says what go-oidc leaves to its caller, "" if all is well.

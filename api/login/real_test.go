@@ -47,7 +47,7 @@ func TestRealProvider(t *testing.T) {
 			}
 			browser := newBrowser(t, p)
 			query := browser.signIn(address)
-			person, to, err := d.Finish(t.Context(), "company", query, cookie)
+			person, to, err := d.Finish(t.Context(), login.Callback{Login: "company", Query: query, Cookie: cookie})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,10 +55,10 @@ func TestRealProvider(t *testing.T) {
 				!slices.Equal(person.Claims.Values("groups"), []string{"ops"}) || len(person.Notes) > 0 {
 				t.Errorf("%+v, to %s", person, to)
 			}
-			if page := browser.get(d.EndAddress(t.Context(), person)); !strings.Contains(page, "signed out") {
+			if page := browser.get(person.SignOut); !strings.Contains(page, "signed out") {
 				t.Errorf("the page of sign-out says %s", page)
 			}
-			if _, _, err := d.Finish(t.Context(), "company", query, cookie); err == nil {
+			if _, _, err := d.Finish(t.Context(), login.Callback{Login: "company", Query: query, Cookie: cookie}); err == nil {
 				t.Error("a callback counts twice")
 			}
 			l := catalog.Login{Name: "company", Issuer: p.Issuer, ClientID: c.client}

@@ -274,7 +274,7 @@ func (r *rig) begin() (address, cookie string) {
 func (r *rig) finish() (*login.Person, error) {
 	r.t.Helper()
 	address, cookie := r.begin()
-	person, to, err := r.Finish(r.t.Context(), "company", r.p.signIn(r.t, address), cookie)
+	person, to, err := r.Finish(r.t.Context(), login.Callback{Login: "company", Query: r.p.signIn(r.t, address), Cookie: cookie})
 	if (err == nil) != (person != nil) || err == nil && to != "/console/acme?tab=1" {
 		r.t.Fatalf("%v, %v, to %q", person, err, to)
 	}
