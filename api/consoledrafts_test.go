@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"fingerpost/api"
 	"fingerpost/api/console"
@@ -15,20 +17,24 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// A draftsRig is a server over files at which people sign in.
-type draftsRig struct {
+// An accountRig is a server over files at which people sign in.
+type accountRig struct {
 	*desk
 	people *deskOfTests
+	passed atomic.Int64 // of the time, in nanoseconds, for its console
 }
 
-func newDraftsRig(t *testing.T, rules ...string) *draftsRig {
+// newAccountRig starts one. edge is nil, or the way to its authority.
+func newAccountRig(t *testing.T, edge api.Edge, rules ...string) *accountRig {
 	t.Helper()
-	r := &draftsRig{desk: &desk{dir: t.TempDir()}, people: &deskOfTests{people: map[string]*login.Person{
+	r := &accountRig{desk: &desk{dir: t.TempDir(), edge: edge}, people: &deskOfTests{people: map[string]*login.Person{
 		"ops":  somebody("ada", catalog.Claims{"groups": []any{"ops"}}),
 		"shop": somebody("bob", catalog.Claims{"groups": []any{"shop"}}),
+		"none": somebody("eve", catalog.Claims{"groups": []any{"/ops"}}),
 	}}}
-	r.console = &console.Options{SignIn: console.SignIn{Desk: r.people, PublicURL: "http://127.0.0.1:1",
-		Declared: func() []catalog.Login { return r.resolver.Logins() }}}
+	r.console = &console.Options{Now: func() time.Time { return time.Now().Add(time.Duration(r.passed.Load())) },
+		SignIn: console.SignIn{Desk: r.people, PublicURL: "http://127.0.0.1:1",
+			Declared: func() []catalog.Login { return r.resolver.Logins() }}}
 	r.open(t, map[string]string{"acme.hcl": "project \"acme\" {\n  name = \"Acme\"\n}\n", "globex.hcl": "project \"globex\" {\n  name = \"Globex\"\n}\n",
 		"login.hcl": loginFile(rules...)})
 	r.addr = r.listen(api.Platform | api.Mail | api.Console)
@@ -40,7 +46,7 @@ func loginFile(rules ...string) string {
 }
 
 // rules changes the rules of the login.
-func (r *draftsRig) rules(rules ...string) {
+func (r *accountRig) rules(rules ...string) {
 	r.t.Helper()
 	was := fmt.Sprint(r.resolver.Logins())
 	r.save(r.t, map[string]string{"login.hcl": loginFile(rules...)})
@@ -48,7 +54,7 @@ func (r *draftsRig) rules(rules ...string) {
 }
 
 // as is a browser in which somebody has signed in.
-func (r *draftsRig) as(code string) *loginRig {
+func (r *accountRig) as(code string) *loginRig {
 	r.t.Helper()
 	b := &loginRig{linkRig: newBrowser(r.house), desk: r.people}
 	if res := b.as(code); res.StatusCode != http.StatusOK {
@@ -84,7 +90,7 @@ func (r *loginRig) suspend(slug string) string {
 func TestConsolePersonsDrafts(t *testing.T) {
 	t.Parallel()
 	ops, shop := rule("groups", "ops", `"read", "write"`, ""), rule("groups", "shop", `"read", "write"`, `"acme"`)
-	r := newDraftsRig(t, ops, shop)
+	r := newAccountRig(t, nil, ops, shop)
 	ada, again, bob := r.as("ops"), r.as("ops"), r.as("shop")
 	draft := ada.suspend("acme")
 	sees := func(b *loginRig, listed bool, status int) {

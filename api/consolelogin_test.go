@@ -308,19 +308,6 @@ func TestConsoleLoginOff(t *testing.T) {
 	if res := r.send(signIn, url.Values{"link": {r.secret()}}); res.StatusCode != http.StatusSeeOther {
 		t.Errorf("a link: %d\n%s", res.StatusCode, r.page)
 	}
-	edge := start(t, func(o *api.Options) {
-		o.Cluster.Edge = new(standIn)
-		o.Console = &console.Options{SignIn: console.SignIn{Desk: new(deskOfTests), PublicURL: "http://x", Declared: o.Resolver.Logins}}
-	})
-	edge.apply("login.hcl", companyLogin())
-	edge.addr = edge.listen(api.Platform | api.Mail | api.Console)
-	b := newBrowser(edge)
-	if b.send(signIn, nil); !strings.Contains(b.page, "open the console of the authority") || strings.Contains(b.page, "/console/login/") {
-		t.Errorf("on an edge:\n%s", b.page)
-	}
-	if res := b.send("/console/login/company", nil); res.StatusCode != http.StatusNotFound || !strings.Contains(b.page, "authority") {
-		t.Errorf("the link on an edge: %d\n%s", res.StatusCode, b.page)
-	}
 }
 
 // A person who begins in a second tab finishes in both, in each once. Another browser finishes in none.

@@ -41,14 +41,20 @@ func (s *Server) newConsole(o console.Options) (*consoleMount, error) {
 	}
 	o.Keys, o.Logger, o.Figures, o.Cached = consoleKeys{s}, s.o.Logger, s.ConsoleFigures, s.resolver.Cached
 	o.Loading, o.WatchTest = s.ready.loading.Load, s.rooms.mail.Waits.Watch
+	o.SignIn.Person = s.personKey
 	if s.o.Cluster.Edge == nil { // the authority would not know the key
-		o.Guest, o.SignIn.Person = s.guestKey, s.personKey
+		o.Guest = s.guestKey
 		if v := s.o.Config.Verifier; v != nil {
 			o.Customers = customers{s.resolver, v}
 		}
 	}
 	if s.o.Cluster.Edge != nil && o.SignIn.Desk != nil {
-		o.SignIn.Desk, o.SignIn.Elsewhere = nil, edgeSignIn
+		d := &edgeDesk{edge: s.o.Cluster.Edge, logins: s.resolver.Logins, publicURL: o.SignIn.PublicURL, log: s.o.Logger,
+			problems: map[string]string{}}
+		o.SignIn.Desk, o.SignIn.Person = d, func(p *login.Person) (text string, end func()) {
+			endHere := s.resolver.TakePersonKey(personOf(p), p.KeyText)
+			return p.KeyText, func() { endHere(); d.end(p.KeyText) }
+		}
 	}
 	o.Git, o.Cluster, o.Edge = s.o.Config.Proposals != nil, s.o.Cluster.Edges != nil, s.o.Cluster.Edge != nil
 	var err error
@@ -78,15 +84,13 @@ func (s *Server) guestKey() (text string, end func()) {
 	return text, s.resolver.AddGuestKey(k)
 }
 
-// edgeSignIn says why people cannot sign in at a provider on an edge: the authority makes the writes of an edge, and
-// would not know the key of a session that began elsewhere.
-const edgeSignIn = "This is an edge of a cluster, and people sign in here with a key alone. To sign in at a provider, open the " +
-	"console of the authority."
-
 // personKey makes the key of a session that a person has begun at a provider.
 func (s *Server) personKey(p *login.Person) (text string, end func()) {
-	return s.resolver.AddPersonKey(&resolver.Person{Login: p.Login, Issuer: p.Issuer, ClientID: p.ClientID,
-		Subject: p.Subject, Claims: p.Claims})
+	return s.resolver.AddPersonKey(personOf(p))
+}
+
+func personOf(p *login.Person) *resolver.Person {
+	return &resolver.Person{Login: p.Login, Issuer: p.Issuer, ClientID: p.ClientID, Subject: p.Subject, Claims: p.Claims}
 }
 
 // ConsoleLink returns the path of a new link that signs in to the console once, see console.NewLink; "" if there is no
@@ -136,16 +140,7 @@ func (s *Server) leadToConsole(ctx *fasthttp.RequestCtx) {
 func (s *Server) answerConsole(ctx *fasthttp.RequestCtx, c *conn) {
 	if c.HasBody() {
 		most := int64(s.console.MayPost(string(ctx.Request.Header.Peek("Cookie")), c.Secure()))
-		var read int64
-		body, err := c.ReadBody(func(n int64) error {
-			if read += n; read > most {
-				return refuseSignInBody
-			}
-			return c.charge.Take("console", n)
-		})
-		if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
-			err = web.RefusedByGate(refused)
-		}
+		body, err := c.readBody(most, refuseSignInBody)
 		if err != nil {
 			s.finish(ctx, console.Prefix, nil, err)
 			return
@@ -156,6 +151,21 @@ func (s *Server) answerConsole(ctx *fasthttp.RequestCtx, c *conn) {
 	method := methodLabel(ctx.Method())
 	s.metrics.observe(console.Prefix, method, ctx.Response.StatusCode(), took) // one series for all pages
 	s.access.visit(ctx, method, visit, took)
+}
+
+// readBody reads the body of a request that no key has sent, or answers with tooLarge.
+func (c *conn) readBody(most int64, tooLarge error) ([]byte, error) {
+	var read int64
+	body, err := c.ReadBody(func(n int64) error {
+		if read += n; read > most {
+			return tooLarge
+		}
+		return c.charge.Take("console", n)
+	})
+	if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
+		return nil, web.RefusedByGate(refused)
+	}
+	return body, err
 }
 
 var refuseSignInBody = &catalog.Error{Code: web.CodeTooLarge,

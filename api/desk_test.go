@@ -42,6 +42,7 @@ type desk struct {
 	trace    *trace.Exporter                          // nil: nothing is traced
 	// publicURL is where recipients find the service. "": no template can be given a category.
 	publicURL string
+	edge      api.Edge // the way to the authority; nil: the server is no edge
 
 	source *configsrc.Source
 }
@@ -79,7 +80,8 @@ func (d *desk) open(t testing.TB, files map[string]string) {
 	if d.engine != nil {
 		config.WebhookEngine = d.engine(res.resolver)
 	}
-	if h.server, err = api.New(api.Options{Resolver: res.resolver, Config: config, Console: d.console, Trace: d.trace, Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
+	if h.server, err = api.New(api.Options{Resolver: res.resolver, Config: config, Console: d.console, Trace: d.trace, Cluster: api.Cluster{Edge: d.edge},
+		Logger: slog.New(slog.NewJSONHandler(h.log, nil))}); err != nil {
 		t.Fatal(err)
 	}
 	h.addr = h.listen(api.Platform | api.Mail)

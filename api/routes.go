@@ -165,6 +165,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.finish(ctx, "", nil, refused)
 	case c.services == Gateway:
 		s.answerGateway(ctx, c, now)
+	case c.relayed && string(path) == signInPath:
+		s.finish(ctx, console.Prefix, nil, s.answerSignIn(ctx, c))
 	case string(path) == resolvePath && (ctx.IsGet() || ctx.IsHead()) && c.services&Platform != 0:
 		key, err := s.resolve(ctx, c, now)
 		if err != nil {

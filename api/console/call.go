@@ -21,7 +21,11 @@ func (c *Console) api(s *session) *client.Client { return c.client(s, s.Proposal
 
 // client is like api for one proposal, or with "" for what is live.
 func (c *Console) client(s *session, proposal string) *client.Client {
-	return client.New(client.Options{URL: "http://console", Key: s.text, Timeout: callTime, Transport: c.o.API,
+	calls := c.o.API
+	if c.byAuthority(s) {
+		calls = watchedCalls{c, s}
+	}
+	return client.New(client.Options{URL: "http://console", Key: s.text, Timeout: callTime, Transport: calls,
 		Service: "console", Actor: s.actor, Proposal: proposal, Once: true})
 }
 

@@ -42,8 +42,6 @@ type SignIn struct {
 	Domain string
 	// KeysOff leaves sign-in to the providers and to sign-in links.
 	KeysOff bool
-	// Elsewhere says why people cannot sign in at a provider here, although the files have login blocks. "": they can.
-	Elsewhere string
 }
 
 // flowCookie binds flows of sign-in to their browser, one in each tab. Another site leads back from the provider, so it is
@@ -87,8 +85,8 @@ func (c *Console) keepFlows(w http.ResponseWriter, r *http.Request, flows string
 
 // noLogin answers on a node without sign-in at providers.
 func (c *Console) noLogin(w http.ResponseWriter, r *http.Request) error {
-	return c.loginFailed(w, r, &login.Error{Status: http.StatusNotFound, Message: cmp.Or(c.o.SignIn.Elsewhere,
-		"This service has no login of this name.")})
+	return c.loginFailed(w, r, &login.Error{Status: http.StatusNotFound,
+		Message: "This service has no login of this name."})
 }
 
 // A loginFailure is a page that says why a sign-in at a provider has failed.
@@ -125,23 +123,39 @@ func (c *Console) finishLogin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return c.loginFailed(w, r, err)
 	}
+	s, err := c.admit(p, placeOf(r))
+	switch {
+	case err != nil:
+		return c.loginFailed(w, r, err)
+	case s == nil:
+		return c.notLetIn(w, r, p)
+	}
+	http.SetCookie(w, c.cookie(r, cookieName, s.secret, Prefix, int(sessionTime/time.Second)))
+	return c.leadOn(w, r, onwardView{Title: "You are signed in", To: ownPath(to), Do: "Go on to the console"})
+}
+
+// admit begins the session of a person; nil if no rule of the login lets the person read. The error is a *login.Error.
+func (c *Console) admit(p *login.Person, at place) (*session, error) {
 	text, end := c.o.SignIn.Person(p)
 	key, good := c.o.Keys.Check(text)
 	if !good || !key.May(catalog.MayRead) {
 		go end() // it may wait for a reload
-		return c.notLetIn(w, r, p, good)
+		return nil, nil
 	}
-	s := c.newSession(r, text, personActor(p, c.o.SignIn.Domain), key)
+	s := c.newSession(at, text, personActor(p, c.o.SignIn.Domain), key)
 	s.person, s.ended = p, end
-	if !c.sessions.add(s) {
-		end()
-		return c.loginFailed(w, r, &login.Error{Status: http.StatusServiceUnavailable,
-			Message: "Too many people are signed in.", Hint: "Somebody has to end some sessions first."})
+	if at.edge { // what comes with the key asks for no session
+		over := time.AfterFunc(sessionTime, func() { c.sessions.end(s) })
+		s.ended = func() { over.Stop(); end() }
 	}
-	http.SetCookie(w, c.cookie(r, cookieName, s.secret, Prefix, int(sessionTime/time.Second)))
-	c.o.Logger.Info("console session began", "login", p.Login, "subject", key.Subject, "actor", s.actor, "peer",
-		s.peer.String())
-	return c.leadOn(w, r, onwardView{Title: "You are signed in", To: ownPath(to), Do: "Go on to the console"})
+	if !c.sessions.add(s) {
+		s.ended()
+		return nil, &login.Error{Status: http.StatusServiceUnavailable,
+			Message: "Too many people are signed in.", Hint: "Somebody has to end some sessions first."}
+	}
+	c.o.Logger.Info("console session began", "login", p.Login, "subject", key.Subject, "actor", s.actor,
+		"peer", at.String())
+	return s, nil
 }
 
 // only returns the value of the request's cookie with a name, "" if there is none, or more: somebody else has set one of
@@ -178,8 +192,8 @@ type refusedView struct {
 }
 
 // notLetIn shows which claims have arrived and which rules were tried.
-func (c *Console) notLetIn(w http.ResponseWriter, r *http.Request, p *login.Person, matched bool) error {
-	v := refusedView{Login: p.Login, Reads: matched, Subject: p.Subject, Hints: slices.Clone(p.Notes)}
+func (c *Console) notLetIn(w http.ResponseWriter, r *http.Request, p *login.Person) error {
+	v := refusedView{Login: p.Login, Subject: p.Subject, Hints: slices.Clone(p.Notes)}
 	v.Claims, v.More = claimRows(p.Claims)
 	var names []string
 	for _, l := range c.o.SignIn.Declared() {
@@ -189,6 +203,7 @@ func (c *Console) notLetIn(w http.ResponseWriter, r *http.Request, p *login.Pers
 		for i := range l.Rules {
 			v.Rules = append(v.Rules, catalog.ClaimValue{Claim: l.Rules[i].Claim, Value: l.Rules[i].Value})
 		}
+		v.Reads = len(l.Matched(p.Claims)) > 0
 		v.Hints = append(v.Hints, login.RefusalHints(&l, p.Claims)...)
 	}
 	for _, row := range v.Claims {

@@ -31,31 +31,46 @@ const (
 
 // A signIn is what a session was begun with. It does not change.
 type signIn struct {
-	id      string // public: names it in the list
-	secret  string // the cookie's value
-	token   string // that every form carries
-	text    string // of the key
-	actor   string // "Name <address>", or ""
-	peer    netip.Addr
-	browser string // as words has it
+	id     string // public: names it in the list
+	secret string // the cookie's value
+	token  string // that every form carries
+	text   string // of the key
+	actor  string // "Name <address>", or ""
+	place
 	began   time.Time
 	expires time.Time
 	ended   func()        // ends the key, if it is the session's own
 	person  *login.Person // who has signed in at a provider; nil: with a key
 }
 
+// A place is where the browser of a session is.
+type place struct {
+	peer    netip.Addr
+	browser string // as words has it
+	edge    bool   // the browser is at an edge of this authority; the rest is empty then
+}
+
+// String returns the address of the browser, or where it is.
+func (p place) String() string {
+	if p.edge {
+		return "at an edge"
+	}
+	return p.peer.String()
+}
+
 // A session is a person who has signed in, with a key or at a provider.
 type session struct {
 	signIn
 
-	mu       sync.Mutex // guards what follows, but streams
-	key      Key        // as it was at the last request
-	seen     time.Time
-	notice   string    // shown on the next page
-	once     onceShown // shown on the next page
-	proposal string    // that the person works in, or ""
-	kept     []kept    // the oldest first, see keep.go
-	test     *smtpTest // the last one
+	mu        sync.Mutex // guards what follows, but streams
+	key       Key        // as it was at the last request
+	seen      time.Time
+	confirmed time.Time // when an edge has asked the authority about it, see askAuthority
+	notice    string    // shown on the next page
+	once      onceShown // shown on the next page
+	proposal  string    // that the person works in, or ""
+	kept      []kept    // the oldest first, see keep.go
+	test      *smtpTest // the last one
 
 	streams int // live pages that are open; guarded by sessions.mu
 }
@@ -271,5 +286,9 @@ func (c *Console) session(r *http.Request) (s *session, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.key, s.seen = key, c.o.Now()
+	if c.byAuthority(s) && s.seen.Sub(s.confirmed) >= confirmEvery {
+		s.confirmed = s.seen
+		go c.askAuthority(s)
+	}
 	return s, ""
 }

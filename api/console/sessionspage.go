@@ -28,8 +28,11 @@ func (c *Console) listSessions(w http.ResponseWriter, r *http.Request, s *sessio
 	v, key := sessionsView{All: c.sees(s) == ""}, s.Key().ID
 	for _, o := range c.sessions.list(c.sees(s)) {
 		o.mu.Lock()
-		v.Rows = append(v.Rows, sessionRow{o.id, o.key.Name, o.login(), o.actor, o.peer.String(), o.browser, o.began,
-			o.seen, o == s, 0})
+		row := sessionRow{o.id, o.key.Name, o.login(), o.actor, o.place.String(), o.browser, o.began, o.seen, o == s, 0}
+		if o.edge {
+			row.Seen = time.Time{}
+		}
+		v.Rows = append(v.Rows, row)
 		if o != s && o.key.ID == key {
 			v.Others++
 		}

@@ -44,11 +44,8 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) error {
 func (c *Console) signInForm(r *http.Request, to string) signInView {
 	o := &c.o.SignIn
 	v := signInView{To: to, Demo: c.demo(r) != "", KeysOff: o.KeysOff}
-	switch {
-	case o.Desk != nil:
+	if o.Desk != nil {
 		v.Logins = o.Desk.Buttons()
-	case o.Elsewhere != "" && o.Declared != nil && len(o.Declared()) > 0:
-		v.LoginsOff = o.Elsewhere
 	}
 	if len(v.Logins) > 0 && o.PublicURL == "" {
 		v.LoginsOff = "To sign in with " + cmp.Or(v.Logins[0].Label, v.Logins[0].Name) + ", the service has to know the " +
@@ -135,7 +132,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusForbidden,
 			`This key may not read, and the console only shows what its key may see. Use one with "read" in its allow list.`)
 	}
-	s := c.newSession(r, text, actor, key)
+	s := c.newSession(placeOf(r), text, actor, key)
 	s.ended = ended
 	if !c.sessions.add(s) {
 		ended()
@@ -148,11 +145,16 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) error {
 	return seeOther(w, r, v.To)
 }
 
-// newSession makes the session of a request's browser.
-func (c *Console) newSession(r *http.Request, text, actor string, key Key) *session {
+// placeOf returns where a request's browser is.
+func placeOf(r *http.Request) place {
+	return place{peer: peerOf(r), browser: say.Browser(r.UserAgent())}
+}
+
+// newSession makes the session of a browser.
+func (c *Console) newSession(at place, text, actor string, key Key) *session {
 	now := c.o.Now()
 	return &session{signIn: signIn{id: random()[:12], secret: random(), token: random(), text: text, actor: actor,
-		peer: peerOf(r), browser: say.Browser(r.UserAgent()), began: now, expires: now.Add(sessionTime)}, seen: now, key: key}
+		place: at, began: now, expires: now.Add(sessionTime)}, seen: now, confirmed: now, key: key}
 }
 
 // cookie makes a cookie that no script reads and, but for that of a flow, no other site sends.

@@ -51,7 +51,7 @@ var shared = map[string]bounded{
 		"a quarter of the places for another provider at once, then rounds by provider; no request waits",
 	},
 	"api/login: open": {
-		"peers, by beginning sign-ins: one alone all of it",
+		"peers, by beginning sign-ins, here and at edges, which say who the peer is: one alone all of it",
 		"a place each: the peer with the most loses its oldest sign-in; 400 after 10,000 begins of as many peers as that, and " +
 			"the person begins again",
 	},
@@ -80,8 +80,8 @@ var shared = map[string]bounded{
 		"no other call uses it",
 	},
 	"configsrc/cluster: forwarding": {
-		"a key alone three quarters of an edge's places, with slow requests",
-		"a place at once, then rounds by key; 503 after ForwardTime",
+		"a key, or a peer that signs in, alone three quarters of an edge's places, with slow requests",
+		"a place at once, then rounds by key and peer; 503 after ForwardTime",
 	},
 	"configsrc/cluster: known": {
 		"clients of NATS that invent edges",
