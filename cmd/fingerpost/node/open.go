@@ -98,7 +98,7 @@ func (o *opening) openSource(context.Context) error {
 	options := configsrc.Options{
 		Dir: files.Config, Clone: o.clone, Problems: o.problems, Sink: o.resolver, Logger: o.o.Logger,
 		ReadOnly: files.ReadOnly, Disk: o.o.Disk, OpenSecret: o.secrets.Open, MaxDelete: files.MaxDelete,
-		AcceptDeletes: files.AcceptDeletes, Allow: o.o.Allow,
+		AcceptDeletes: files.AcceptDeletes, Allow: o.allows(),
 		Hooks: configsrc.Hooks{
 			OnProgress: o.o.OnProgress,
 			OnConfirm:  func(h configsrc.Held) { NoteConfirm(o.resolver, h) },
@@ -121,6 +121,15 @@ func (o *opening) openSource(context.Context) error {
 	}
 	close(o.made)
 	return nil
+}
+
+// allows are what the flags make right in the files.
+func (o *opening) allows() catalog.Allows {
+	allows := o.o.Allow
+	if o.cluster.isEdge() {
+		allows.Logins = nil // any: the authority has judged the issuers, and it alone asks the providers
+	}
+	return allows
 }
 
 func (o *opening) openMail(context.Context) (err error) {
