@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"os"
@@ -112,6 +113,43 @@ func TestSuppressionsCommand(t *testing.T) {
 	if code != cli.ExitOK || !strings.Contains(out, "SUPPRESSED") {
 		t.Errorf("%d %s", code, out)
 	}
+}
+
+// TestWhyNoMail: support finds out in the console, from nothing but an address, why a customer got no mail, and mends it.
+func TestWhyNoMail(t *testing.T) {
+	testrig.Slow(t)
+	t.Parallel()
+	s, sink := careShell(t)
+	for _, reason := range []string{"complaint", "unsubscribe"} {
+		s.suppressions(cli.ExitOK, "add", "ada@example.com", "--reason", reason)
+	}
+	s.sendTo("Ada@example.com", "CODE")
+	v := newVisitor(t, s.url)
+	v.signIn(s.keys["care"])
+	v.ask("/console/lookup?domain=ADA%40example.com", nil)
+	v.expects(http.StatusOK, "1 mail to ADA@example.com, 1 not sent", "the suppression list has the address")
+	follow := func(link string, says ...string) {
+		t.Helper()
+		m := regexp.MustCompile(`href="(` + link + `)"`).FindStringSubmatch(v.body)
+		if m == nil {
+			t.Fatalf("no link %s in %s", link, v.body)
+		}
+		v.ask(html.UnescapeString(m[1]), nil)
+		v.expects(http.StatusOK, says...)
+	}
+	follow(`/console/mail/\d+/\d+`, "list has the address, as complaint.", "Show the list")
+	follow(`/console/suppressions/\d+\?[^"]+`, "2 entries")
+	list := v.res.Request.URL.RequestURI()
+	remove := func(reason string, says ...string) {
+		t.Helper()
+		v.ask(list, url.Values{"token": {v.token()}, "do": {"remove"}, "address": {"ada@example.com"}, "reason": {reason}, "category": {""}})
+		v.expects(http.StatusOK, says...)
+	}
+	remove("complaint", "The entry is gone, and ada@example.com is on the list still, as unsubscribe.", "1 entry")
+	if got := s.sendTo("ada@example.com", "CODE"); !strings.Contains(got.body, `"sent":true`) || len(sink.Letters()) != 1 {
+		t.Errorf("%+v", got)
+	}
+	remove("unsubscribe", "ada@example.com may get mail again.", "No address matches")
 }
 
 // TestBounceStopsTheSecondMail: through kill -9 between the two, and a restart.
