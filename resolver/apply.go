@@ -90,8 +90,8 @@ func (r *Resolver) applyTo(st *store.Store, c *catalog.Change, generations uint6
 	// until exchange raises all stamps: if that store is damaged, it may not be able to give them again.
 	if err == nil && read {
 		err = r.owners.noteEffect(st, effect)
-		if err != nil || effect.Keys || effect.Edges || effect.Webhooks || effect.Logins || effect.Sealing ||
-			effect.Defaults || r.applying.unsettled || r.settled.Load().keys.rebinds(effect) {
+		if err != nil || effect.Keys || effect.Edges || effect.Webhooks || effect.Logins || effect.Inbounds ||
+			effect.Sealing || effect.Defaults || r.applying.unsettled || r.settled.Load().keys.rebinds(effect) {
 			err = r.publishStore(st)
 			r.applying.unsettled = err != nil // the next change, or the replacing store, tries again
 		}
@@ -160,6 +160,7 @@ type settled struct {
 	edges    []catalog.Edge
 	webhooks []catalog.Webhook
 	logins   []catalog.Login
+	inbounds []catalog.Inbound
 	sealing  *catalog.Sealing
 	defaults *catalog.Defaults
 }
@@ -179,6 +180,11 @@ func (r *Resolver) publishStore(st *store.Store) error {
 	return nil
 }
 
+// lists returns what has lists of projects and is no key.
+func (s *settled) lists() *catalog.Declared {
+	return &catalog.Declared{Webhooks: s.webhooks, Logins: s.logins, Inbounds: s.inbounds}
+}
+
 func readSettled(st *store.Store, o *owners) (*settled, error) {
 	var keys []*catalog.Key
 	err := st.Keys(func(k *catalog.Key) bool {
@@ -195,9 +201,12 @@ func readSettled(st *store.Store, o *owners) (*settled, error) {
 	if err = st.Logins(func(l *catalog.Login) bool { s.logins = append(s.logins, *l); return true }); err != nil {
 		return nil, err
 	}
+	if err = st.Inbounds(func(b *catalog.Inbound) bool { s.inbounds = append(s.inbounds, *b); return true }); err != nil {
+		return nil, err
+	}
 	err = st.View(func(v *store.View) (err error) {
 		if s.keys, err = newKeySet(keys, o, v.ProjectID); err == nil {
-			err = s.keys.bindLists(&catalog.Declared{Webhooks: s.webhooks, Logins: s.logins}, v.ProjectID)
+			err = s.keys.bindLists(s.lists(), v.ProjectID)
 		}
 		return err
 	})

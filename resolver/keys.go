@@ -60,7 +60,7 @@ type KeySet struct {
 	byID    map[string]*Key
 	guests  map[string]*Key  // found by Lookup alone, see AddGuestKey and AddPersonKey
 	logins  []catalog.Login  // whose rules decide what persons may do
-	slugs   map[string]int64 // every slug that a key, webhook or login lists → the project that has it, 0 for none
+	slugs   map[string]int64 // every slug that a ListHolder lists → the project that has it, 0 for none
 	unknown []catalog.UnknownSlug
 	ends    []time.Time // of the keys that have one, in order
 }
@@ -108,7 +108,8 @@ func (s *KeySet) bind(list []string, of catalog.ListHolder, idOf func(slug strin
 	return nil
 }
 
-// bindLists notes the slugs that webhooks and logins list: those are renamed with their projects, as those of keys are.
+// bindLists notes the slugs that webhooks, logins and inbound blocks list: those are renamed with their projects, as those
+// of keys are.
 func (s *KeySet) bindLists(d *catalog.Declared, idOf func(slug string) (int64, error)) error {
 	for of, list := range d.Lists() {
 		if err := s.bind(list, of, idOf, func(int64) {}); err != nil {
@@ -144,7 +145,7 @@ func (s *KeySet) Named(name string) *Key {
 	return nil
 }
 
-// rebinds reports whether a change moved or removed a slug that a key, webhook or login lists.
+// rebinds reports whether a change moved or removed a slug that a catalog.ListHolder lists.
 func (s *KeySet) rebinds(e *store.Effect) bool {
 	if len(s.slugs) == 0 {
 		return false
@@ -160,7 +161,7 @@ func (s *KeySet) rebinds(e *store.Effect) bool {
 	return e.Many
 }
 
-// UnknownSlugs lists the slugs that keys, webhooks and logins list and no project has. The list is shared until it
+// UnknownSlugs lists the slugs that a catalog.ListHolder lists and no project has. The list is shared until it
 // changes, and must not be modified.
 func (r *Resolver) UnknownSlugs() []catalog.UnknownSlug { return r.settled.Load().keys.unknown }
 
@@ -181,7 +182,7 @@ func (r *Resolver) KeyNames() (names []string) {
 	return names
 }
 
-// ListsNaming lists the keys, webhooks and logins whose lists hold the slug.
+// ListsNaming lists those whose lists hold the slug.
 func (r *Resolver) ListsNaming(slug string) (holders []catalog.ListHolder) {
 	s := r.settled.Load()
 	if _, named := s.keys.slugs[slug]; !named {
@@ -192,11 +193,10 @@ func (r *Resolver) ListsNaming(slug string) (holders []catalog.ListHolder) {
 			holders = append(holders, catalog.ListHolder{Kind: catalog.KindKey, Name: k.Name})
 		}
 	}
-	return append(holders, listsNaming(s.webhooks, s.logins, slug)...)
+	return append(holders, listsNaming(s.lists(), slug)...)
 }
 
-func listsNaming(webhooks []catalog.Webhook, logins []catalog.Login, slug string) (holders []catalog.ListHolder) {
-	d := catalog.Declared{Webhooks: webhooks, Logins: logins}
+func listsNaming(d *catalog.Declared, slug string) (holders []catalog.ListHolder) {
 	for of, list := range d.Lists() {
 		if slices.Contains(list, slug) {
 			holders = append(holders, of)
@@ -210,3 +210,6 @@ func (r *Resolver) Webhooks() []catalog.Webhook { return r.settled.Load().webhoo
 
 // Logins lists the declared logins by name. The list is shared: do not change it.
 func (r *Resolver) Logins() []catalog.Login { return r.settled.Load().logins }
+
+// Inbounds lists the declared inbound blocks by name. The list is shared: do not change it.
+func (r *Resolver) Inbounds() []catalog.Inbound { return r.settled.Load().inbounds }

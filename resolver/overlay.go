@@ -25,6 +25,7 @@ type Overlay struct {
 	keys     bool // the files add, change or remove keys
 	webhooks bool // likewise
 	logins   bool // likewise
+	inbounds bool // likewise
 	own      map[catalog.UUID]bool
 
 	// Bring, if set, is called before a project is shown that none of the files declares: the branch may have another file
@@ -73,6 +74,7 @@ func (o *Overlay) Put(files ...catalog.FileChange) error {
 		o.touched = nil
 	}
 	o.keys, o.webhooks, o.logins = o.keys || e.Keys, o.webhooks || e.Webhooks, o.logins || e.Logins
+	o.inbounds = o.inbounds || e.Inbounds
 	if e.Defaults {
 		o.defaults, err = o.store.Defaults()
 	}
@@ -135,9 +137,9 @@ func (o *Overlay) KeyNames() (names []string) {
 	return names
 }
 
-// ListsNaming lists the keys, webhooks and logins whose lists hold the slug.
+// ListsNaming lists those whose lists hold the slug.
 func (o *Overlay) ListsNaming(slug string) (holders []catalog.ListHolder) {
-	if !o.keys && !o.webhooks && !o.logins {
+	if !o.keys && !o.webhooks && !o.logins && !o.inbounds {
 		return o.live.ListsNaming(slug)
 	}
 	o.eachKey(func(k *catalog.Key) {
@@ -145,7 +147,12 @@ func (o *Overlay) ListsNaming(slug string) (holders []catalog.ListHolder) {
 			holders = append(holders, catalog.ListHolder{Kind: catalog.KindKey, Name: k.Name})
 		}
 	})
-	return append(holders, listsNaming(o.Webhooks(), o.Logins(), slug)...)
+	return append(holders, listsNaming(o.lists(), slug)...)
+}
+
+// lists returns what has lists of projects and is no key.
+func (o *Overlay) lists() *catalog.Declared {
+	return &catalog.Declared{Webhooks: o.Webhooks(), Logins: o.Logins(), Inbounds: o.Inbounds()}
 }
 
 // Webhooks lists the webhooks by name: those that are live, if the store cannot be read.
@@ -166,6 +173,17 @@ func (o *Overlay) Logins() (list []catalog.Login) {
 	}
 	if o.store.Logins(func(l *catalog.Login) bool { list = append(list, *l); return true }) != nil {
 		return o.live.Logins()
+	}
+	return list
+}
+
+// Inbounds lists the inbound blocks by name: those that are live, if the store cannot be read.
+func (o *Overlay) Inbounds() (list []catalog.Inbound) {
+	if !o.inbounds {
+		return o.live.Inbounds()
+	}
+	if o.store.Inbounds(func(b *catalog.Inbound) bool { list = append(list, *b); return true }) != nil {
+		return o.live.Inbounds()
 	}
 	return list
 }

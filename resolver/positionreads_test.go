@@ -179,7 +179,7 @@ var otherMethods = strings.Fields(`
 	AcceptMail AddGuestKey AddPersonKey AnswerMail Apply AuditEntry AuditGaps AuditHeads Auditable Back Backup BounceMail Cached
 	ChangeDomainNotes ChangeHooks ChangePending ChangeProposals Close Committed DataDir DecoderRevision Defaults
 	Degraded DomainNote DropIndexes EachDomainNote EachNamed EachQueued Edges EndedSince EntriesSince EventMarks
-	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency KeepList KeySource KeySources KeyUses
+	Events Fill ForgetSecrets Generation HookDeliveries HookDelivery Hooks Idempotency Inbounds KeepList KeySource KeySources KeyUses
 	LastHookDelivery ListedProjects Logins MailAcross MailGaps MailLedger MailLog MailLogs Metrics MoveCommits Named NewMailID NextKeyEnd Note NoteAll
 	NoteDomain NoteObject NoteRemovals Pace
 	PendingWrites Position ProjectEntriesSince ProjectsWithKey ProposalRecords PruneAudit PruneHooks PruneMail

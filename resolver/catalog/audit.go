@@ -21,6 +21,8 @@ const (
 
 	DoorMail Door = "mail" // what became of a mail
 	DoorLink Door = "link" // a recipient's own link
+
+	DoorInbound Door = "inbound" // what a provider of mail has told
 )
 
 // The actions that are no change of an object.
@@ -60,7 +62,7 @@ const AuditReason = "reason"
 // The objects that the audit trail has actions for, which end in .create, .update and .delete, and the other actions.
 var (
 	AuditObjects = []string{"project", "service-settings", "auth-settings", "smtp-config", "domain", "template",
-		"default-template", "key", "edge", "webhook", "login"}
+		"default-template", "key", "edge", "webhook", "login", "inbound"}
 	AuditOthers = []string{"key.rotate", "defaults.update", "sealing.update", AuditLoad, AuditConfirm, AuditRestore,
 		AuditApply, AuditApprove, AuditDrop, AuditOverruled, AuditEndLinks, AuditVerify, AuditFailing, AuditLost,
 		"webhook.rotate", AuditReplay, AuditSenderWorse, AuditSuppress, AuditRelease, AuditBegins, AuditEnds}

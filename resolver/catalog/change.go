@@ -14,6 +14,7 @@ type Declared struct {
 	Edges     []Edge
 	Webhooks  []Webhook
 	Logins    []Login
+	Inbounds  []Inbound
 	Defaults  *Defaults
 	Sealing   *Sealing
 }
@@ -23,7 +24,7 @@ func (d *Declared) Clone() *Declared {
 	c := &Declared{
 		Projects: slices.Clone(d.Projects), Templates: CloneTemplates(d.Templates), Keys: slices.Clone(d.Keys),
 		Edges:    slices.Clone(d.Edges),
-		Webhooks: slices.Clone(d.Webhooks), Logins: slices.Clone(d.Logins),
+		Webhooks: slices.Clone(d.Webhooks), Logins: slices.Clone(d.Logins), Inbounds: slices.Clone(d.Inbounds),
 		Defaults: clone(d.Defaults), Sealing: clone(d.Sealing),
 	}
 	for i := range c.Projects {
@@ -48,6 +49,9 @@ func (d *Declared) Clone() *Declared {
 	}
 	for i := range c.Logins {
 		c.Logins[i] = c.Logins[i].Clone()
+	}
+	for i := range c.Inbounds {
+		c.Inbounds[i] = c.Inbounds[i].Clone()
 	}
 	if s := c.Sealing; s != nil {
 		s.Recipients = slices.Clone(s.Recipients)
@@ -103,7 +107,8 @@ type Ref struct {
 	KeyID     string // a key's public id, an edge's public key
 }
 
-// Lists yields the lists of projects of the keys, webhooks and logins. That of a login has the slugs of all its rules.
+// Lists yields the lists of projects of the keys, webhooks, logins and inbound blocks. That of a login has the slugs of all
+// its rules.
 func (d *Declared) Lists() iter.Seq2[ListHolder, []string] {
 	return func(yield func(ListHolder, []string) bool) {
 		for i := range d.Keys {
@@ -121,12 +126,17 @@ func (d *Declared) Lists() iter.Seq2[ListHolder, []string] {
 				return
 			}
 		}
+		for i := range d.Inbounds {
+			if !yield(ListHolder{KindInbound, d.Inbounds[i].Name}, d.Inbounds[i].Projects) {
+				return
+			}
+		}
 	}
 }
 
 // Shared counts the objects of d that belong to no project.
 func (d *Declared) Shared() int {
-	n := len(d.Templates) + len(d.Keys) + len(d.Edges) + len(d.Webhooks) + len(d.Logins)
+	n := len(d.Templates) + len(d.Keys) + len(d.Edges) + len(d.Webhooks) + len(d.Logins) + len(d.Inbounds)
 	if d.Defaults != nil {
 		n++
 	}
@@ -136,8 +146,10 @@ func (d *Declared) Shared() int {
 	return n
 }
 
-// DropNamed takes out what only a key for every project may see: keys, edges, webhooks and logins.
-func (d *Declared) DropNamed() { d.Keys, d.Edges, d.Webhooks, d.Logins = nil, nil, nil, nil }
+// DropNamed takes out what only a key for every project may see: keys, edges, webhooks, logins and inbound blocks.
+func (d *Declared) DropNamed() {
+	d.Keys, d.Edges, d.Webhooks, d.Logins, d.Inbounds = nil, nil, nil, nil, nil
+}
 
 // Refs lists the objects of d that are stored separately.
 func (d *Declared) Refs() []Ref {
@@ -180,6 +192,9 @@ func (d *Declared) EachRef(yield func(Ref)) {
 	}
 	for i := range d.Logins {
 		yield(Ref{Kind: KindLogin, Name: d.Logins[i].Name, UUID: d.Logins[i].UUID})
+	}
+	for i := range d.Inbounds {
+		yield(Ref{Kind: KindInbound, Name: d.Inbounds[i].Name, UUID: d.Inbounds[i].UUID})
 	}
 	if d.Defaults != nil {
 		yield(Ref{Kind: KindDefaults})

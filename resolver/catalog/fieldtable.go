@@ -29,6 +29,8 @@ func NewFields(k Kind) []Field {
 		return NewWebhook("").AllFields()
 	case KindLogin:
 		return NewLogin("").AllFields()
+	case KindInbound:
+		return NewInbound("").AllFields()
 	case KindDefaults:
 		return newDefaultsFields()
 	case KindSealing:

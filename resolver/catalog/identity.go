@@ -24,6 +24,7 @@ const (
 	KindEdge            Kind = "edge"
 	KindWebhook         Kind = "webhook"
 	KindLogin           Kind = "login"
+	KindInbound         Kind = "inbound"
 	KindDefaults        Kind = "defaults"
 	KindSealing         Kind = "sealing"
 )
@@ -32,7 +33,7 @@ const (
 func KnownKind(k Kind) Kind {
 	for _, known := range [...]Kind{
 		KindProject, KindDomain, KindServiceSettings, KindAuthSettings, KindSMTPConfig, KindTemplate, KindKey, KindEdge,
-		KindWebhook, KindLogin, KindDefaults, KindSealing,
+		KindWebhook, KindLogin, KindInbound, KindDefaults, KindSealing,
 	} {
 		if k == known {
 			return known

@@ -38,11 +38,11 @@ func TestGoldenIdentity(t *testing.T) {
 
 // TestKinds checks the words that take part in identity.
 func TestKinds(t *testing.T) {
-	want := "project domain service_settings auth_settings smtp_config template key edge webhook login defaults sealing"
+	want := "project domain service_settings auth_settings smtp_config template key edge webhook login inbound defaults sealing"
 	var got []string
 	for _, k := range []catalog.Kind{
 		catalog.KindProject, catalog.KindDomain, catalog.KindServiceSettings, catalog.KindAuthSettings, catalog.KindSMTPConfig,
-		catalog.KindTemplate, catalog.KindKey, catalog.KindEdge, catalog.KindWebhook, catalog.KindLogin, catalog.KindDefaults, catalog.KindSealing,
+		catalog.KindTemplate, catalog.KindKey, catalog.KindEdge, catalog.KindWebhook, catalog.KindLogin, catalog.KindInbound, catalog.KindDefaults, catalog.KindSealing,
 	} {
 		got = append(got, string(k))
 	}

@@ -105,7 +105,7 @@ type Key struct {
 	Owner     string    // the key also reaches the projects with this owner; "": none
 }
 
-// A ListHolder is a key, a webhook or a login: these have lists of projects.
+// A ListHolder is a key, a webhook, a login or an inbound block: these have lists of projects.
 type ListHolder struct {
 	Kind Kind
 	Name string

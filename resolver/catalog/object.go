@@ -7,7 +7,7 @@ type Object struct {
 	Kind      Kind
 	ProjectID int64  // 0: it belongs to no project
 	Slug      string // of its project; "": it belongs to none, or the record does not have it
-	Name      string // slug, domain, template code, name of a key, edge, webhook or login; "" where there is one at most
+	Name      string // slug, domain, template code, name of what has one; "" where there is one at most
 	UUID      UUID   // zero: the kind has none, or it is not known
 	ID        int64  // 0 likewise
 	Said      FieldSet
@@ -44,7 +44,7 @@ func (k Kind) Single() bool { return k == KindDefaults || k == KindSealing }
 // all files have.
 func (k Kind) Named() bool {
 	switch k {
-	case KindDomain, KindTemplate, KindKey, KindEdge, KindWebhook, KindLogin:
+	case KindDomain, KindTemplate, KindKey, KindEdge, KindWebhook, KindLogin, KindInbound:
 		return true
 	}
 	return false
@@ -147,6 +147,9 @@ func (d *Declared) others() (list []*Object) {
 	}
 	for i := range d.Logins {
 		add(d.Logins[i].Object())
+	}
+	for i := range d.Inbounds {
+		add(d.Inbounds[i].Object())
 	}
 	if d.Sealing != nil {
 		add(d.Sealing.Object())

@@ -19,7 +19,7 @@ func full() *catalog.Declared {
 	service.Said, auth.Said = ^catalog.FieldSet(0), ^catalog.FieldSet(0)
 	return &catalog.Declared{Projects: []catalog.ProjectConfig{p}, Templates: []catalog.Template{{Code: "BYE"}},
 		Keys: []catalog.Key{{Name: "ci"}}, Edges: []catalog.Edge{{Name: "fra1"}},
-		Webhooks: []catalog.Webhook{{Name: "crm"}}, Logins: []catalog.Login{{Name: "company", Rules: []catalog.LoginRule{{}}}}, Sealing: new(catalog.Sealing),
+		Webhooks: []catalog.Webhook{{Name: "crm"}}, Logins: []catalog.Login{{Name: "company", Rules: []catalog.LoginRule{{}}}}, Inbounds: []catalog.Inbound{{Name: "ses"}}, Sealing: new(catalog.Sealing),
 		Defaults: &catalog.Defaults{Service: &service, Auth: &auth, SMTP: new(catalog.SMTPConfig), Verification: &verification}}
 }
 

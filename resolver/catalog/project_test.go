@@ -112,6 +112,7 @@ func TestRefs(t *testing.T) {
 		Keys:      []catalog.Key{{Name: "checkout"}},
 		Webhooks:  []catalog.Webhook{*catalog.NewWebhook("crm")},
 		Logins:    []catalog.Login{*catalog.NewLogin("company")},
+		Inbounds:  []catalog.Inbound{*catalog.NewInbound("ses")},
 		Defaults:  &catalog.Defaults{},
 		Sealing:   &catalog.Sealing{},
 	}
@@ -124,6 +125,7 @@ func TestRefs(t *testing.T) {
 		{Kind: catalog.KindKey, Name: "checkout"},
 		{Kind: catalog.KindWebhook, Name: "crm", UUID: catalog.DeriveWebhookUUID("crm")},
 		{Kind: catalog.KindLogin, Name: "company", UUID: catalog.DeriveLoginUUID("company")},
+		{Kind: catalog.KindInbound, Name: "ses", UUID: catalog.DeriveInboundUUID("ses")},
 		{Kind: catalog.KindDefaults},
 		{Kind: catalog.KindSealing},
 	}

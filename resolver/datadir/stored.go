@@ -105,6 +105,15 @@ func (s *Stored) Logins() (rows []catalog.Login, err error) {
 	return rows, err
 }
 
+// Inbounds lists the inbound blocks by name.
+func (s *Stored) Inbounds() (rows []catalog.Inbound, err error) {
+	err = s.store.Inbounds(func(b *catalog.Inbound) bool {
+		rows = append(rows, *b)
+		return true
+	})
+	return rows, err
+}
+
 // Defaults returns the defaults block, nil when there is none.
 func (s *Stored) Defaults() (*catalog.Defaults, error) { return s.store.Defaults() }
 

@@ -24,6 +24,7 @@ type Effect struct {
 	Edges      bool
 	Webhooks   bool
 	Logins     bool
+	Inbounds   bool
 	Sealing    bool
 
 	// Objects is what happened to each object, for the audit trail. It is empty for the parts of a first load.

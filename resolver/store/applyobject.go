@@ -236,6 +236,9 @@ func (w *writer) remove(ref *catalog.Ref) error {
 	case catalog.KindLogin:
 		return w.removePlain(textKey(prefixLogin, ref.Name), &w.effect.Logins,
 			func(old []byte) error { return w.auditLogin(old, nil) })
+	case catalog.KindInbound:
+		return w.removePlain(textKey(prefixInbound, ref.Name), &w.effect.Inbounds,
+			func(old []byte) error { return w.auditInbound(old, nil) })
 	case catalog.KindDefaults:
 		return w.removePlain(keyDefaults, &w.effect.Defaults, func(old []byte) error { return w.auditDefaults(old, nil) })
 	case catalog.KindSealing:

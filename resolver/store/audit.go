@@ -154,6 +154,10 @@ func (w *writer) auditLogin(old []byte, l *catalog.Login) error {
 	return auditRecord(w, old, l, plainRecord, (*catalog.Login).Object)
 }
 
+func (w *writer) auditInbound(old []byte, b *catalog.Inbound) error {
+	return auditRecord(w, old, b, plainRecord, (*catalog.Inbound).Object)
+}
+
 func (w *writer) auditDefaults(old []byte, d *catalog.Defaults) error {
 	return auditRecord(w, old, d, plainRecord, (*catalog.Defaults).Object)
 }
@@ -310,6 +314,8 @@ func (s *State) object(kind catalog.Kind, project int64, name string) (*catalog.
 		return objectAt(s, textKey(prefixWebhook, name), plainRecord, (*catalog.Webhook).Object)
 	case catalog.KindLogin:
 		return objectAt(s, textKey(prefixLogin, name), plainRecord, (*catalog.Login).Object)
+	case catalog.KindInbound:
+		return objectAt(s, textKey(prefixInbound, name), plainRecord, (*catalog.Inbound).Object)
 	case catalog.KindDefaults:
 		return objectAt(s, keyDefaults, plainRecord, (*catalog.Defaults).Object)
 	case catalog.KindSealing:

@@ -146,6 +146,7 @@ func TestEveryObjectIsFound(t *testing.T) {
 		Webhooks: []catalog.Webhook{{Name: "crm", URL: "https://crm.example/", Events: []string{"*"}, Projects: []string{}, Active: true}},
 		Logins: []catalog.Login{{Name: "company", Issuer: "https://login.example/", Scopes: []string{"openid"},
 			Rules: []catalog.LoginRule{{Claim: "a", Value: "b", Allow: catalog.MayRead}, {Claim: "a", Value: "c", Projects: []string{}}}}},
+		Inbounds: []catalog.Inbound{{Name: "ses", Format: "ses", Secrets: make([]catalog.Secret, 2), Projects: []string{}}},
 		Defaults: &catalog.Defaults{SMTP: &catalog.SMTPConfig{Host: "relay.example"}}, Sealing: &catalog.Sealing{Require: true}}
 	apply(t, s, noon, file("all.hcl", all))
 	for _, o := range all.Objects() {

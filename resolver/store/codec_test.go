@@ -195,10 +195,10 @@ func TestLayout(t *testing.T) {
 	t.Parallel()
 	h := sha256.New()
 	for _, v := range []any{catalog.Project{}, projectSettings{}, catalog.Domain{}, catalog.Template{}, keyRecord{}, fileRecord{},
-		catalog.Defaults{}, catalog.Sealing{}, catalog.Webhook{}, catalog.Login{}, Counts{}} {
+		catalog.Defaults{}, catalog.Sealing{}, catalog.Webhook{}, catalog.Login{}, catalog.Inbound{}, Counts{}} {
 		describe(h, reflect.TypeOf(v))
 	}
-	const want = "13 7916f11b2942c41a"
+	const want = "13 02c2f8876b7b551d"
 	if got := fmt.Sprintf("%d %x", Format, h.Sum(nil)[:8]); got != want {
 		t.Errorf("the layout is %q, want %q: a stored noun has changed. Raise Format (store.go), see \"Key layout\" in doc.go, "+
 			"and put the hash here", got, want)
@@ -242,6 +242,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(encode(&Counts{Projects: 1}))
 	f.Add(encode(&catalog.Webhook{Name: "crm", Secrets: make([]catalog.Secret, 2), Events: []string{"*"}}))
 	f.Add(encode(&catalog.Login{Name: "company", Rules: []catalog.LoginRule{{Claim: "groups"}, {Projects: []string{"a"}}}}))
+	f.Add(encode(&catalog.Inbound{Name: "ses", Secrets: make([]catalog.Secret, 2), Projects: []string{"a"}}))
 	f.Add([]byte{recordVersion, 0x9b, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var p catalog.ProjectConfig
@@ -263,5 +264,6 @@ func FuzzDecode(f *testing.F) {
 		_ = decode(b, new(Counts))
 		_ = decode(b, new(catalog.Webhook))
 		_ = decode(b, new(catalog.Login))
+		_ = decode(b, new(catalog.Inbound))
 	})
 }

@@ -45,6 +45,13 @@ func (w *writer) declare(d *catalog.Declared) error {
 			return err
 		}
 	}
+	for i := range d.Inbounds {
+		b := &d.Inbounds[i]
+		if err := w.plain(textKey(prefixInbound, b.Name), encode(b), &w.effect.Inbounds,
+			func(old []byte) error { return w.auditInbound(old, b) }); err != nil {
+			return err
+		}
+	}
 	if d.Defaults != nil {
 		err := w.plain(keyDefaults, encode(d.Defaults), &w.effect.Defaults,
 			func(old []byte) error { return w.auditDefaults(old, d.Defaults) })

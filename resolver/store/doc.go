@@ -31,6 +31,7 @@
 //	e      name                      edge                                             Apply
 //	w      name                      webhook                                          Apply
 //	l      name                      login                                            Apply
+//	i      name                      inbound block                                    Apply
 //	z                                sealing block                                    Apply
 //	f      file path                 file table row: stamps, and what it declares     Apply
 //	b      file path                 the file's last accepted bytes                   Apply

@@ -18,7 +18,8 @@ const importChunkBytes = 4 << 20
 // catalogPrefixes are the parts of the layout that Apply writes.
 var catalogPrefixes = []byte{
 	prefixProject, prefixSlug, prefixDomain, prefixProjectHost, prefixTemplate, prefixTemplateCode,
-	prefixKey, prefixEdge, prefixWebhook, prefixLogin, prefixDefaults, prefixSealing, prefixBytes, prefixFile, prefixText,
+	prefixKey, prefixEdge, prefixWebhook, prefixLogin, prefixInbound, prefixDefaults,
+	prefixSealing, prefixBytes, prefixFile, prefixText,
 	prefixRefused, prefixKeySet,
 }
 

@@ -24,6 +24,7 @@ const (
 	prefixEdge         = 'e'
 	prefixWebhook      = 'w'
 	prefixLogin        = 'l'
+	prefixInbound      = 'i'
 	prefixText         = 'y'
 	prefixRefused      = 'q'
 	prefixKeySet       = 'j'

@@ -197,6 +197,17 @@ func (s *State) Logins(yield func(*catalog.Login) bool) error {
 	})
 }
 
+// Inbounds yields all inbound blocks by name.
+func (s *State) Inbounds(yield func(*catalog.Inbound) bool) error {
+	return s.scan([]byte{prefixInbound}, func(_, value []byte) error {
+		b := new(catalog.Inbound)
+		if err := decode(value, b); err != nil {
+			return err
+		}
+		return stopUnless(yield(b))
+	})
+}
+
 // Files yields the file table by path. yield may keep the row.
 func (s *State) Files(yield func(path string, row *catalog.FileRow) bool) error {
 	return s.scan([]byte{prefixFile}, func(key, value []byte) error {

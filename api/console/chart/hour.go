@@ -126,7 +126,7 @@ func marksOf(v *history.View) (marks []Mark) {
 // doors are the ways by which changes come, in words.
 var doors = map[string]string{"api": "over the API", "file": "a change in the folder", "git": "a pull from git",
 	"cli": "a command", "cluster": "from the authority", "dns": "what name servers say", "mail": "bounces",
-	"link": "recipients"}
+	"link": "recipients", "inbound": "providers of mail"}
 
 func changeOf(m *history.Mark) Change {
 	t := Change{Time: m.Time, Changed: m.Changed, By: strings.Join(m.By, ", "),

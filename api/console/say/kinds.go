@@ -15,7 +15,7 @@ type Kind struct{ Action, Text string }
 var kinds = map[string]string{
 	"project": "Project", "domain": "Domain", "service-settings": "Service settings", "auth-settings": "Auth settings",
 	"smtp-config": "Mail server", "template": "Mail template", "default-template": "Default mail template",
-	"key": "Key", "edge": "Edge", "webhook": "Webhook", "login": "Login",
+	"key": "Key", "edge": "Edge", "webhook": "Webhook", "login": "Login", "inbound": "Outcomes from a provider",
 
 	"key.rotate": "Key rotated", "defaults.update": "Defaults changed", "sealing.update": "Sealing of secrets changed",
 	catalog.AuditLoad: "All files loaded", catalog.AuditConfirm: "Held reload let through",

@@ -76,6 +76,7 @@ var nouns = map[string]noun{
 	"edge":     {"let the edge %o join", "removed the edge %o", "the edge %o", nil},
 	"webhook":  {"added the webhook %o", "removed the webhook %o", "the webhook %o", (*writer).webhook},
 	"login":    {"added the login %o", "removed the login %o", "the login %o", nil},
+	"inbound":  {"added the inbound block %o", "removed the inbound block %o", "the inbound block %o", nil},
 	"defaults": {of: "the defaults of every project"},
 	"sealing":  {of: "the sealing of secrets"},
 }
@@ -183,6 +184,7 @@ var doors = map[string]string{
 	string(catalog.DoorDNS):     "The service",
 	string(catalog.DoorMail):    "A bounce",
 	string(catalog.DoorLink):    "A recipient",
+	string(catalog.DoorInbound): "A provider of mail",
 }
 
 // who says who has made the change.
