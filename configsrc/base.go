@@ -131,7 +131,7 @@ func (s *base) filesOf(holders []catalog.ListHolder) (paths []string) {
 	return slices.Compact(paths)
 }
 
-// listFiles lists the files, except one, in which accepted keys, webhooks or logins name the slug.
+// listFiles lists the files, except one, in which accepted lists of projects name the slug.
 func (s *base) listFiles(slug, except string) (paths []string) {
 	paths = s.filesOf(s.facts.ListsNaming(slug))
 	return slices.DeleteFunc(paths, func(path string) bool { return path == except })

@@ -175,7 +175,7 @@ func (s *base) staleRefusal(j *judge.Case, c *judge.Candidate, covers catalog.Co
 	return e
 }
 
-// listsStay refuses a change after which a key, webhook or login would name a slug that no project has, or that another project
+// listsStay refuses a change after which a list of projects would name a slug that no project has, or that another project
 // has than before: these lists follow their projects (api/README.md, Keys), and a proposal knows only the lists that were
 // there when it was made.
 func (s *base) listsStay(j *judge.Case, covers catalog.Coverage) error {

@@ -11,7 +11,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// rewriteLists rewrites the lists of keys, webhooks and logins that name the slug: those in the project's own file in the
+// rewriteLists rewrites the lists of projects that name the slug: those in the project's own file in the
 // draft, the others in their files, which must be locked by now.
 func (p *projectTarget) rewriteLists(w *attempt) error {
 	p.moves.files = w.listFiles(p.moves.from, w.path)
@@ -69,9 +69,10 @@ func (w *attempt) listSwap(path string, m *slugMove) (*fileSwap, error) {
 	return f, nil
 }
 
-// replaceIn makes the move in the lists of d, whose keys, webhooks and logins are replaced by copies.
+// replaceIn makes the move in the lists of d, whose objects with lists are replaced by copies.
 func (m *slugMove) replaceIn(d *catalog.Declared) {
 	d.Keys, d.Webhooks, d.Logins = slices.Clone(d.Keys), slices.Clone(d.Webhooks), slices.Clone(d.Logins)
+	d.Inbounds = slices.Clone(d.Inbounds)
 	for i := range d.Keys {
 		d.Keys[i].Projects = m.listAfter(d.Keys[i].Projects)
 	}
@@ -84,6 +85,9 @@ func (m *slugMove) replaceIn(d *catalog.Declared) {
 			r := &d.Logins[i].Rules[j]
 			r.Projects = m.listAfter(r.Projects)
 		}
+	}
+	for i := range d.Inbounds {
+		d.Inbounds[i].Projects = m.listAfter(d.Inbounds[i].Projects)
 	}
 }
 

@@ -33,6 +33,12 @@ func hookOf(name, projects string) string {
 	return string(out)
 }
 
+// inboundOf returns an inbound block.
+func inboundOf(name, projects string) string {
+	out, _ := hclfile.Format(fmt.Appendf(nil, "inbound %q {\n  format = \"json\"\n  secret = env(\"IN\")\n  projects = %s\n}\n", name, projects))
+	return string(out)
+}
+
 // loginOf returns a login block with a rule for each list, and one for every project.
 func loginOf(name string, projects ...string) string {
 	text := fmt.Sprintf("login %q {\n  issuer = \"https://login.example/\"\n  client_id = \"fingerpost\"\n", name)
@@ -46,14 +52,14 @@ func loginOf(name string, projects ...string) string {
 	return string(out)
 }
 
-// A rename or a deletion, with lists of keys, webhooks and logins in four further files and in the project's own, takes effect as
+// A rename or a deletion, with lists of keys, webhooks, logins and inbound blocks in four further files and in the project's own, takes effect as
 // a whole after a crash at any step, or not at all; and at no step does a list name a slug that another project has.
 func TestSlugMoveDies(t *testing.T) {
 	testrig.Thorough(t)
 	t.Parallel()
 	acme := "project \"acme\" {\n  name = \"Acme\"\n}\n"
 	before := map[string]string{
-		"acme.hcl": acme + "\n" + keyOf("inside", `["acme"]`), "hooks.hcl": hookOf("crm", `["acme", "alone"]`) + hookOf("cdn", `["acme"]`), "logins.hcl": loginOf("company", `["acme"]`, `["alone", "acme"]`), "alone.hcl": "project \"alone\" {\n  name = \"Alone\"\n}\n",
+		"acme.hcl": acme + "\n" + keyOf("inside", `["acme"]`), "hooks.hcl": hookOf("crm", `["acme", "alone"]`) + hookOf("cdn", `["acme"]`) + inboundOf("ses", `["acme", "alone"]`), "logins.hcl": loginOf("company", `["acme"]`, `["alone", "acme"]`), "alone.hcl": "project \"alone\" {\n  name = \"Alone\"\n}\n",
 		"keys.hcl": keyOf("outside", `["alone", "acme"]`), "team/keys.hcl": keyOf("deepest", `["acme"]`),
 	}
 	uuid := catalog.DeriveProjectUUID
@@ -88,12 +94,12 @@ func TestSlugMoveDies(t *testing.T) {
 	}{
 		"rename": {rename("acme"), with(map[string]string{
 			"acme.hcl":  fmt.Sprintf("project \"shop\" {\n  name = \"Acme\"\n  uuid = %q\n}\n\n%s", uuid("acme"), keyOf("inside", `["shop"]`)),
-			"hooks.hcl": hookOf("crm", `["shop", "alone"]`) + hookOf("cdn", `["shop"]`), "logins.hcl": loginOf("company", `["shop"]`, `["alone", "shop"]`),
+			"hooks.hcl": hookOf("crm", `["shop", "alone"]`) + hookOf("cdn", `["shop"]`) + inboundOf("ses", `["shop", "alone"]`), "logins.hcl": loginOf("company", `["shop"]`, `["alone", "shop"]`),
 			"keys.hcl": keyOf("outside", `["alone", "shop"]`), "team/keys.hcl": keyOf("deepest", `["shop"]`)})},
 		"delete": {remove("acme"), with(map[string]string{
-			"acme.hcl": keyOf("inside", `[]`), "hooks.hcl": hookOf("crm", `["alone"]`) + hookOf("cdn", `[]`), "logins.hcl": loginOf("company", `[]`, `["alone"]`), "keys.hcl": keyOf("outside", `["alone"]`), "team/keys.hcl": keyOf("deepest", `[]`)})},
+			"acme.hcl": keyOf("inside", `[]`), "hooks.hcl": hookOf("crm", `["alone"]`) + hookOf("cdn", `[]`) + inboundOf("ses", `["alone"]`), "logins.hcl": loginOf("company", `[]`, `["alone"]`), "keys.hcl": keyOf("outside", `["alone"]`), "team/keys.hcl": keyOf("deepest", `[]`)})},
 		"delete with the file": {remove("alone"), with(map[string]string{"alone.hcl": "",
-			"hooks.hcl": hookOf("crm", `["acme"]`) + hookOf("cdn", `["acme"]`), "logins.hcl": loginOf("company", `["acme"]`, `["acme"]`), "keys.hcl": keyOf("outside", `["acme"]`)})},
+			"hooks.hcl": hookOf("crm", `["acme"]`) + hookOf("cdn", `["acme"]`) + inboundOf("ses", `["acme"]`), "logins.hcl": loginOf("company", `["acme"]`, `["acme"]`), "keys.hcl": keyOf("outside", `["acme"]`)})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole, none := 0, 0

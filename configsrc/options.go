@@ -32,7 +32,7 @@ type Sink interface {
 	Files(yield func(path string, row *catalog.FileRow) bool) error
 	// Pace says whether clients read the Sink, so that background work is paced.
 	Pace(on bool)
-	// UnknownSlugs lists the slugs in lists of keys, webhooks and logins that no project has. The list must not be changed.
+	// UnknownSlugs lists the slugs in lists of a catalog.ListHolder that no project has. The list must not be changed.
 	UnknownSlugs() []catalog.UnknownSlug
 	// SetNamed stores small values by name, durably, all or none; nil deletes one. Named returns one, EachNamed those
 	// whose names begin with a prefix.
@@ -126,7 +126,7 @@ type Facts interface {
 	File(path string) (*catalog.FileRow, error)
 	// LastGood returns the last accepted bytes of a file.
 	LastGood(path string) ([]byte, error)
-	// ListsNaming lists the keys, webhooks and logins that list a slug.
+	// ListsNaming lists those that list a slug.
 	ListsNaming(slug string) []catalog.ListHolder
 	KeyNames() []string          // of all keys
 	Webhooks() []catalog.Webhook // by name; the list must not be changed

@@ -72,6 +72,7 @@ template "reset" {
 }
 `,
 	"logins.hcl":       loginOf("company", `["alpha", "beta"]`, `["gamma"]`),
+	"inbound.hcl":      inboundOf("ses", `["alpha", "gamma"]`),
 	"mail/welcome.txt": "Welcome!\n",
 }
 
@@ -96,6 +97,8 @@ var overlayChanges = map[string]map[string]string{
 	"no webhook":   {"hooks.hcl": ""},
 	"a login":      {"logins.hcl": loginOf("company", `["beta"]`, `["alpha"]`)},
 	"no login":     {"logins.hcl": ""},
+	"an inbound":   {"inbound.hcl": inboundOf("ses", `["beta"]`)},
+	"no inbound":   {"inbound.hcl": ""},
 	"sealing":      {"sealing.hcl": "sealing {\n  require = true\n  recipients = [\"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p\"]\n}\n"},
 	"no SMTP": {"b.hcl": strings.Replace(overlayFiles["b.hcl"], `  smtp_config {
     host = "mail.b.example"
@@ -143,6 +146,7 @@ func differenceTo(change map[string]string) (*compare.Difference, map[string]str
 type shownState interface {
 	configsrc.Facts
 	Logins() []catalog.Login
+	Inbounds() []catalog.Inbound
 	ProjectBySlug(slug string) (*catalog.Project, error)
 	ServiceSettings(id int64) (*catalog.ServiceSettings, error)
 	AuthSettings(id int64) (*catalog.AuthSettings, error)
@@ -180,6 +184,7 @@ func showState(s shownState, where interface {
 	}
 	note("webhooks", s.Webhooks(), nil)
 	note("logins", s.Logins(), nil)
+	note("inbounds", s.Inbounds(), nil)
 	for _, id := range ids {
 		at := fmt.Sprintf("project %d: ", id)
 		p, err := s.ProjectByID(id)

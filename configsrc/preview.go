@@ -33,7 +33,9 @@ func declaresMore(d *catalog.Declared) bool {
 }
 
 // hasLists reports whether a file declares anything with a list of projects.
-func hasLists(d *catalog.Declared) bool { return len(d.Keys)+len(d.Webhooks)+len(d.Logins) > 0 }
+func hasLists(d *catalog.Declared) bool {
+	return len(d.Keys)+len(d.Webhooks)+len(d.Logins)+len(d.Inbounds) > 0
+}
 
 // Diff returns the change as a unified diff, with paths relative to the config folder, "" if nothing changes. A sealed
 // secret is shown as sealed("…"), any other secret and a key's hash as (redacted). A key that is limited to projects

@@ -52,7 +52,7 @@ type fileSwap struct {
 	stamp catalog.Stamp
 }
 
-// A slugMove is the change of a project's slug by a write. The lists of keys, webhooks and logins that name the slug
+// A slugMove is the change of a project's slug by a write. The lists of others that name the slug
 // change in the same write: their files are exchanged first and the project's file last, so that a list never names a slug that another project
 // may have taken. After a crash in between, the note of the write undoes it (atomicfile.Note).
 type slugMove struct {

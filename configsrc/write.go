@@ -39,7 +39,7 @@ func (w *writer) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
 		case errors.Is(err, errMoreFiles):
 			also = a.also
 			if grown++; grown == 3 {
-				return Outcome{}, busy("the files with keys, webhooks and logins keep changing")
+				return Outcome{}, busy("the files with lists of projects keep changing")
 			}
 		case errors.Is(err, atomicfile.ErrChanged), errors.Is(err, fs.ErrExist): // a new file's name was taken meanwhile
 			if lost++; lost == 2 {

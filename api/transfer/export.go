@@ -211,6 +211,7 @@ func (e *Export) unsayable() (out []string) {
 		out = append(out, webhooksUntold)
 	}
 	add(len(d.Logins), "login", "%s")
+	add(len(d.Inbounds), "inbound block", "%s")
 	add(len(d.Templates), "default template", "%s")
 	if d.Sealing != nil {
 		out = append(out, "the sealing block")

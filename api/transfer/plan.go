@@ -96,6 +96,7 @@ type Store interface {
 	Edges() ([]catalog.Edge, error)
 	Webhooks() ([]catalog.Webhook, error)
 	Logins() ([]catalog.Login, error)
+	Inbounds() ([]catalog.Inbound, error)
 	Defaults() (*catalog.Defaults, error)
 	Sealing() (*catalog.Sealing, error)
 }
@@ -137,11 +138,12 @@ func (p *Plan) compareRest(s Store, want *Tree) error {
 	sealing, err5 := s.Sealing()
 	webhooks, err6 := s.Webhooks()
 	logins, err7 := s.Logins()
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
+	inbounds, err8 := s.Inbounds()
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
 		return err
 	}
 	changes, _ := compareRest(&catalog.Declared{Templates: templates, Keys: keys, Edges: edges, Webhooks: webhooks,
-		Logins: logins, Defaults: defaults, Sealing: sealing}, want.rest(), everything)
+		Logins: logins, Inbounds: inbounds, Defaults: defaults, Sealing: sealing}, want.rest(), everything)
 	p.Changes = append(p.Changes, changes...)
 	return nil
 }

@@ -15,6 +15,7 @@ type Tree struct {
 	Edges     []catalog.Edge
 	Webhooks  []catalog.Webhook
 	Logins    []catalog.Login
+	Inbounds  []catalog.Inbound
 	Defaults  *catalog.Defaults
 	Sealing   *catalog.Sealing
 }
@@ -28,6 +29,7 @@ func NewTree(files []*catalog.Declared) *Tree {
 		d.Edges = append(d.Edges, f.Edges...)
 		d.Webhooks = append(d.Webhooks, f.Webhooks...)
 		d.Logins = append(d.Logins, f.Logins...)
+		d.Inbounds = append(d.Inbounds, f.Inbounds...)
 		if f.Defaults != nil {
 			d.Defaults = f.Defaults
 		}
@@ -62,7 +64,7 @@ func NewTree(files []*catalog.Declared) *Tree {
 // rest returns what belongs to no project.
 func (t *Tree) rest() *catalog.Declared {
 	return &catalog.Declared{Templates: t.Templates, Keys: t.Keys, Edges: t.Edges, Webhooks: t.Webhooks,
-		Logins: t.Logins, Defaults: t.Defaults, Sealing: t.Sealing}
+		Logins: t.Logins, Inbounds: t.Inbounds, Defaults: t.Defaults, Sealing: t.Sealing}
 }
 
 // plainMaxAge clears a MaxAge that equals the default.

@@ -63,6 +63,8 @@ var reachKinds = []reachKind{
 	{"login", map[string]string{"projects.d/login.hcl": "login \"company\" {\n  issuer = \"https://login.example/\"\n" +
 		"  client_id = \"a\"\n  rule {\n    claim = \"groups\"\n    value = \"ops\"\n    allow = [\"read\"]\n" +
 		"    projects = [\"acme\"]\n  }\n}\n"}, []string{"rest"}, false},
+	{"inbound", map[string]string{"projects.d/inbound.hcl": "inbound \"ses\" {\n  format = \"ses\"\n  secret = env(\"A\")\n" +
+		"  projects = [\"acme\"]\n}\n"}, []string{"rest"}, false},
 	{"sealing", map[string]string{"projects.d/sealing.hcl": "sealing {\n  require = true\n}\n"}, []string{"rest"}, false},
 	{"defaults", map[string]string{"projects.d/defaults.hcl": "defaults {\n  service_settings { sms_enabled = true }\n}\n"},
 		[]string{"rest"}, false},

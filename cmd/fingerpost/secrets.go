@@ -32,16 +32,17 @@ func newSecrets(t cli.Terminal) *cobra.Command {
 		Short: "Seal a value from stdin, or asked for, and print the expression for the file",
 		Long: "FIELD is jwt_secret, password or oauth_client_secret. The sealed value works in that field of that project " +
 			"only; with --defaults,\n" +
-			"which takes no PROJECT, it is a secret of the smtp_config in the defaults block. --webhook NAME and\n" +
-			"--login NAME stand alone, and seal a secret of that webhook, or the client_secret of that login.\n" +
+			"which takes no PROJECT, it is a secret of the smtp_config in the defaults block. --webhook NAME, --login NAME and\n" +
+			"--inbound NAME stand alone, and seal a secret of that webhook or inbound block, or the client_secret of that login.\n" +
 			"It is never taken from an argument: those show in process lists and shell histories.",
 		Example: "  fingerpost secrets seal acme jwt_secret\n  fingerpost secrets seal --defaults password\n" +
-			"  fingerpost secrets seal --webhook crm\n  fingerpost secrets seal --login company",
+			"  fingerpost secrets seal --webhook crm\n  fingerpost secrets seal --login company\n" +
+			"  fingerpost secrets seal --inbound ses",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case of.many():
-				return cli.Usage("--webhook, --login and --defaults: give one of them")
-			case of.webhook != "" || of.login != "":
+				return cli.Usage("--webhook, --login, --inbound and --defaults: give one of them")
+			case of.webhook+of.login+of.inbound != "":
 				return cobra.NoArgs(cmd, args)
 			case of.defaults:
 				return cli.WantsNamed("FIELD")(cmd, args)
@@ -55,6 +56,8 @@ func newSecrets(t cli.Terminal) *cobra.Command {
 				return sealWebhook(t, dir, of.webhook)
 			case of.login != "":
 				return sealLogin(t, dir, of.login)
+			case of.inbound != "":
+				return sealInbound(t, dir, of.inbound)
 			case of.defaults:
 				return sealRelay(t, dir, args[0])
 			default:
@@ -65,6 +68,7 @@ func newSecrets(t cli.Terminal) *cobra.Command {
 	sealing.Flags().BoolVar(&of.defaults, "defaults", false, "seal a secret of the smtp_config in the defaults block")
 	sealing.Flags().StringVar(&of.webhook, "webhook", "", "seal a secret of the webhook with this name")
 	sealing.Flags().StringVar(&of.login, "login", "", "seal the client_secret of the login with this name")
+	sealing.Flags().StringVar(&of.inbound, "inbound", "", "seal a secret of the inbound block with this name")
 	cmd := cli.Group("secrets", "Seal secrets, so that they can stand in the files", "",
 		&cobra.Command{
 			Use:   "keygen",
@@ -85,13 +89,19 @@ func newSecrets(t cli.Terminal) *cobra.Command {
 
 // A sealOwner says whose secret is sealed, if it is not a project's.
 type sealOwner struct {
-	defaults       bool
-	webhook, login string
+	defaults                bool
+	webhook, login, inbound string
 }
 
 // many reports whether more than one owner is given.
 func (o sealOwner) many() bool {
-	return o.defaults && o.webhook+o.login != "" || o.webhook != "" && o.login != ""
+	n := 0
+	for _, given := range []bool{o.defaults, o.webhook != "", o.login != "", o.inbound != ""} {
+		if given {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // defaultSealKey is seal.key in the user's config folder.
@@ -183,15 +193,33 @@ func sealWebhook(t cli.Terminal, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	owner := fmt.Sprintf("webhook %q", name)
+	return sealChecked(t, recipients, fmt.Sprintf("webhook %q", name), catalog.NewWebhook(name).SecretContext(),
+		catalog.CheckWebhookSecret)
+}
+
+// sealInbound seals a secret of an inbound block. No file need have the block yet.
+func sealInbound(t cli.Terminal, dir, name string) error {
+	if msg := catalog.CheckSlug(name); msg != "" {
+		return cli.Usage("--inbound %q %s", name, msg)
+	}
+	_, recipients, err := recipientsIn(dir)
+	if err != nil {
+		return err
+	}
+	return sealChecked(t, recipients, fmt.Sprintf("inbound %q", name), catalog.NewInbound(name).SecretContext(),
+		catalog.CheckInboundSecret)
+}
+
+// sealChecked reads the secret of an owner, and seals it if check finds nothing wrong with it.
+func sealChecked(t cli.Terminal, recipients []string, owner, context string, check func(string) string) error {
 	value, err := readSecret(t, "secret of "+owner+": ")
 	if err != nil {
 		return err
 	}
-	if msg := catalog.CheckWebhookSecret(value); msg != "" {
+	if msg := check(value); msg != "" {
 		return cli.No("the secret %s", msg)
 	}
-	return sealAttribute(t, recipients, "secret", value, catalog.NewWebhook(name).SecretContext(), "the block of "+owner)
+	return sealAttribute(t, recipients, "secret", value, context, "the block of "+owner)
 }
 
 // sealLogin seals the client secret of a login. No file need have the login yet.

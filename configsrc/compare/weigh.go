@@ -179,10 +179,11 @@ func projectsOf(files []*catalog.Declared) *catalog.Declared {
 	return all
 }
 
-// without returns d with keys, webhooks and logins that do not list some slugs.
+// without returns d with lists that do not name some slugs.
 func without(d *catalog.Declared, slugs map[string]bool) *catalog.Declared {
 	c := *d
 	c.Keys, c.Webhooks, c.Logins = slices.Clone(d.Keys), slices.Clone(d.Webhooks), slices.Clone(d.Logins)
+	c.Inbounds = slices.Clone(d.Inbounds)
 	drop := func(list *[]string) {
 		if *list != nil {
 			*list = slices.DeleteFunc(slices.Clone(*list), func(slug string) bool { return slugs[slug] })
@@ -199,6 +200,9 @@ func without(d *catalog.Declared, slugs map[string]bool) *catalog.Declared {
 		for j := range c.Logins[i].Rules {
 			drop(&c.Logins[i].Rules[j].Projects)
 		}
+	}
+	for i := range c.Inbounds {
+		drop(&c.Inbounds[i].Projects)
 	}
 	return &c
 }

@@ -9,7 +9,8 @@ import (
 	"fingerpost/configsrc/hclfile"
 )
 
-// ReplaceInLists replaces the slug old by now in the projects list of every key, webhook and rule of a login of the file;
+// ReplaceInLists replaces the slug old by now in the projects list of every key, webhook, rule of a login and
+// inbound block of the file;
 // if now is "", it removes old. Other elements, comments and line breaks stay. An element on a line of its own is removed
 // with that line. found reports whether a list names old.
 func (d *Draft) ReplaceInLists(old, now string) (found bool, err error) {

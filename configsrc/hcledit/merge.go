@@ -62,8 +62,8 @@ func Merge(path string, before, after, theirs []byte, force bool) ([]byte, error
 		*f.to = r
 	}
 	if !sameRest(b.Declared, o.Declared) {
-		return nil, fmt.Errorf("%s: more than projects, keys, webhooks and logins differs, which is not merged field "+
-			"by field", path)
+		return nil, fmt.Errorf("%s: more than projects, keys, webhooks, logins and inbound blocks differs, which is "+
+			"not merged field by field", path)
 	}
 	out, err := m.file(b.Declared, o, t)
 	switch {
@@ -82,7 +82,7 @@ func Merge(path string, before, after, theirs []byte, force bool) ([]byte, error
 	return out, nil
 }
 
-// sameRest reports whether two states of a file declare the same but for projects, keys, webhooks and logins.
+// sameRest reports whether two states of a file declare the same but for what is merged field by field.
 func sameRest(a, b *catalog.Declared) bool {
 	return reflect.DeepEqual(a.Templates, b.Templates) && reflect.DeepEqual(a.Edges, b.Edges) &&
 		reflect.DeepEqual(a.Defaults, b.Defaults) && reflect.DeepEqual(a.Sealing, b.Sealing)
@@ -196,6 +196,7 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 	keys := mergeNamed(m, &mergedKeys, before.Keys, after.Keys, theirs.Declared.Keys)
 	webhooks := mergeNamed(m, &mergedWebhooks, before.Webhooks, after.Webhooks, theirs.Declared.Webhooks)
 	logins := mergeNamed(m, &mergedLogins, before.Logins, after.Logins, theirs.Declared.Logins)
+	inbounds := mergeNamed(m, &mergedInbounds, before.Inbounds, after.Inbounds, theirs.Declared.Inbounds)
 	if m.stuck() {
 		return nil, nil
 	}
@@ -208,7 +209,7 @@ func (m *merge) file(before *catalog.Declared, edited, theirs *hclfile.Result) (
 			return nil, err
 		}
 	}
-	for _, named := range []func([]byte) ([]byte, error){keys, webhooks, logins} {
+	for _, named := range []func([]byte) ([]byte, error){keys, webhooks, logins, inbounds} {
 		if out, err = named(out); err != nil {
 			return nil, err
 		}

@@ -155,7 +155,7 @@ func TestMergeRest(t *testing.T) {
 		return []byte("sealing {\n  require = " + require + "\n}\nproject \"acme\" {\n  name = \"" + name + "\"\n}\n")
 	}
 	out, err := hcledit.Merge("acme.hcl", file("false", "A"), file("true", "A"), file("false", "B"), false)
-	if err == nil || !strings.Contains(err.Error(), "more than projects, keys, webhooks and logins") {
+	if err == nil || !strings.Contains(err.Error(), "more than projects, keys, webhooks, logins and inbound blocks") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -42,6 +42,12 @@ var mergedLogins = namedKind[catalog.Login]{kind: catalog.KindLogin,
 	name: func(l *catalog.Login) string { return l.Name }, fields: (*catalog.Login).AllFields,
 	clashes: loginClashes, merged: mergedLogin, add: AddLogin, change: ChangeLogin, remove: RemoveLogin}
 
+var mergedInbounds = namedKind[catalog.Inbound]{kind: catalog.KindInbound,
+	name: func(b *catalog.Inbound) string { return b.Name }, fields: (*catalog.Inbound).AllFields,
+	clashes: func(of catalog.Clash, was, live, proposed *catalog.Inbound) []catalog.Clash {
+		return catalog.ClashesOf(of, was.AllFields(), live.AllFields(), proposed.AllFields())
+	}, merged: mergedInbound, add: AddInbound, change: ChangeInbound, remove: RemoveInbound}
+
 // keyClashes lists the fields of a key that both have changed. If they have changed different ones, it lists those that
 // differ: a key changes as a whole.
 func keyClashes(of catalog.Clash, was, live, proposed *catalog.Key) []catalog.Clash {

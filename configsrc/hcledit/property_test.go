@@ -122,6 +122,9 @@ func blocksOf(d *catalog.Declared) (all []path) {
 	for _, l := range d.Logins {
 		all = append(all, path{"login", l.Name})
 	}
+	for _, b := range d.Inbounds {
+		all = append(all, path{"inbound", b.Name})
+	}
 	return all
 }
 
@@ -169,7 +172,7 @@ func noBlanks(src []byte) []byte {
 
 func (s *scribble) edit(src []byte, at path) (after []byte, what string, err error) {
 	attrs := map[string][]string{"project": {"name", "description", "status"}, "domain": {"primary", "active"}, "template": {"name", "body_text", "body_html"}, "key": {"id", "expires_at"},
-		"login": {"label", "client_secret", "scopes"}}
+		"login": {"label", "client_secret", "scopes"}, "inbound": {"format"}}
 	typ := at[len(at)-2]
 	name := attrs[typ][s.IntN(len(attrs[typ]))]
 	switch s.IntN(5) {

@@ -1,6 +1,7 @@
 package hcledit
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -54,19 +55,10 @@ func ChangeWebhook(src []byte, was, want *catalog.Webhook) ([]byte, error) {
 				return err
 			}
 		}
-		for _, l := range []struct {
-			name      string
-			was, want []string
-		}{{"events", was.Events, want.Events}, {"projects", was.Projects, want.Projects}} {
-			switch {
-			case slices.Equal(l.was, l.want) && (l.was == nil) == (l.want == nil):
-			case l.want == nil:
-				s.unset(l.name)
-			default:
-				if err := s.setList(l.name, quoteAll(l.want), listText); err != nil {
-					return err
-				}
-			}
+		err := errors.Join(s.changeList("events", was.Events, want.Events),
+			s.changeList("projects", was.Projects, want.Projects))
+		if err != nil {
+			return err
 		}
 		if was.Active != want.Active {
 			return s.set("active", strconv.FormatBool(want.Active))

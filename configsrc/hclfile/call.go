@@ -93,7 +93,7 @@ func trimmedText(s *Source, call *hclsyntax.FunctionCallExpr) (string, bool) {
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// secret reads a password, a jwt_secret, or a secret of a webhook or login.
+// secret reads a password, a jwt_secret, or a secret of a webhook, login or inbound block.
 func (d *decoder) secret(attr string, e hclsyntax.Expression, to *catalog.Secret) bool {
 	expr := Unparen(e)
 	call, isCall := expr.(*hclsyntax.FunctionCallExpr)

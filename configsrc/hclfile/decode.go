@@ -181,6 +181,8 @@ func (d *decoder) file() {
 			d.webhook(block)
 		case "login":
 			d.login(block)
+		case "inbound":
+			d.inbound(block)
 		case "sealing":
 			d.sealing(block)
 		default:

@@ -100,7 +100,7 @@ func (d *decoder) keyExpiry(c *content, k *catalog.Key, text string) {
 	k.ExpiresAt = t
 }
 
-// DiagnoseSlug makes a warning about a slug in the list of a key, webhook or login. It points at the list's element, if
+// DiagnoseSlug makes a warning about a slug in the list of a catalog.ListHolder. It points at the list's element, if
 // there is one.
 func (r *Result) DiagnoseSlug(u catalog.UnknownSlug, summary, detail string) Diagnostic {
 	if r.Source.Body != nil {

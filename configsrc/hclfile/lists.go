@@ -8,13 +8,13 @@ import (
 
 // A ProjectList is a list of projects in a file.
 type ProjectList struct {
-	Block *hclsyntax.Block // the key, webhook or login
+	Block *hclsyntax.Block // the key, webhook, login or inbound block
 	In    *hclsyntax.Block // the block with the attribute: Block, or a rule of it
 	Attr  *hclsyntax.Attribute
 	List  *hclsyntax.TupleConsExpr
 }
 
-// ProjectLists yields the lists of projects of keys, webhooks and logins, in the order of the file.
+// ProjectLists yields the lists of projects of keys, webhooks, logins and inbound blocks, in the order of the file.
 func ProjectLists(body *hclsyntax.Body) iter.Seq[ProjectList] {
 	return func(yield func(ProjectList) bool) {
 		for _, block := range body.Blocks {
@@ -22,7 +22,7 @@ func ProjectLists(body *hclsyntax.Body) iter.Seq[ProjectList] {
 			switch {
 			case block.Body == nil:
 				continue
-			case block.Type == "key", block.Type == "webhook":
+			case block.Type == "key", block.Type == "webhook", block.Type == "inbound":
 			case block.Type == "login":
 				in = block.Body.Blocks
 			default:

@@ -32,7 +32,8 @@ func attributesOf(fields []catalog.Field) []catalog.Field {
 
 // The blocks of the language. They are immutable.
 var (
-	fileSchema = &schema{blocks: []string{"project", "template", "defaults", "key", "edge", "webhook", "login", "sealing"}}
+	fileSchema = &schema{blocks: []string{"project", "template", "defaults", "key", "edge", "webhook", "login", "inbound",
+		"sealing"}}
 
 	projectSchema = newSchema("project", "its slug", `project "acme" {`, new(catalog.Project).Fields(), "uuid", "id").
 			holds("domain", "service_settings", "auth_settings", "smtp_config", "template")
@@ -53,6 +54,7 @@ var (
 		"active")
 	loginSchema = newSchema("login", "its name", `login "company" {`, nil, "issuer", "client_id", "client_secret", "scopes",
 		"label", "ca_file").holds("rule")
+	inboundSchema = newSchema("inbound", "its name", `inbound "ses" {`, nil, "format", "secret", "projects")
 	ruleSchema    = newSchema("rule", "", "rule {", nil, "claim", "value", "allow", "projects")
 	sealingSchema = newSchema("sealing", "", "sealing {", nil, "recipients", "require")
 
@@ -64,7 +66,8 @@ var (
 	defaultSMTPSchema    = newSchema("smtp_config", "", "smtp_config {", new(catalog.SMTPConfig).Fields())
 
 	schemas = []*schema{projectSchema, domainSchema, serviceSchema, authSchema, smtpSchema, templateSchema, localeSchema,
-		defaultsSchema, keySchema, edgeSchema, webhookSchema, loginSchema, ruleSchema, sealingSchema, verificationSchema}
+		defaultsSchema, keySchema, edgeSchema, webhookSchema, loginSchema, inboundSchema, ruleSchema, sealingSchema,
+		verificationSchema}
 
 	allAttributes = func() (all []string) {
 		for _, s := range schemas {

@@ -9,7 +9,7 @@
 //   - it claims what another file keeps, or what a file of a better rank claims too: one that does not look like a copy,
 //     is named after the project, or has the earlier path,
 //   - a project in it seems to be a known one under a new slug, and would lose its identity,
-//   - with it there are more webhooks or logins than may be,
+//   - with it there are more webhooks, logins or inbound blocks than may be,
 //   - a project is gone from it, and a file that broke in the same look names that project,
 //   - it may be half-written, which Case.Suspicious decides: such a candidate waits for a second look.
 //
@@ -249,7 +249,7 @@ func (j *Case) conflictText(what string, ref catalog.Ref, path string) string {
 
 func conflictText(what string, ref catalog.Ref, place string) string {
 	switch what {
-	case "slug", "domain", "default template", "key", "edge", "webhook", "login":
+	case "slug", "domain", "default template", "key", "edge", "webhook", "login", "inbound":
 		return fmt.Sprintf("%s %q is declared in %s already", what, ref.Name, place)
 	case "key id":
 		return fmt.Sprintf("key id %q is used in %s already", ref.KeyID, place)
@@ -282,6 +282,8 @@ func (j *Case) conflictHint(what string, ref catalog.Ref) string {
 		return "names of webhooks are unique over all files"
 	case "login":
 		return "names of logins are unique over all files"
+	case "inbound":
+		return "names of inbound blocks are unique over all files"
 	case "edge", "edge key":
 		return "names and keys of edges are unique over all files: make one of its own with \"fingerpost edges keygen\""
 	}

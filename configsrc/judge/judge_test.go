@@ -169,6 +169,23 @@ func TestTooManyLogins(t *testing.T) {
 	f(map[string]string{"a.hcl": logins("a", 1), "b.hcl": logins("b", 9)}, "")
 }
 
+// TestTooManyInbounds is TestTooManyWebhooks for inbound blocks.
+func TestTooManyInbounds(t *testing.T) {
+	t.Parallel()
+	blocks := func(prefix string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "inbound \"%s%d\" {\n  format = \"json\"\n  secret = env(\"A\")\n}\n", prefix, i)
+		}
+		return b.String()
+	}
+	for _, c := range newWorld().change(map[string]string{"a.hcl": blocks("a", 12), "b.hcl": blocks("b", 9), "c.hcl": blocks("c", 8)}) {
+		if c.Rejected != (c.Path == "b.hcl") || c.Rejected && !strings.Contains(fmt.Sprint(c.Cross), "would be 21 inbounds in all files") {
+			t.Errorf("%s is rejected: %v, %v", c.Path, c.Rejected, c.Cross)
+		}
+	}
+}
+
 // TestCopies: of two new files with the same project, the same one wins on every node: never one that looks like a copy,
 // the one named after the project before others, else the earlier path.
 func TestCopies(t *testing.T) {

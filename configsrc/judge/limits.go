@@ -22,6 +22,9 @@ var limits = []limit{
 		"one webhook may have many events and projects"},
 	{catalog.KindLogin, catalog.MaxLogins, func(n Counts) int { return n.Logins },
 		func(d *catalog.Declared) string { return d.Logins[len(d.Logins)-1].Name }, "one login may have many rules"},
+	{catalog.KindInbound, catalog.MaxInbounds, func(n Counts) int { return n.Inbounds },
+		func(d *catalog.Declared) string { return d.Inbounds[len(d.Inbounds)-1].Name },
+		"one block may serve many projects"},
 }
 
 // tooMany rejects files that add objects of which there would be too many, in path order. It reports whether it rejected

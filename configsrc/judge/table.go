@@ -23,11 +23,11 @@ func ClaimOf(what, of string) Claim {
 // ProjectClaim is a project's identity for the brake and for renames. A domain's is its name: ClaimOf("domain", name).
 func ProjectClaim(u catalog.UUID) Claim { return ClaimOf("project uuid", string(u[:])) }
 
-// HolderClaim is the claim to the name of a key, webhook or login.
+// HolderClaim is the claim to the name of what has a list of projects.
 func HolderClaim(h catalog.ListHolder) Claim { return ClaimOf(string(h.Kind), h.Name) }
 
-// Counts are numbers of objects by kind, for the brake, the status, and the most webhooks and logins that there may be.
-type Counts struct{ Projects, Domains, Webhooks, Logins int }
+// Counts are numbers of objects by kind, for the brake, the status, and for limits.
+type Counts struct{ Projects, Domains, Webhooks, Logins, Inbounds int }
 
 // add adds sign times o.
 func (n *Counts) add(o Counts, sign int) {
@@ -35,6 +35,7 @@ func (n *Counts) add(o Counts, sign int) {
 	n.Domains += sign * o.Domains
 	n.Webhooks += sign * o.Webhooks
 	n.Logins += sign * o.Logins
+	n.Inbounds += sign * o.Inbounds
 }
 
 // claimsOf lists what the objects of a file claim: the uuids of its projects first, then the names of its domains, each
@@ -47,6 +48,8 @@ func claimsOf(refs []catalog.Ref) (claims []Claim, n Counts) {
 			n.Webhooks++
 		case catalog.KindLogin:
 			n.Logins++
+		case catalog.KindInbound:
+			n.Inbounds++
 		}
 		eachClaim(r, func(what string, c Claim) {
 			switch {
@@ -87,6 +90,9 @@ func eachClaim(r catalog.Ref, yield func(what string, c Claim)) {
 		return
 	case catalog.KindLogin:
 		yield("login", ClaimOf("login", r.Name))
+		return
+	case catalog.KindInbound:
+		yield("inbound", ClaimOf("inbound", r.Name))
 		return
 	default: // defaults, sealing: one in all files
 		yield(string(r.Kind)+" block", ClaimOf(string(r.Kind), ""))

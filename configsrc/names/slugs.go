@@ -8,7 +8,7 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// unknownSlugs are the warnings about slugs in the keys, webhooks and logins of one file that no project has.
+// unknownSlugs are the warnings about slugs in the lists of one file that no project has.
 type unknownSlugs struct {
 	hash  [sha256.Size]byte // of the file
 	slugs []catalog.UnknownSlug
@@ -16,7 +16,7 @@ type unknownSlugs struct {
 }
 
 // noteUnknown updates those warnings from the Sink. They are no reason to refuse a file: the project may come with
-// another branch, and the key, webhook or rule keeps its other projects.
+// another branch, and the list keeps its other projects.
 func (w *Warnings) noteUnknown() {
 	list := w.store.UnknownSlugs()
 	if len(list) == 0 && len(w.unknown) == 0 {

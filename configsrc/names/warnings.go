@@ -12,7 +12,7 @@ type Store interface {
 	File(path string) (*catalog.FileRow, error)
 	// LastGood returns the last accepted bytes of a file.
 	LastGood(path string) ([]byte, error)
-	// UnknownSlugs lists the slugs in lists of keys, webhooks and logins that no project has. The list must not be changed.
+	// UnknownSlugs lists the slugs in lists of a catalog.ListHolder that no project has. The list must not be changed.
 	UnknownSlugs() []catalog.UnknownSlug
 }
 
@@ -28,7 +28,8 @@ type Warnings struct {
 	unknown     map[string]*unknownSlugs // by file
 }
 
-// An Owner finds the accepted file that declares a "domain", "key", "webhook", "login" or "slug", and the hash of its content.
+// An Owner finds the accepted file that declares a "domain", "key", "webhook", "login", "inbound" or "slug", and the
+// hash of its content.
 type Owner func(what, name string) (path string, hash [32]byte, declared bool)
 
 // NewWarnings returns Warnings that know of no file. display returns a path as messages name it; log is called with each

@@ -139,7 +139,7 @@ func CheckWith(dir string, o Options) (*Checked, error) {
 	return out, nil
 }
 
-// unknownProjects warns of keys, webhooks and logins that list projects that do not exist.
+// unknownProjects warns of lists with projects that do not exist.
 func (f *File) unknownProjects(slugs map[string]bool) (ds hclfile.Diagnostics) {
 	there := func(slug string) bool { return slugs[slug] }
 	for holder, list := range f.Declared.Lists() {

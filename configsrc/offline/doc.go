@@ -3,7 +3,7 @@
 // Check judges the files as a service with an empty store does, with configsrc.Judge; CheckWith does so as if some files
 // had other contents, against the store of a service, or with its flags. The result is Checked: the files without errors,
 // with what they declare, those with errors, and all problems. To those of the judge it adds the warnings that need all
-// files: wildcards above names of other projects, keys, webhooks and logins that list a slug that no project has, and projects that cannot
+// files: wildcards above names of other projects, lists with a slug that no project has, and projects that cannot
 // send mail through the relay that they count on. Line and Explain give the places of objects and values.
 //
 // It changes nothing, starts nothing and opens no secret. It decides nothing of its own about a file: a check that

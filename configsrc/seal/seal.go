@@ -31,7 +31,7 @@ const (
 	padding = 32
 )
 
-// Context names the purpose of a sealed value: the uuid of the owning project, webhook or login, and a field:
+// Context names the purpose of a sealed value: the uuid of the owning project, webhook, login or inbound block, and a field:
 // "jwt_secret", "password", "secret" or "client_secret".
 func Context(u catalog.UUID, field string) string { return u.String() + "/" + field }
 

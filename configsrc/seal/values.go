@@ -77,6 +77,15 @@ func Values(d *catalog.Declared) iter.Seq[Value] {
 				return
 			}
 		}
+		for i := range d.Inbounds {
+			b := &d.Inbounds[i]
+			for _, s := range b.Secrets {
+				if s.Source == catalog.SecretSealed &&
+					!yield(Value{fmt.Sprintf("inbound %q", b.Name), "secret", b.SecretContext(), s.Ref}) {
+					return
+				}
+			}
+		}
 		for i := range d.Projects {
 			p := &d.Projects[i]
 			for _, field := range Fields {

@@ -95,6 +95,14 @@ func secretsOf(c *offline.Checked) iter.Seq[secret] {
 					}
 				}
 			}
+			for j := range f.Declared.Inbounds {
+				b := &f.Declared.Inbounds[j]
+				for _, s := range b.Secrets {
+					if !yield(secret{fmt.Sprintf("inbound %q", b.Name), "secret", b.SecretContext(), s, nil}) {
+						return
+					}
+				}
+			}
 			for j := range f.Declared.Logins {
 				if !loginSecrets(&f.Declared.Logins[j], yield) {
 					return

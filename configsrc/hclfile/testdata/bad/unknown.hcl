@@ -1,4 +1,4 @@
-version = 1                       # ERROR: a file holds blocks only: project, template, defaults, key, edge, webhook, login, sealing
+version = 1                       # ERROR: a file holds blocks only: project, template, defaults, key, edge, webhook, login, inbound, sealing
 proyect "a" {}                    # ERROR: did you mean `project`?
 domain "a.example" {}             # ERROR: it stands inside a project block
 smtp_config {}                    # ERROR: it stands inside a project block or inside a defaults block
