@@ -184,7 +184,7 @@ var otherMethods = strings.Fields(`
 	NoteDomain NoteObject NoteRemovals Pace
 	PendingWrites Position ProjectEntriesSince ProjectsWithKey ProposalRecords PruneAudit PruneHooks PruneMail
 	PruneTrail Published QueuedMail ReclaimMail Refused Release Removals RemoveNamed ResolveTraced SMTPConfig Sealing
-	SecretProblems SetDecoderRevision SetKeyUses SetNamed Settle Suppress SuppressionCount SuppressionPage Suppressions TakePersonKey TakeUp Text TokenKeys TrailLedger UnknownSlugs
+	SecretProblems SetDecoderRevision SetKeyUses SetNamed Settle Suppress SuppressOnce SuppressionCount SuppressionPage Suppressions TakePersonKey TakeUp Text TokenKeys TrailLedger UnknownSlugs
 	UpdateMail Use VerifyAudit WaitPosition Webhooks Writable`)
 
 // inMemory are the reads that something in memory answers. They are asked most.

@@ -20,15 +20,45 @@ func (r *Resolver) Suppress(project int64, list []catalog.Suppression, by catalo
 		return nil, err
 	}
 	if bounded {
-		n, err := r.SuppressionCount(project)
-		if err == nil && n+int64(len(added)) > catalog.MaxSuppressions {
-			err = errListFull
-		}
-		if err != nil {
+		if err := r.hasRoom(project, len(added)); err != nil {
 			return nil, err
 		}
 	}
-	return added, r.changeList(&catalog.SuppressionChange{ProjectID: project, Add: added}, by, nil)
+	return added, r.changeList(&catalog.SuppressionChange{ProjectID: project, Add: added}, by, ledger.AuditWith{})
+}
+
+// hasRoom returns CONFLICT if the list of a project would become longer than catalog.MaxSuppressions with so many more.
+func (r *Resolver) hasRoom(project int64, more int) error {
+	n, err := r.SuppressionCount(project)
+	if err == nil && n+int64(more) > catalog.MaxSuppressions {
+		return errListFull
+	}
+	return err
+}
+
+// SuppressOnce is Suppress for one entry, bounded, whose cause has a name: the named value of SetNamed under mark is set
+// in the same batch. If there is such a value, nothing is changed, so that a repeat does not bring back what a person has
+// removed.
+func (r *Resolver) SuppressOnce(project int64, s catalog.Suppression, mark string, value []byte,
+	by catalog.Author) (catalog.Once, error) {
+	r.applying.Lock()
+	defer r.applying.Unlock()
+	_, before, err := r.Named(mark)
+	if err != nil || before {
+		return catalog.OnceBefore, err
+	}
+	added, err := r.notListed(project, []catalog.Suppression{s})
+	switch {
+	case err != nil:
+		return 0, err
+	case len(added) == 0:
+		return catalog.OncePresent, r.SetNamed(map[string][]byte{mark: value})
+	}
+	if err = r.hasRoom(project, 1); err != nil {
+		return 0, err
+	}
+	return catalog.OnceAdded, r.changeList(&catalog.SuppressionChange{ProjectID: project, Add: added}, by,
+		ledger.AuditWith{Named: map[string][]byte{mark: value}})
 }
 
 var errListFull = &catalog.Error{Code: catalog.CodeConflict,
@@ -52,7 +82,7 @@ func (r *Resolver) Release(project int64, q catalog.SuppressionQuery, by catalog
 	if len(removed) == 0 {
 		return nil, nil
 	}
-	return removed, r.changeList(&catalog.SuppressionChange{ProjectID: project, Remove: removed}, by, nil)
+	return removed, r.changeList(&catalog.SuppressionChange{ProjectID: project, Remove: removed}, by, ledger.AuditWith{})
 }
 
 // BounceMail stores the entry of a mail that has ended, as UpdateMail does, and lists its recipient in the same batch.
@@ -68,7 +98,7 @@ func (r *Resolver) BounceMail(log *catalog.MailLog, s catalog.Suppression) error
 	}
 	ended := *log // a write that does not end keeps it
 	return r.changeList(&catalog.SuppressionChange{ProjectID: log.ProjectID, Add: added},
-		catalog.Author{Door: catalog.DoorMail}, &ended)
+		catalog.Author{Door: catalog.DoorMail}, ledger.AuditWith{Ended: &ended})
 }
 
 // notListed returns the entries that a list does not have, each once. The caller holds applying.
@@ -92,8 +122,9 @@ func (r *Resolver) notListed(project int64, list []catalog.Suppression) (missing
 	return missing, nil
 }
 
-// changeList makes a change with its entry of the trail. The caller holds applying: nothing else changes lists.
-func (r *Resolver) changeList(c *catalog.SuppressionChange, by catalog.Author, ended *catalog.MailLog) error {
+// changeList makes a change with its entry of the trail, and with more in the same batch. The caller holds applying:
+// nothing else changes lists.
+func (r *Resolver) changeList(c *catalog.SuppressionChange, by catalog.Author, with ledger.AuditWith) error {
 	if _, err := r.MailLedger(); err != nil {
 		return err
 	}
@@ -108,8 +139,8 @@ func (r *Resolver) changeList(c *catalog.SuppressionChange, by catalog.Author, e
 	}
 	st := r.stores.Writes()
 	fillEntry(&e, st)
-	err := r.applying.trail.NoteAll(r.applying.trail.CatchUp(st, r.TrailLedger()), []catalog.AuditEntry{e},
-		ledger.AuditWith{List: c, Ended: ended})
+	with.List = c
+	err := r.applying.trail.NoteAll(r.applying.trail.CatchUp(st, r.TrailLedger()), []catalog.AuditEntry{e}, with)
 	if errors.Is(err, ledger.ErrClosed) {
 		return catalog.Unavailable("the ledger is being replaced; try again")
 	}

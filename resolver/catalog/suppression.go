@@ -134,6 +134,16 @@ func (q *SuppressionQuery) Selects(s *Suppression) bool {
 		(q.Category == "" || s.Category == q.Category || q.Category == NoCategory && s.Category == "")
 }
 
+// A Once is what has become of an entry that is added once.
+type Once uint8
+
+// The values of a Once.
+const (
+	OnceBefore  Once = iota + 1 // it was called before: nothing was changed
+	OncePresent                 // the list has the entry already
+	OnceAdded
+)
+
 // A SuppressionChange changes the suppression list of a project.
 type SuppressionChange struct {
 	ProjectID   int64
