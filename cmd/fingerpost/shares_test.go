@@ -135,6 +135,10 @@ var shared = map[string]bounded{
 		"any key that sends, with --mail-sink",
 		"the oldest kept texts go; the log keeps its entries",
 	},
+	"mailer/inbound: places": {
+		"a provider its own block's, with its secret",
+		"each block has its own; 503 to the block that is full, and its provider tries again",
+	},
 	"mailer/oauth: kept": {
 		"projects that change their oauth settings again and again, with token servers that grant",
 		"any token is dropped, and its account asks for another one at its next mail",
@@ -195,6 +199,10 @@ var shared = map[string]bounded{
 	"api: throttle": {
 		"peers with wrong keys; those of one slot share it",
 		"good keys pass; a wrong key gets 429 instead of 401",
+	},
+	"mailer/inbound: marks": {
+		"a provider its own block's 500,000, with outcomes of 30 days",
+		"each block has its own; 429 to the block that is full, a condition, and what it has marked stays applied once",
 	},
 	"mailer: slots": {
 		"projects with queued mail",
