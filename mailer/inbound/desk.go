@@ -41,6 +41,7 @@ type Options struct {
 	Projects Projects
 	Logger   *slog.Logger     // nil: slog.Default
 	Now      func() time.Time // nil: time.Now
+	Provider *Provider        // nil: Amazon SNS; another one is for tests
 }
 
 // The errors of Admit for a caller who is not let in. They look the same to the caller.
@@ -56,8 +57,9 @@ const atOnce = 8
 
 // A Desk takes outcomes. Safe for concurrent use.
 type Desk struct {
-	o     Options
-	marks marks
+	o        Options
+	provider *Provider
+	marks    marks
 
 	mu     sync.Mutex // guards the fields below
 	of     []catalog.Inbound
@@ -82,9 +84,10 @@ type Block struct {
 
 // A state is what a block has besides its declaration.
 type state struct {
-	places  chan struct{}
-	counts  [results]atomic.Uint64
-	dropped atomic.Int64 // when an outcome was last dropped for want of a project, Unix nanoseconds; 0: never
+	places       chan struct{}
+	certificates certificates
+	counts       [results]atomic.Uint64
+	dropped      atomic.Int64 // when an outcome was last dropped for want of a project, Unix nanoseconds; 0: never
 }
 
 // New returns a Desk.
@@ -93,7 +96,11 @@ func New(o Options) *Desk {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Desk{o: o, states: map[string]*state{}}
+	d := &Desk{o: o, provider: o.Provider, states: map[string]*state{}}
+	if d.provider == nil {
+		d.provider = amazon()
+	}
+	return d
 }
 
 // Forget has the secrets opened again: the content of their files may have changed.
@@ -199,7 +206,7 @@ type Result struct {
 var errBusy = catalog.Unavailable("too many messages for this block are being taken at the moment")
 
 // Take applies a message for the block. by has the door, and the id of the request. Errors are those for clients.
-func (d *Desk) Take(_ context.Context, b *Block, message []byte, by catalog.Author) (r Result, err error) {
+func (d *Desk) Take(ctx context.Context, b *Block, message []byte, by catalog.Author) (r Result, err error) {
 	select {
 	case b.places <- struct{}{}:
 		defer func() { <-b.places }()
@@ -207,7 +214,7 @@ func (d *Desk) Take(_ context.Context, b *Block, message []byte, by catalog.Auth
 		return r, errBusy
 	}
 	now := d.o.Now()
-	list, ignored, err := read(b, message, now)
+	list, ignored, err := d.read(ctx, b, message, now)
 	if err != nil {
 		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeValidation {
 			b.counts[refused].Add(1)
@@ -227,8 +234,10 @@ func (d *Desk) Take(_ context.Context, b *Block, message []byte, by catalog.Auth
 }
 
 // read reads the outcomes of a message that list somebody, and counts the others.
-func read(b *Block, message []byte, now time.Time) (list []outcome, ignored int, err error) {
+func (d *Desk) read(ctx context.Context, b *Block, message []byte, now time.Time) (list []outcome, ignored int, err error) {
 	switch b.Format {
+	case catalog.InboundSES:
+		return d.readSES(ctx, b, message, now)
 	case catalog.InboundPostmark:
 		return readPostmark(message)
 	case catalog.InboundJSON:
