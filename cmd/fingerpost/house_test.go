@@ -120,7 +120,8 @@ var plan = map[string][]string{
 	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html", "golang.org/x/text/language"},
 	// a leaf: what of a suppression list stops what, and the links of recipients
 	"fingerpost/mailer/suppress": {"fingerpost/resolver/catalog", "fingerpost/resolver/signedlink"},
-	"fingerpost/mailer/inbound": {"fingerpost/resolver/catalog"},
+	// publicnet: certificates and confirmations of a provider
+	"fingerpost/mailer/inbound": {"fingerpost/resolver/catalog", "fingerpost/resolver/publicnet"},
 	// trace: the attempts of a traced send; suppress: what of a list stops a mail
 	"fingerpost/mailer": {"fingerpost/mailer/suppress", "fingerpost/mailer/oauth", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
 		"fingerpost/mailer/template"},

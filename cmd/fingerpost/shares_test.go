@@ -139,6 +139,10 @@ var shared = map[string]bounded{
 		"a provider its own block's, with its secret",
 		"each block has its own; 503 to the block that is full, and its provider tries again",
 	},
+	"mailer/inbound: kept": {
+		"a provider its own block's, with messages that name many certificates",
+		"each block has its own; the oldest is dropped and fetched again",
+	},
 	"mailer/oauth: kept": {
 		"projects that change their oauth settings again and again, with token servers that grant",
 		"any token is dropped, and its account asks for another one at its next mail",

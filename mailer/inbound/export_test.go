@@ -1,5 +1,8 @@
 package inbound
 
+// AmazonHost is amazonHost.
+var AmazonHost = amazonHost
+
 // MaxMarks is maxMarks.
 const MaxMarks = maxMarks
 

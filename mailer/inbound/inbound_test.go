@@ -20,7 +20,7 @@ func TestAdmit(t *testing.T) {
 	t.Parallel()
 	rotated := block("ses", catalog.InboundSES, "acme")
 	rotated.Secrets = append(rotated.Secrets, catalog.Secret{Source: catalog.SecretPlain, Ref: "older-secret-of-ses"})
-	r := newRig(t, rotated, block("relay", catalog.InboundJSON, "acme"))
+	r := newRig(t, nil, rotated, block("relay", catalog.InboundJSON, "acme"))
 	values := func(list ...string) (out [][]byte) {
 		for _, v := range list {
 			out = append(out, []byte(v))
@@ -87,7 +87,7 @@ func event(typ, email string, project int64, at time.Time) map[string]any {
 // TestJSON: what a relay of one's own tells.
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, block("relay", catalog.InboundJSON, "acme"), block("pair", catalog.InboundJSON, "acme", "shop"))
+	r := newRig(t, nil, block("relay", catalog.InboundJSON, "acme"), block("pair", catalog.InboundJSON, "acme", "shop"))
 	now := time.Now()
 	r.takes("relay", event("hard_bounce", "Ada@Bücher.example", 0, now), [5]int{1})
 	r.takes("relay", event("complaint", "ada@bücher.example", 1, now), [5]int{1})
@@ -113,7 +113,7 @@ func TestJSON(t *testing.T) {
 // TestPostmark: messages as the documentation of Postmark has them.
 func TestPostmark(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, block("postmark", catalog.InboundPostmark, "acme"))
+	r := newRig(t, nil, block("postmark", catalog.InboundPostmark, "acme"))
 	now := time.Now()
 	mail := 0
 	record := func(of, kind, address string) map[string]any {
@@ -155,7 +155,7 @@ func TestPostmark(t *testing.T) {
 // TestOnce: an outcome is applied once within 30 days, also where the address was on the list, and then not at all.
 func TestOnce(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, block("relay", catalog.InboundJSON, "acme"), block("again", catalog.InboundJSON, "acme"))
+	r := newRig(t, nil, block("relay", catalog.InboundJSON, "acme"), block("again", catalog.InboundJSON, "acme"))
 	first, second := event("hard_bounce", "ada@example.com", 0, r.now), event("hard_bounce", "ada@example.com", 0, r.now.Add(time.Second))
 	r.takes("relay", first, [5]int{1})
 	r.takes("relay", second, [5]int{0, 1})
@@ -197,7 +197,7 @@ func TestOnce(t *testing.T) {
 // TestOnceAtATime: of many that tell the same outcome at once, one applies it.
 func TestOnceAtATime(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, block("relay", catalog.InboundJSON, "acme"))
+	r := newRig(t, nil, block("relay", catalog.InboundJSON, "acme"))
 	m := event("complaint", "ada@example.com", 0, r.now)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -224,7 +224,7 @@ func TestOnceAtATime(t *testing.T) {
 // TestFull: a block with too many marks takes nothing new, and others go on.
 func TestFull(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, block("relay", catalog.InboundJSON, "acme"), block("other", catalog.InboundJSON, "acme"))
+	r := newRig(t, nil, block("relay", catalog.InboundJSON, "acme"), block("other", catalog.InboundJSON, "acme"))
 	r.AddMark("relay", inbound.MaxMarks)
 	_, err := r.take("relay", event("hard_bounce", "ada@example.com", 0, r.now))
 	if e := (*catalog.Error)(nil); !errors.As(err, &e) || e.Code != catalog.CodeRateLimited || r.count("relay", "full") != 1 {

@@ -30,7 +30,7 @@ type rig struct {
 }
 
 // newRig opens a Desk for blocks and the projects acme (1), shop (2) and other (3).
-func newRig(t testing.TB, blocks ...*catalog.Inbound) *rig {
+func newRig(t testing.TB, provider *inbound.Provider, blocks ...*catalog.Inbound) *rig {
 	t.Helper()
 	r := &rig{t: t, log: &testrig.Log{}, now: time.Now()}
 	logger := slog.New(slog.NewJSONHandler(r.log, nil))
@@ -47,6 +47,7 @@ func newRig(t testing.TB, blocks ...*catalog.Inbound) *rig {
 	r.declare("projects.hcl", d)
 	r.blocks(blocks...)
 	r.Desk = inbound.New(inbound.Options{Blocks: r.resolver.Inbounds, Ledger: r.resolver, Projects: r.resolver, Logger: logger,
+		Provider: provider,
 		Now: func() time.Time {
 			r.mu.Lock()
 			defer r.mu.Unlock()
