@@ -40,18 +40,14 @@ func (rt *route) forwarded(r *web.Request) bool {
 	return len(q.Values) > 0
 }
 
-// forward has the authority answer a request whose key is good here. The authority checks everything again.
+// forward has the authority answer a request whose key, or secret, is good here. The authority checks everything again.
 func (s *Server) forward(r *web.Request) error {
 	request, err := s.wireForm(r)
 	if err != nil {
 		return err
 	}
 	ctx, span := trace.Start(r.Context(), "cluster.forward")
-	key := "" // a visitor without one
-	if r.Key != nil {
-		key = r.Key.ID
-	}
-	answer, err := s.o.Cluster.Edge.Forward(ctx, key, request)
+	answer, err := s.o.Cluster.Edge.Forward(ctx, r.PaidBy(), request)
 	span.Calls().EndWith(err)
 	if err != nil {
 		if e, is := errors.AsType[*catalog.Error](err); is && r.Path == platform.EdgesPath {

@@ -96,10 +96,12 @@ type Config struct {
 	KeySets gateway.KeySets
 	// WebhookAllow says to which addresses a webhook may have http; nil: to any.
 	WebhookAllow *catalog.HTTPAllow
-	// ReadOnly says that this node changes nothing. A recipient's link is answered 503.
+	// ReadOnly says that this node changes nothing. Recipients' links and providers are answered 503.
 	ReadOnly bool
 	// PublicURL is where recipients of mail find the service. "": no template can be given a category.
 	PublicURL string
+	// Inbound takes what providers tell of mails. Nil: that is answered 503.
+	Inbound mailapi.Desk
 	// Hook fetches from the git repository's remote when that has changed.
 	Hook platform.Hook
 }

@@ -30,6 +30,7 @@ type step struct {
 
 // steps are done in this order.
 var steps = []step{
+	{of: (*route).admits, do: (*call).admit},
 	{of: (*route).wantsKey, do: (*call).checkKey},
 	{of: (*route).writes, do: (*call).readAuthor},
 	{of: (*route).mayChange, do: (*call).readDryRun},
@@ -38,6 +39,7 @@ var steps = []step{
 	{of: (*route).hasPosition, do: (*call).awaitPosition},
 }
 
+func (rt *route) admits() bool      { return rt.Admit != nil }
 func (rt *route) wantsKey() bool    { return rt.Allow != 0 }
 func (rt *route) writes() bool      { return rt.Allow == catalog.MayWrite }
 func (rt *route) mayChange() bool   { return rt.Method != fasthttp.MethodGet }
@@ -78,6 +80,15 @@ func (s *Server) handler(rt *route) fasthttp.RequestHandler {
 		}
 		s.finish(ctx, rt.Path, c.Key, err)
 	}
+}
+
+// admit asks the route whether the caller may call it.
+func (c *call) admit() error {
+	err := c.rt.Admit(&c.Request)
+	if err == nil {
+		c.s.gate.Welcome(c.conn.Conn)
+	}
+	return err
 }
 
 // checkKey finds the request's key. The answer is only for this key; handlers whose answers may be cached override

@@ -30,7 +30,8 @@ func everything() *conditions.State {
 		MoreDomains: map[string]int{"pending": 3}, DomainChecks: "no ledger",
 		Senders: []conditions.Sender{{Project: 7, Slug: "acme", Is: "error", Since: at}},
 		Webhooks: []conditions.Webhook{{Name: "a", OffSince: at, OffReason: "410"}, {Name: "b", Oldest: at.Add(-time.Hour), Failing: 1},
-			{Name: "c", DeadAt: at}, {Name: "d", GapAt: at}}}
+			{Name: "c", DeadAt: at}, {Name: "d", GapAt: at}},
+		Inbound: []conditions.Inbound{{Name: "ses", Closed: "no variable"}, {Name: "relay", Dropped: at}}}
 }
 
 // TestTable: each kind is found in some state, has an alert, or says why not; and all of it can be shown.
@@ -97,6 +98,8 @@ func TestOf(t *testing.T) {
 		{Name: "off", OffSince: at, Oldest: at.Add(-time.Hour)}, {Name: "closed", NoSecret: true, Oldest: at.Add(-time.Hour)}, {Name: "slow", Oldest: at.Add(-time.Hour)},
 		{Name: "history", DeadAt: at.Add(-7 * 24 * time.Hour), GapAt: at.Add(-7 * 24 * time.Hour)}}}, "secret-closed", "webhook-off", "webhook-waits")
 	f(conditions.State{WebhookProblem: "x", Unaudited: true}, "audit-unavailable")
+	f(conditions.State{Inbound: []conditions.Inbound{{Name: "history", Dropped: at.Add(-7 * 24 * time.Hour)}, {Name: "closed", Closed: "x"}, {Name: "full", Full: true}}},
+		"secret-closed", "inbound-dropped")
 
 	s := &conditions.State{Time: at, Files: conditions.Files{Errors: 2, Quarantined: 1, FirstError: "acme.hcl:5: unknown status"},
 		Domains: []conditions.Domain{{Name: "a.example", State: "lost", Since: at}}}

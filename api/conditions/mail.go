@@ -42,6 +42,42 @@ and sum by (job, instance) (increase(fingerpost_mail_sends_total{result=~"failed
 		find: func(s *State) []Condition {
 			return told(s.MailRoom != "", "New mail is refused until there is room.", s.MailRoom)
 		}},
+	{ID: "inbound-dropped", Severity: Warning, Check: "mail",
+		Remedy: "give the block one project, or have the provider send the original headers; this ends a week after the last one",
+		Alert: Alert{"InboundDropped", `increase(fingerpost_mail_inbound_total{result=~"unmatched|full"}[1h]) > 0`, "",
+			"{{ $labels.instance }}: outcomes that the provider {{ $labels.inbound }} has told list nobody"},
+		find: dropped},
+}
+
+// dropped are the inbound blocks whose outcomes did not reach a list.
+func dropped(s *State) (list []Condition) {
+	for _, b := range s.Inbound {
+		c := Condition{Subject: "inbound " + b.Name, Of: "inbound block"}
+		switch {
+		case b.Full:
+			c.Sentence = "The inbound block " + b.Name + " has had so many outcomes that it takes no more for now."
+			c.Many = "%s take no more outcomes for now."
+		case s.Time.Sub(b.Dropped) < lossIsNews:
+			c.Sentence = "The inbound block " + b.Name + " has dropped an outcome: no project of its list could be told."
+			c.Many, c.Since = "%s have dropped outcomes: no project of their lists could be told.", at(b.Dropped)
+		default:
+			continue
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// closedInbound are the inbound blocks with a secret that cannot be opened.
+func closedInbound(s *State) (list []Condition) {
+	for _, b := range s.Inbound {
+		if b.Closed != "" {
+			list = append(list, Condition{Subject: "inbound " + b.Name, Detail: b.Closed, Of: "inbound block",
+				Sentence: "A secret of the inbound block " + b.Name + " cannot be opened: providers are told to try again.",
+				Many:     "Secrets of %s cannot be opened: providers are told to try again."})
+		}
+	}
+	return list
 }
 
 // stopped are the projects whose mail has stopped, those of one reason together.

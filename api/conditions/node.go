@@ -77,7 +77,8 @@ var node = []Kind{
 	{ID: "secret-closed", Severity: Warning, Broken: true, Check: "secrets", Guide: "/docs/keys-and-secrets",
 		Remedy: `mend the secret, then "fingerpost reload"`, Except: "no metric counts secrets",
 		find: func(s *State) []Condition {
-			return append(secrets(s, false, "cannot be opened"), hooks(s, "%s get no events: their secrets cannot be opened.",
+			list := append(secrets(s, false, "cannot be opened"), closedInbound(s)...)
+			return append(list, hooks(s, "%s get no events: their secrets cannot be opened.",
 				func(w *Webhook) (sentence, detail string, since time.Time) {
 					if w.NoSecret {
 						sentence = "gets no events: its secret cannot be opened."

@@ -37,6 +37,16 @@ type State struct {
 
 	Webhooks       []Webhook // the active ones, on the node that delivers
 	WebhookProblem string    // why nothing is delivered to any
+
+	Inbound []Inbound // inbound blocks with which something is wrong
+}
+
+// An Inbound is an inbound block.
+type Inbound struct {
+	Name    string
+	Closed  string    // why a secret of it cannot be opened
+	Dropped time.Time // when an outcome was last dropped, because no project could be told
+	Full    bool      // it takes no further outcomes for now
 }
 
 // Files are the config files.

@@ -13,10 +13,15 @@
 // What it needs. A Mailer, which sends, and readers of the config, the live answers and the log, by interfaces that it
 // declares. Package web reads the requests and writes the answers.
 //
+// What providers tell of mails comes without a key: the secret of an inbound block lets them in, before their body is read.
+//
 // What it does not do. It checks no key, renders no mail and speaks no SMTP.
 package mailapi
 
 import (
+	"net/netip"
+	"time"
+
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
@@ -82,6 +87,13 @@ type API struct {
 	PublicURL string
 	// Senders checks senders; nil: that is answered 503.
 	Senders SenderChecker
+	// Inbound takes what providers tell of mails; nil: that is answered 503.
+	Inbound Desk
+	// Throttle counts a wrong secret of Inbound against the peer's address, and returns how long it has to wait, 0 while it
+	// need not.
+	Throttle func(peer netip.Addr) time.Duration
+	// ReadOnly says that this node changes nothing: Inbound is answered 503.
+	ReadOnly bool
 }
 
 // On returns an API for the state of a proposal.
@@ -125,6 +137,7 @@ func (a *API) Routes() []web.Route {
 		web.Call("GET", listPath, read, web.ByAuthority, a.listSuppressions),
 		web.Call("POST", listPath, write, web.LiveOnly, on(a.suppress)),
 		web.Call("DELETE", listPath, write, web.LiveOnly, a.release),
+		a.inboundRoute(),
 	}
 }
 

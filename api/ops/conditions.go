@@ -44,7 +44,8 @@ func (o *Server) State() *conditions.State {
 	if o.Mail != nil {
 		o.addMail(s)
 	}
-	for _, part := range []Facts{o.Cluster, o.Readings.Domains, o.Readings.Webhooks, o.Readings.Senders} {
+	for _, part := range []Facts{o.Cluster, o.Readings.Domains, o.Readings.Webhooks, o.Readings.Senders,
+		o.Readings.Inbound} {
 		if part != nil {
 			part.AddFacts(s)
 		}

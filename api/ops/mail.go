@@ -55,6 +55,7 @@ func (o *Server) mailStatus() *mailStatus {
 func (o *Server) mailMetrics(gauge func(name, help string,
 	value func() float64) prometheus.Collector) []prometheus.Collector {
 	return []prometheus.Collector{
+		outcomes{&o.Readings},
 		counters{
 			desc: prometheus.NewDesc("fingerpost_mail_sends_total",
 				"What came of attempts to send a mail, and of the wait for one; kept: by --mail-sink.", []string{"result"}, nil),
@@ -89,4 +90,24 @@ func (o *Server) mailMetrics(gauge func(name, help string,
 		gauge("fingerpost_mail_stopped_projects", "Projects whose mail is not tried until their SMTP config changes.",
 			func() float64 { return float64(o.Mail.Counts().StoppedProjects) }),
 	}
+}
+
+// outcomes shows what has become of the outcomes of mails that providers have told. There are at most 20 inbound blocks.
+type outcomes struct{ readings *Readings }
+
+var outcomesDesc = prometheus.NewDesc("fingerpost_mail_inbound_total",
+	"Outcomes of mails that a provider has told, by inbound block and by what has become of them.",
+	[]string{"inbound", "result"}, nil)
+
+// Describe implements prometheus.Collector.
+func (outcomes) Describe(ch chan<- *prometheus.Desc) { ch <- outcomesDesc }
+
+// Collect implements prometheus.Collector.
+func (o outcomes) Collect(ch chan<- prometheus.Metric) {
+	if o.readings.Outcomes == nil {
+		return
+	}
+	o.readings.Outcomes(func(block, result string, count uint64) {
+		ch <- prometheus.MustNewConstMetric(outcomesDesc, prometheus.CounterValue, float64(count), block, result)
+	})
 }

@@ -10,10 +10,13 @@ import (
 type Readings struct {
 	Domains        Domains          // nil: this node checks none
 	Senders        Facts            // State.Senders; nil: this node checks no senders
+	Inbound        Facts            // State.Inbound; nil: there are none
 	Webhooks       Facts            // State.Webhooks and State.WebhookProblem; nil: this node delivers no events
 	DiskFree       func() float64   // free share of the disk of the data folder
 	CertificateEnd func() time.Time // of the certificate that is served
 	SpansDropped   func() uint64    // since the start
+	// Outcomes yields how many outcomes of mails providers have told, by inbound block and result. Nil: none.
+	Outcomes func(yield func(block, result string, count uint64))
 	// KeySets yields the projects whose key set is needed and was never there. Nil: there are none.
 	KeySets func(yield func(project int64, slug, message string))
 }

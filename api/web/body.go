@@ -53,7 +53,7 @@ func (r *Request) BodyText() (text []byte, err error) {
 	if r.body != nil {
 		return *r.body, nil
 	}
-	text, err = r.Conn.ReadBody(func(n int64) error { return r.Charge.Take(r.Key.ID, n) })
+	text, err = r.Conn.ReadBody(func(n int64) error { return r.Charge.Take(r.PaidBy(), n) })
 	if refused := (*gate.Refusal)(nil); errors.As(err, &refused) {
 		return nil, RefusedByGate(refused)
 	}

@@ -22,6 +22,7 @@ var (
 	headerChallenge    = []byte("WWW-Authenticate")
 	challenge          = []byte(`ApiKey realm="fingerpost"`)
 	tokenChallenge     = []byte(`Bearer error="invalid_token"`)
+	secretChallenge    = []byte(`Basic realm="inbound"`) // Amazon SNS sends the secret when it is asked for it
 	HeaderCacheControl = []byte("Cache-Control")
 	HeaderLocation     = []byte(fasthttp.HeaderLocation)
 	headerRetryAfter   = []byte("Retry-After")
@@ -117,9 +118,12 @@ func FailHead(h *fasthttp.ResponseHeader, status int, e *catalog.Error) {
 	h.SetCanonical(HeaderCacheControl, CacheNever)
 	switch status {
 	case http.StatusUnauthorized:
-		if e == RefuseToken {
+		switch e {
+		case RefuseToken:
 			h.SetCanonical(headerChallenge, tokenChallenge)
-		} else {
+		case RefuseSecret:
+			h.SetCanonical(headerChallenge, secretChallenge)
+		default:
 			h.SetCanonical(headerChallenge, challenge)
 		}
 	case http.StatusServiceUnavailable:

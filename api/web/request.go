@@ -16,20 +16,22 @@ import (
 
 // A Request is what a handler works on. It is valid until the handler returns.
 type Request struct {
-	Ctx     *fasthttp.RequestCtx
-	Conn    *gate.Conn
-	Charge  *BodyCharge
-	Path    string             // the route's, with parameters in braces
-	Allow   catalog.Permission // the route's
-	Key     *resolver.Key      // for what the request Needs, see resolver.Key.For; nil if the route needs none
-	Door    catalog.Door       // through which it came
-	Actor   string             // of a write: the X-Actor header field, or ""
-	Message string             // of a write: the X-Change-Message header field, or ""
-	Propose string             // the X-Propose header field: the proposal that it is about, or ""
-	Dry     bool               // of a write: it only shows what it would change
-	Span    *trace.Span        // nil: the request is not traced
-	body    *[]byte            // see BodyText; nil: not read yet
-	ignored string             // the fields of the body, if the call takes none of them
+	Ctx      *fasthttp.RequestCtx
+	Conn     *gate.Conn
+	Charge   *BodyCharge
+	Path     string             // the route's, with parameters in braces
+	Allow    catalog.Permission // the route's
+	Key      *resolver.Key      // for what the request Needs, see resolver.Key.For; nil if the route needs none
+	Payer    string             // whose share the body and the forwarding take, where no key pays; see Route.Admit
+	Admitted any                // what Route.Admit has found
+	Door     catalog.Door       // through which it came
+	Actor    string             // of a write: the X-Actor header field, or ""
+	Message  string             // of a write: the X-Change-Message header field, or ""
+	Propose  string             // the X-Propose header field: the proposal that it is about, or ""
+	Dry      bool               // of a write: it only shows what it would change
+	Span     *trace.Span        // nil: the request is not traced
+	body     *[]byte            // see BodyText; nil: not read yet
+	ignored  string             // the fields of the body, if the call takes none of them
 }
 
 // Context returns a context with the request's span. It does not end with the request.
@@ -63,6 +65,14 @@ func (r *Request) ID(name string) (id int64, problems catalog.Problems) {
 		problems.Addf(name, "must be a positive decimal integer")
 	}
 	return int64(n), problems
+}
+
+// PaidBy names whose share the request takes: the key's id, or what Route.Admit has set.
+func (r *Request) PaidBy() string {
+	if r.Key != nil {
+		return r.Key.ID
+	}
+	return r.Payer
 }
 
 // Author names the request's key, and whom it acts for, as the author of a change.

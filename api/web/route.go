@@ -10,6 +10,8 @@ type Route struct {
 	Allow  catalog.Permission // one of these is needed; 0: no key is needed
 	Marks  Marks
 	Run    func(*Request) error
+	// Admit, if set, decides in the place of a key who may call, before anything else. It sets Request.Payer.
+	Admit func(*Request) error
 	// ByAuthorityWith are query parameters with which the call is as one that is marked ByAuthority.
 	ByAuthorityWith []string
 }

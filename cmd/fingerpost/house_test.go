@@ -178,7 +178,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/names",
 		"github.com/valyala/fasthttp"},
 	// trace: a send carries the span of its request; suppress: which reasons a send may ignore
-	"fingerpost/api/mailapi": {"fingerpost/mailer/suppress", "fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
+	"fingerpost/api/mailapi": {"fingerpost/mailer/suppress", "fingerpost/mailer/inbound", "fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/mailer", "fingerpost/mailer/sender", "fingerpost/mailer/template", "fingerpost/resolver/share"},
 	// configsrc: a project's block, and the state of a proposal; compare: what it touches; hclfile: the warnings that it
 	// would bring; names: what a key may claim; dcv: what is known of a domain
@@ -203,7 +203,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
 		"fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/proposals",
-		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/mailer/sender", "fingerpost/mailer/webhook", "fingerpost/api/conditions", "fingerpost/api/ops", "fingerpost/api/ops/history",
+		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/mailer/inbound", "fingerpost/mailer/sender", "fingerpost/mailer/webhook", "fingerpost/api/conditions", "fingerpost/api/ops", "fingerpost/api/ops/history",
 		"fingerpost/api/console", "fingerpost/api/login", "fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/gateway/jwks", "fingerpost/api/platform", "fingerpost/api",
 		"github.com/coreos/go-systemd/v22/daemon", "github.com/coreos/go-systemd/v22/activation"},
 	// what all commands share. client: which server to ask; offline: what the shell completes; hclfile: which

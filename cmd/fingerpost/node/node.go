@@ -22,6 +22,7 @@ import (
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/configsrc/verify"
+	"fingerpost/mailer/inbound"
 	"fingerpost/mailer/sender"
 	"fingerpost/mailer/webhook"
 	"fingerpost/resolver"
@@ -62,6 +63,7 @@ type background struct {
 	declared *declaredWebhooks
 	keySets  *jwks.Keeper
 	senders  *sender.Service
+	inbound  *inbound.Desk
 	// delivering: webhooks runs, or has run.
 	delivering atomic.Bool
 }
@@ -118,6 +120,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	verifying := n.runVerification(ctx)
 	checking := n.runSenders(ctx)
+	receiving := n.runInbound(ctx)
 	delivering := n.runWebhooks(ctx)
 	rotating := n.runRotations(ctx)
 	fetching := n.runKeySets(ctx)
@@ -134,6 +137,7 @@ func Run(ctx context.Context, o Options) error {
 	<-keeping
 	<-verifying
 	<-checking
+	<-receiving
 	<-delivering
 	<-rotating
 	<-fetching
@@ -264,6 +268,7 @@ func (n *service) reopenSecrets() {
 	n.mail.mailer.TryAgain()
 	n.resolver.ForgetSecrets()
 	n.declared.forget()
+	n.inbound.Forget()
 }
 
 // abruptly is how long parts that are in use may take to stop after a second signal.

@@ -36,7 +36,7 @@ func (n *service) open(ctx context.Context) error {
 	o := &opening{service: n, made: make(chan struct{})}
 	for _, step := range []func(ctx context.Context) error{
 		o.readKeys, o.bind, o.openStore, o.openCluster, o.openGit, o.openSource, o.openMail, o.openVerification,
-		o.openSenders, o.openWebhooks, o.openKeySets, o.openServers,
+		o.openSenders, o.openInbound, o.openWebhooks, o.openKeySets, o.openServers,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -161,7 +161,7 @@ func (o *opening) apiOptions() (api.Options, error) {
 		Resolver: o.resolver,
 		Config: api.Config{Files: o.source, Explainer: o.source, Plan: planFiles, Hook: hook,
 			Verifier: verification{o.verify}, WebhookAllow: o.o.Allow.Webhooks,
-			KeySets: o.keySets, ReadOnly: o.o.Files.ReadOnly, PublicURL: o.o.Listen.PublicURL},
+			KeySets: o.keySets, ReadOnly: o.o.Files.ReadOnly, PublicURL: o.o.Listen.PublicURL, Inbound: o.inbound},
 		Mail: o.mail.mailer, Senders: o.senders, Logger: o.o.Logger, TLS: o.tls,
 		ResolveMaxAge: limits.ResolveMaxAge, Gateway: o.o.Listen.Gateway,
 		AccessLogResolve: o.o.AccessLogResolve, NoFastPath: !limits.FastPath, BlockedKeyIDs: o.blockedKeys(),
@@ -211,6 +211,7 @@ func (o *opening) opsOptions() ops.Options {
 	if o.deliversEvents() {
 		options.Readings.Webhooks = deliveries{o.webhooks, &o.delivering}
 	}
+	options.Readings.Inbound, options.Readings.Outcomes = inboundFacts{o.inbound}, o.inbound.EachCount
 	if !o.o.Cluster.IsEdge() {
 		proof, err := ops.NewProof(o.o.Files.Data)
 		if err != nil {
