@@ -115,7 +115,7 @@ func everyBlock(kind catalog.Kind, changed string) string {
 			block("auth_settings", catalog.KindAuthSettings, "", "")+block("smtp_config", catalog.KindSMTPConfig, "", "")+
 			block(`template "HELLO"`, catalog.KindTemplate, "", "")) +
 		block(`key "ci"`, catalog.KindKey, "", "") + block(`edge "fra1"`, catalog.KindEdge, "", "") + block(`webhook "crm"`, catalog.KindWebhook, "", "") +
-		block(`login "company"`, catalog.KindLogin, "", "") +
+		block(`login "company"`, catalog.KindLogin, "", "") + block(`inbound "ses"`, catalog.KindInbound, "", "") +
 		block("sealing", catalog.KindSealing, "", "") + "defaults {\n" + defaults + "}\n"
 }
 
@@ -137,10 +137,11 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 	tokens, err3 := os.ReadFile("../../configsrc/tokens.md")
 	logins, err4 := os.ReadFile("../../configsrc/login.md")
 	mail, err5 := os.ReadFile("../../mailer/README.md")
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	inbound, err6 := os.ReadFile("../../mailer/inbound.md")
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
 	}
-	reference := slices.Concat(files, webhooks, tokens, logins, mail)
+	reference := slices.Concat(files, webhooks, tokens, logins, mail, inbound)
 	s, err := store.Open("", store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +160,7 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 	audit(before)
 	n := 0
 	for _, kind := range []catalog.Kind{catalog.KindProject, catalog.KindDomain, catalog.KindServiceSettings, catalog.KindAuthSettings,
-		catalog.KindSMTPConfig, catalog.KindTemplate, catalog.KindKey, catalog.KindEdge, catalog.KindWebhook, catalog.KindLogin, catalog.KindDefaults,
+		catalog.KindSMTPConfig, catalog.KindTemplate, catalog.KindKey, catalog.KindEdge, catalog.KindWebhook, catalog.KindLogin, catalog.KindInbound, catalog.KindDefaults,
 		catalog.KindSealing} {
 		for _, f := range catalog.NewFields(kind) {
 			if f.Heading {
@@ -175,7 +176,7 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 			}
 			if attribute := cmp.Or(f.Block, f.Attribute()); kind != catalog.KindDefaults &&
 				!regexp.MustCompile(`\b`+regexp.QuoteMeta(attribute)+`\b`).Match(reference) {
-				t.Errorf("none of configsrc/README.md, webhooks.md, tokens.md, login.md and mailer/README.md explains %s of a %s", attribute, kind)
+				t.Errorf("none of configsrc/README.md, webhooks.md, tokens.md, login.md, and README.md and inbound.md of mailer explains %s of a %s", attribute, kind)
 			}
 			after := everyBlock(kind, f.Name)
 			missing := func(place string, text any) {

@@ -98,13 +98,14 @@ func ours(metrics map[string]*metric) []string {
 }
 
 // TestMetrics: a server with everything on has each metric that the alerts name, and the table of the README explains
-// each. One with nothing on has the same, but for git, the cluster, verification and webhooks. With FINGERPOST_WRITE set the table is written.
+// each. One with nothing on has the same, but for git, the cluster, verification, webhooks and inbound blocks. With FINGERPOST_WRITE set the table is written.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	c := idleCluster(t, "fra1")
 	c.put("defaults.hcl", "defaults {\n  verification {}\n}\n")
 	c.put("hooks.hcl", "webhook \"crm\" {\n  url    = \"https://crm.acme.example/\"\n"+
-		"  secret = \"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\"\n}\n")
+		"  secret = \"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\"\n}\n"+
+		"inbound \"ses\" {\n  format = \"ses\"\n  secret = \"s3cret-of-a-provider\"\n}\n")
 	g := newGitRig(t, c.rig)
 	ca := newCA(t, "ours")
 	end := time.Now().Add(30 * 24 * time.Hour).Truncate(time.Second)
@@ -160,6 +161,7 @@ func TestMetrics(t *testing.T) {
 		`fingerpost_config_writes_total{result="written"}`:           "0",
 		`fingerpost_domains{ownership="failing"}`:                    "0",
 		`fingerpost_webhook_off{webhook="crm"}`:                      "0",
+		`fingerpost_mail_inbound_total{inbound="ses",result="full"}`: "0",
 		"fingerpost_webhooks_problem":                                "0",
 		"fingerpost_tls_certificate_expiry_timestamp_seconds":        fmt.Sprintf("%v", float64(end.Unix())),
 	} {
@@ -179,7 +181,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is in the metrics", secret)
 		}
 	}
-	group := regexp.MustCompile(`^fingerpost_(git_|cluster_|domains$|webhook_)`)
+	group := regexp.MustCompile(`^fingerpost_(git_|cluster_|domains$|webhook_|mail_inbound_)`)
 	always := slices.DeleteFunc(ours(metrics), group.MatchString)
 	if got := ours(without); !slices.Equal(got, always) {
 		t.Errorf("with nothing on there is\n%v\nwith everything on, but for git, the cluster, verification and webhooks,\n%v", got, always)
