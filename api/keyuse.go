@@ -8,6 +8,7 @@ import (
 
 	"fingerpost/resolver"
 	"fingerpost/resolver/records"
+	"fingerpost/resolver/rowjson"
 )
 
 // keyUses knows when keys were last used. A request notes its key's use in memory; SaveKeyUses stores all uses in the
@@ -108,17 +109,17 @@ func (k *keyUses) use(id string, now time.Time) (*keyUse, records.KeyUse) {
 
 // Rows returns the keys with their uses, in the order of the keys. It does not wait for a ledger that hangs: the answer
 // then tells less.
-func (k *keyUses) Rows(keys []*resolver.Key, now time.Time) []*resolver.KeyRow {
+func (k *keyUses) Rows(keys []*resolver.Key, now time.Time) []*rowjson.KeyRow {
 	if !k.isLoaded() && k.io.TryLock() {
 		_ = k.load()
 		k.io.Unlock()
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	rows := make([]*resolver.KeyRow, len(keys))
+	rows := make([]*rowjson.KeyRow, len(keys))
 	for i, key := range keys {
 		_, use := k.use(key.ID, now)
-		rows[i] = &resolver.KeyRow{Key: &key.Key, CreatedAt: use.Created, LastUsed: use.LastUsed}
+		rows[i] = &rowjson.KeyRow{Key: &key.Key, CreatedAt: use.Created, LastUsed: use.LastUsed}
 	}
 	return rows
 }

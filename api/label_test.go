@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/resolver"
+	"fingerpost/resolver/rowjson"
 )
 
 const labelled = `project "acme" {
@@ -79,7 +79,7 @@ func TestLabelsAndIfMatch(t *testing.T) {
 	}
 	a = d.askBody("PUT", url, d.key, `{"labels": null}`)
 	p.Labels = nil
-	if a.Header.Get("ETag") != resolver.ProjectETag(p) {
+	if a.Header.Get("ETag") != rowjson.ProjectETag(p) {
 		t.Errorf("%s", a.Header.Get("ETag"))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 const resolvePath = gate.ResolvePath
@@ -157,7 +158,7 @@ func batchDomains(body *web.Object) (domains []string, problems catalog.Problems
 
 func (s *Server) appendBatchItem(dst []byte, r *web.Request, domain string, form resolver.Form) []byte {
 	dst = append(dst, `{"domain":`...)
-	dst = resolver.AppendString(dst, domain)
+	dst = rowjson.AppendString(dst, domain)
 	answer, err := s.resolver.Resolve([]byte(domain), form)
 	if err == nil && form.OpenTo(r.Key, answer.ProjectID) != form {
 		answer, err = s.resolver.Resolve([]byte(domain), form.OpenTo(r.Key, answer.ProjectID))
@@ -182,6 +183,6 @@ func (s *Server) appendBatchItem(dst []byte, r *web.Request, domain string, form
 	dst = append(dst, `,"code":null,"result":`...)
 	dst = append(dst, answer.Data...)
 	dst = append(dst, `,"etag":`...)
-	dst = resolver.AppendString(dst, answer.ETag)
+	dst = rowjson.AppendString(dst, answer.ETag)
 	return append(dst, '}')
 }

@@ -19,6 +19,7 @@ import (
 	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/webhook"
 	"fingerpost/resolver"
+	"fingerpost/resolver/rowjson"
 )
 
 var eventSecret = []byte("a secret of 24 or more bytes")
@@ -30,7 +31,7 @@ func (d declaredHooks) Webhooks() (hooks []webhook.Hook, changed <-chan struct{}
 	changed = d.live.Events().Changed()
 	for _, w := range d.live.Webhooks() {
 		hooks = append(hooks, webhook.Hook{Name: w.Name, URL: w.URL, Secrets: [][]byte{eventSecret}, Wants: w.Wants,
-			Covers: func(_ int64, slug string) bool { return slices.Contains(w.Projects, slug) }, EveryProject: w.Projects == nil, Active: w.Active, Version: resolver.WebhookETag(&w)})
+			Covers: func(_ int64, slug string) bool { return slices.Contains(w.Projects, slug) }, EveryProject: w.Projects == nil, Active: w.Active, Version: rowjson.WebhookETag(&w)})
 	}
 	return hooks, changed, true
 }

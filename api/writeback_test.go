@@ -20,6 +20,7 @@ import (
 	"fingerpost/configsrc/seal"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // The stories in testdata/writeback show what a write does to the files: those before, the requests, those after. A
@@ -318,7 +319,7 @@ func tellAll(t testing.TB, r *resolver.Resolver) string {
 	t.Helper()
 	var b []byte
 	err := r.EachProject(func(p *catalog.Project) bool {
-		b = append(resolver.AppendProject(b, p), '\n')
+		b = append(rowjson.AppendProject(b, p), '\n')
 		service, err1 := r.ServiceSettings(p.ID)
 		auth, err2 := r.AuthSettings(p.ID)
 		domains, _, err3 := r.Domains(p.ID, resolver.Query{})
@@ -326,20 +327,20 @@ func tellAll(t testing.TB, r *resolver.Resolver) string {
 			t.Error(err1, err2, err3)
 			return false
 		}
-		b = append(resolver.AppendServiceSettings(b, p.ID, service), '\n')
-		b = append(resolver.AppendAuthSettings(b, p.ID, auth), '\n')
+		b = append(rowjson.AppendServiceSettings(b, p.ID, service), '\n')
+		b = append(rowjson.AppendAuthSettings(b, p.ID, auth), '\n')
 		for _, x := range domains {
-			b = append(resolver.AppendDomain(b, x), '\n')
+			b = append(rowjson.AppendDomain(b, x), '\n')
 		}
 		if smtp, err := r.SMTPConfig(p.ID); err == nil {
-			b = append(resolver.AppendSMTPConfig(b, p.ID, smtp), fmt.Sprintf(" %d %s\n", smtp.Password.Source, smtp.Password.Ref)...)
+			b = append(rowjson.AppendSMTPConfig(b, p.ID, smtp), fmt.Sprintf(" %d %s\n", smtp.Password.Source, smtp.Password.Ref)...)
 		}
 		templates, _, err := r.Templates(p.ID, resolver.Query{})
 		if err != nil {
 			t.Error(err)
 		}
 		for _, x := range templates {
-			b = append(resolver.AppendTemplate(b, x), '\n')
+			b = append(rowjson.AppendTemplate(b, x), '\n')
 		}
 		return true
 	})
@@ -347,7 +348,7 @@ func tellAll(t testing.TB, r *resolver.Resolver) string {
 		t.Error(err)
 	}
 	for _, k := range r.Keys().All() {
-		b = append(resolver.AppendKey(b, &resolver.KeyRow{Key: &k.Key}), '\n')
+		b = append(rowjson.AppendKey(b, &rowjson.KeyRow{Key: &k.Key}), '\n')
 	}
 	return times.ReplaceAllString(string(b), "")
 }

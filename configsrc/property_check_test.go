@@ -11,6 +11,7 @@ import (
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // label matches a domain's label in any spelling.
@@ -208,16 +209,16 @@ func (w *world) says(u *deed, want *catalog.ProjectConfig) {
 	asked := want.Project
 	asked.CreatedAt, asked.UpdatedAt = p.CreatedAt, p.UpdatedAt
 	var a, b []byte
-	a, b = resolver.AppendProject(a, &asked), resolver.AppendProject(b, p)
-	a, b = resolver.AppendLabels(a, asked.Labels), resolver.AppendLabels(b, p.Labels)
+	a, b = rowjson.AppendProject(a, &asked), rowjson.AppendProject(b, p)
+	a, b = rowjson.AppendLabels(a, asked.Labels), rowjson.AppendLabels(b, p.Labels)
 	service, err1 := w.resolver.ServiceSettings(id)
 	auth, err2 := w.resolver.AuthSettings(id)
 	domains, _, err3 := w.resolver.Domains(id, resolver.Query{})
 	if err := errors.Join(err1, err2, err3); err != nil {
 		w.fail(u.what, "%v", err)
 	}
-	a, b = resolver.AppendServiceSettings(a, id, &want.Service), resolver.AppendServiceSettings(b, id, service)
-	a, b = resolver.AppendAuthSettings(a, id, &want.Auth), resolver.AppendAuthSettings(b, id, auth)
+	a, b = rowjson.AppendServiceSettings(a, id, &want.Service), rowjson.AppendServiceSettings(b, id, service)
+	a, b = rowjson.AppendAuthSettings(a, id, &want.Auth), rowjson.AppendAuthSettings(b, id, auth)
 	var names, served []string
 	for _, d := range want.Domains {
 		names = append(names, fmt.Sprint(d.Name, d.Primary, d.Active, d.UUID, nullables(&d)))
@@ -259,17 +260,17 @@ func (w *world) compareFresh() {
 func (w *world) all(r *resolver.Resolver) string {
 	var b []byte
 	err := r.EachProject(func(p *catalog.Project) bool {
-		b = append(resolver.AppendLabels(resolver.AppendProject(b, p), p.Labels), '\n')
+		b = append(rowjson.AppendLabels(rowjson.AppendProject(b, p), p.Labels), '\n')
 		service, err1 := r.ServiceSettings(p.ID)
 		auth, err2 := r.AuthSettings(p.ID)
 		domains, _, err3 := r.Domains(p.ID, resolver.Query{})
 		if err := errors.Join(err1, err2, err3); err != nil {
 			w.fail("read", "%v", err)
 		}
-		b = append(resolver.AppendServiceSettings(b, p.ID, service), '\n')
-		b = append(resolver.AppendAuthSettings(b, p.ID, auth), '\n')
+		b = append(rowjson.AppendServiceSettings(b, p.ID, service), '\n')
+		b = append(rowjson.AppendAuthSettings(b, p.ID, auth), '\n')
 		for _, d := range domains {
-			b = append(resolver.AppendDomainRecord(b, d), '\n')
+			b = append(rowjson.AppendDomainRecord(b, d), '\n')
 		}
 		b = w.appendServedMail(b, r, p.ID)
 		return true
@@ -283,12 +284,12 @@ func (w *world) all(r *resolver.Resolver) string {
 // appendMail appends a project's SMTP config and templates.
 func (w *world) appendMail(b []byte, id int64, smtp *catalog.SMTPConfig, templates []catalog.Template) []byte {
 	if smtp != nil {
-		b = resolver.AppendSMTPConfig(b, id, smtp)
+		b = rowjson.AppendSMTPConfig(b, id, smtp)
 		b = fmt.Appendln(b, smtp.Password.Source, smtp.Password.Ref)
 	}
 	slices.SortFunc(templates, func(a, b catalog.Template) int { return strings.Compare(a.Code, b.Code) })
 	for i := range templates {
-		b = append(resolver.AppendTemplate(b, &templates[i]), '\n')
+		b = append(rowjson.AppendTemplate(b, &templates[i]), '\n')
 	}
 	return b
 }

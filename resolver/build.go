@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 	"fingerpost/resolver/store"
 )
 
@@ -142,7 +143,7 @@ func (b *building) encode() *Answer {
 		a.tokens = tokenSourceOf(&b.match)
 	case b.form == Gateway:
 		text = appendGateway(text, &b.match)
-		tag = etag(text)
+		tag = rowjson.ETag(text)
 		a.tokens, a.certificate = tokenSourceOf(&b.match), certificateOf(&b.domain)
 	default:
 		var secret *string
@@ -150,7 +151,7 @@ func (b *building) encode() *Answer {
 			secret = b.r.secrets.forFlat(&b.match)
 		}
 		text = appendMatch(text, &b.match, b.form, secret)
-		tag = etag(withoutTimes(append(noTimes[:0], text...)))
+		tag = rowjson.ETag(rowjson.WithoutTimes(append(noTimes[:0], text...)))
 	}
 	a.storeTexts(text, tag, b.host, b.project.Project.Slug)
 	return a

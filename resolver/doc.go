@@ -4,11 +4,12 @@
 // # Resolve
 //
 // The exact record decides; without one, the wildcard with the longest suffix. The most specific match decides alone:
-// an inactive record is not a reason to look further. An Answer is the JSON of the response's data, encoded once and
-// kept in ristretto with a budget in bytes. Nothing stands in front of ristretto. A Set is buffered and may be dropped;
-// then the next call for the name reads the store again. Calls for the same name at the same time share one store read
-// (single flight). A hit costs no allocation and takes no lock of this package's. Unknown names have a small cache of
-// their own: a flood of random ones neither grows memory nor pushes good entries out.
+// an inactive record is not a reason to look further. An Answer is the JSON of the response's data (encode.go, of the
+// rows of package rowjson), encoded once and kept in ristretto with a budget in bytes. Nothing stands in front of
+// ristretto. A Set is buffered and may be dropped; then the next call for the name reads the store again. Calls for the
+// same name at the same time share one store read (single flight). A hit costs no allocation and takes no lock of this
+// package's. Unknown names have a small cache of their own: a flood of random ones neither grows memory nor pushes good
+// entries out.
 //
 // # Freshness
 //

@@ -1,130 +1,12 @@
 package resolver
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
 	"strconv"
 	"strings"
-	"time"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
-
-// millis is a time that is written in milliseconds, with a Z (api/README.md, Answers).
-type millis time.Time
-
-// appendObject appends a JSON object to dst: names, which need no escaping, each followed by its value.
-func appendObject(dst []byte, fields ...any) []byte {
-	dst = append(dst, '{')
-	for i := 0; i < len(fields); i += 2 {
-		dst = append(appendComma(dst, i), '"')
-		dst = append(dst, fields[i].(string)...)
-		dst = appendValue(append(dst, '"', ':'), fields[i+1])
-	}
-	return append(dst, '}')
-}
-
-func appendValue(dst []byte, value any) []byte {
-	switch v := value.(type) {
-	case nil:
-		return append(dst, "null"...)
-	case bool:
-		return strconv.AppendBool(dst, v)
-	case int:
-		return strconv.AppendInt(dst, int64(v), 10)
-	case int64:
-		return strconv.AppendInt(dst, v, 10)
-	case string:
-		return AppendString(dst, v)
-	case *string:
-		if v == nil {
-			return append(dst, "null"...)
-		}
-		return AppendString(dst, *v)
-	case []string:
-		return appendStrings(dst, v)
-	case []catalog.Label:
-		return AppendLabels(dst, v)
-	case catalog.Locales:
-		return appendLocales(dst, v)
-	case catalog.UUID:
-		return AppendString(dst, v.String())
-	case time.Time:
-		return v.UTC().AppendFormat(dst, `"`+catalog.MomentLayout+`"`)
-	case millis:
-		return time.Time(v).UTC().AppendFormat(dst, `"2006-01-02T15:04:05.000Z"`)
-	case raw:
-		return append(dst, v...)
-	case []raw:
-		dst = append(dst, '[')
-		for i, o := range v {
-			dst = append(appendComma(dst, i), o...)
-		}
-		return append(dst, ']')
-	}
-	panic("resolver: a value of a type that no case handles: impossible while the callers and this switch agree")
-}
-
-// A raw is JSON already: an object in another one. An appendObject that called itself would move the buffer of a resolve
-// answer from the stack to the heap.
-type raw []byte
-
-func object(fields ...any) raw { return appendObject(nil, fields...) }
-
-func appendStrings(dst []byte, list []string) []byte {
-	dst = append(dst, '[')
-	for i, s := range list {
-		dst = AppendString(appendComma(dst, i), s)
-	}
-	return append(dst, ']')
-}
-
-// appendComma appends a comma before all members of a list or an object but the first.
-func appendComma(dst []byte, i int) []byte {
-	if i > 0 {
-		dst = append(dst, ',')
-	}
-	return dst
-}
-
-// nullIf returns v, or null.
-func nullIf(null bool, v any) any {
-	if null {
-		return nil
-	}
-	return v
-}
-
-const hexDigits = "0123456789abcdef"
-
-// AppendString appends s as a JSON string. It must be valid UTF-8, like all text from the files.
-func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	plain := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, s[plain:i]...)
-		plain = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
-	}
-	dst = append(dst, s[plain:]...)
-	return append(dst, '"')
-}
 
 // appendMatch appends an answer's data in a form.
 func appendMatch(dst []byte, m *match, form Form, secret *string) []byte {
@@ -138,28 +20,28 @@ func appendMatch(dst []byte, m *match, form Form, secret *string) []byte {
 func appendNested(dst []byte, m *match, form Form, service *catalog.ServiceSettings,
 	auth *catalog.AuthSettings) []byte {
 	project := &m.project.Project
-	dst = AppendProject(append(dst, `{"project":`...), project)
+	dst = rowjson.AppendProject(append(dst, `{"project":`...), project)
 	dst = form.appendLabels(dst, project)
-	dst = AppendAuthSettings(append(dst, `,"authSettings":`...), project.ID, auth)
-	dst = AppendServiceSettings(append(dst, `,"serviceSettings":`...), project.ID, service)
-	dst = AppendDomain(append(dst, `,"matchedDomain":`...), &m.domain)
+	dst = rowjson.AppendAuthSettings(append(dst, `,"authSettings":`...), project.ID, auth)
+	dst = rowjson.AppendServiceSettings(append(dst, `,"serviceSettings":`...), project.ID, service)
+	dst = rowjson.AppendDomain(append(dst, `,"matchedDomain":`...), &m.domain)
 	return append(dst, '}')
 }
 
 func appendFlat(dst []byte, m *match, form Form, service *catalog.ServiceSettings, auth *catalog.AuthSettings,
 	secret *string) []byte {
 	p := &m.project.Project
-	dst = appendObject(append(dst, `{"project":`...),
+	dst = rowjson.AppendObject(append(dst, `{"project":`...),
 		"id", strconv.FormatInt(p.ID, 10),
 		"uuid", p.UUID,
 		"name", p.Name,
 		"slug", p.Slug,
 		"description", p.Description,
 		"status", strings.ToLower(p.Status),
-		"createdAt", millis(p.CreatedAt),
-		"updatedAt", millis(p.UpdatedAt))
+		"createdAt", rowjson.Millis(p.CreatedAt),
+		"updatedAt", rowjson.Millis(p.UpdatedAt))
 	dst = form.appendLabels(dst, p)
-	dst = appendObject(append(dst, `,"authSettings":`...),
+	dst = rowjson.AppendObject(append(dst, `,"authSettings":`...),
 		"jwtEnabled", auth.Token.JWTEnabled,
 		"jwtSecret", secret,
 		"jwtExpiresIn", auth.Token.JWTExpiresIn,
@@ -175,7 +57,7 @@ func appendFlat(dst []byte, m *match, form Form, service *catalog.ServiceSetting
 	if smtp := catalog.SMTPInForce(m.project.SMTP, m.defaults); smtp != nil {
 		provider, from = "SMTP", smtp.FromEmail
 	}
-	dst = appendObject(append(dst, `,"serviceSettings":`...),
+	dst = rowjson.AppendObject(append(dst, `,"serviceSettings":`...),
 		"mailEnabled", service.MailEnabled,
 		"mailProvider", provider,
 		"mailFromAddress", from,
@@ -183,7 +65,7 @@ func appendFlat(dst []byte, m *match, form Form, service *catalog.ServiceSetting
 		"smsProvider", service.SMSProvider,
 		"auditEnabled", service.AuditEnabled,
 		"auditRetentionDays", service.AuditRetentionDays)
-	dst = AppendString(append(dst, `,"matchedDomain":`...), m.domain.Name)
+	dst = rowjson.AppendString(append(dst, `,"matchedDomain":`...), m.domain.Name)
 	return append(dst, '}')
 }
 
@@ -193,29 +75,5 @@ func (f Form) appendLabels(dst []byte, p *catalog.Project) []byte {
 		return dst
 	}
 	dst = append(dst[:len(dst)-1], `,"labels":`...)
-	return append(AppendLabels(dst, p.Labels), '}')
-}
-
-// etag returns the strong, quoted ETag of a JSON text: 128 bits of its hash. The forms of an answer differ in their
-// text, so their tags differ too.
-func etag(text []byte) string {
-	sum := sha256.Sum256(text)
-	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-}
-
-// withoutTimes removes the values of createdAt and updatedAt from a JSON text, in place. They belong to one store and
-// are lost with it, while an ETag must be the same on every node (api/README.md, Caching). A string in JSON cannot
-// contain the text that is searched: its quotes are escaped.
-func withoutTimes(text []byte) []byte {
-	name, kept := []byte(`edAt":"`), text[:0]
-	for {
-		at := bytes.Index(text, name)
-		if at < 0 {
-			return append(kept, text...)
-		}
-		at += len(name) - 1
-		kept = append(kept, text[:at]...)
-		text = text[at+1:]
-		text = text[bytes.IndexByte(text, '"')+1:]
-	}
+	return append(rowjson.AppendLabels(dst, p.Labels), '}')
 }

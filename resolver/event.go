@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 	"fingerpost/resolver/store"
 )
 
@@ -83,8 +84,8 @@ func newEvent(revision uint64, kind EventKind, project int64, slug string, domai
 	b = append(b, `,"projectId":`...)
 	b = strconv.AppendInt(b, project, 10)
 	b = append(b, `,"slug":`...)
-	b = AppendString(b, slug)
-	b = appendStrings(append(b, `,"domains":`...), slices.Compact(domains))
+	b = rowjson.AppendString(b, slug)
+	b = rowjson.AppendStrings(append(b, `,"domains":`...), slices.Compact(domains))
 	return &Event{Revision: revision, Kind: kind, Slug: strings.Clone(slug), Project: project, Data: append(b, '}')}
 }
 

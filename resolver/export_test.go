@@ -1,6 +1,9 @@
 package resolver
 
-import "fingerpost/resolver/catalog"
+import (
+	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
+)
 
 // Settle waits until the caches have processed all Sets, for tests that count.
 func (r *Resolver) Settle() {
@@ -16,5 +19,5 @@ func GatewayLines(p catalog.ProjectConfig, d catalog.Domain) (lines, tag string,
 	m := &match{found: true, project: p, domain: d}
 	data := appendGateway(nil, m)
 	a := &Answer{certificate: certificateOf(&m.domain)}
-	return string(data), etag(data), a.MayHaveCertificate(false), a.MayHaveCertificate(true)
+	return string(data), rowjson.ETag(data), a.MayHaveCertificate(false), a.MayHaveCertificate(true)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 	"fingerpost/resolver/store"
 )
 
@@ -213,4 +214,27 @@ func (s *State) Domains(projectID int64, q Query) (rows []*catalog.Domain, total
 	total = len(rows)
 	rows, err = arrange(rows, domainOrders, q)
 	return rows, total, err
+}
+
+var keyOrders = []order[rowjson.KeyRow]{
+	{"name", func(a, b *rowjson.KeyRow) int { return strings.Compare(a.Key.Name, b.Key.Name) }},
+	{"id", func(a, b *rowjson.KeyRow) int { return strings.Compare(a.Key.ID, b.Key.ID) }},
+	{"expiresAt", func(a, b *rowjson.KeyRow) int { return a.Key.ExpiresAt.Compare(b.Key.ExpiresAt) }},
+	{"createdAt", func(a, b *rowjson.KeyRow) int { return a.CreatedAt.Compare(b.CreatedAt) }},
+	{"lastUsedAt", func(a, b *rowjson.KeyRow) int { return a.LastUsed.Compare(b.LastUsed) }},
+}
+
+// ArrangeKeys returns the rows of the page that q selects. rows must be sorted by name, which is the default order.
+func ArrangeKeys(rows []*rowjson.KeyRow, q Query) ([]*rowjson.KeyRow, error) {
+	return arrange(rows, keyOrders, q)
+}
+
+var webhookOrders = []order[catalog.Webhook]{
+	{"name", func(a, b *catalog.Webhook) int { return strings.Compare(a.Name, b.Name) }},
+	{"url", func(a, b *catalog.Webhook) int { return strings.Compare(a.URL, b.URL) }},
+}
+
+// ArrangeWebhooks returns the webhooks of the page that q selects. rows must be sorted by name, which is the default order.
+func ArrangeWebhooks(rows []*catalog.Webhook, q Query) ([]*catalog.Webhook, error) {
+	return arrange(rows, webhookOrders, q)
 }

@@ -9,6 +9,7 @@ import (
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 func TestLookups(t *testing.T) {
@@ -75,24 +76,24 @@ func TestRowsAreThePartsOfResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, got := range map[string][]byte{
-		"project":         resolver.AppendProject([]byte("x"), &p.Project),
-		"matchedDomain":   resolver.AppendDomain([]byte("x"), &p.Domains[0]),
-		"serviceSettings": resolver.AppendServiceSettings([]byte("x"), 12, &p.Service),
-		"authSettings":    resolver.AppendAuthSettings([]byte("x"), 12, &p.Auth),
+		"project":         rowjson.AppendProject([]byte("x"), &p.Project),
+		"matchedDomain":   rowjson.AppendDomain([]byte("x"), &p.Domains[0]),
+		"serviceSettings": rowjson.AppendServiceSettings([]byte("x"), 12, &p.Service),
+		"authSettings":    rowjson.AppendAuthSettings([]byte("x"), 12, &p.Auth),
 	} {
 		if want := "x" + string(parts[name]); string(got) != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	before := resolver.ProjectETag(&p.Project)
+	before := rowjson.ProjectETag(&p.Project)
 	p.Project.UpdatedAt = noon.Add(time.Second)
-	if resolver.ProjectETag(&p.Project) != before {
+	if rowjson.ProjectETag(&p.Project) != before {
 		t.Error("the ETag depends on the times")
 	}
 	p.Project.Name = "Other"
 	tags := map[string]bool{
-		before: true, resolver.ProjectETag(&p.Project): true, resolver.DomainETag(&p.Domains[0]): true,
-		resolver.ServiceSettingsETag(12, &p.Service): true, resolver.AuthSettingsETag(12, &p.Auth): true,
+		before: true, rowjson.ProjectETag(&p.Project): true, rowjson.DomainETag(&p.Domains[0]): true,
+		rowjson.ServiceSettingsETag(12, &p.Service): true, rowjson.AuthSettingsETag(12, &p.Auth): true,
 	}
 	if len(tags) != 5 {
 		t.Errorf("tags are not all different: %v", tags)
@@ -102,7 +103,7 @@ func TestRowsAreThePartsOfResolve(t *testing.T) {
 func TestAppendString(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"", "plain", `"`, `\`, "a\nb\r\t\x00\x1f\x7f", "ü😀\u2028", `\"\`} {
-		got := resolver.AppendString(nil, s)
+		got := rowjson.AppendString(nil, s)
 		var back string
 		if err := json.Unmarshal(got, &back); err != nil || back != s {
 			t.Errorf("%q became %s, which is %q, %v", s, got, back, err)

@@ -9,6 +9,7 @@ import (
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -125,19 +126,19 @@ func TestRequireReachesCachedAnswers(t *testing.T) {
 func TestVerifiedInAnswers(t *testing.T) {
 	t.Parallel()
 	d := block("acme", "acme.example").Domains[0]
-	tags := map[string]bool{resolver.DomainETag(&d): true}
-	if got := string(resolver.AppendDomainRecord(nil, &d)); !strings.HasSuffix(got, `,"certificates":null,"verified":null}`) {
+	tags := map[string]bool{rowjson.DomainETag(&d): true}
+	if got := string(rowjson.AppendDomainRecord(nil, &d)); !strings.HasSuffix(got, `,"certificates":null,"verified":null}`) {
 		t.Error(got)
 	}
 	for _, value := range []string{"pending", "lost", "2026-11-24"} {
 		d.Verified = &value
-		if got := string(resolver.AppendDomainRecord(nil, &d)); !strings.HasSuffix(got, `,"certificates":null,"verified":"`+value+`"}`) {
+		if got := string(rowjson.AppendDomainRecord(nil, &d)); !strings.HasSuffix(got, `,"certificates":null,"verified":"`+value+`"}`) {
 			t.Error(got)
 		}
-		if got := string(resolver.AppendDomain(nil, &d)); strings.Contains(got, "verified") {
+		if got := string(rowjson.AppendDomain(nil, &d)); strings.Contains(got, "verified") {
 			t.Error(got)
 		}
-		tags[resolver.DomainETag(&d)] = true
+		tags[rowjson.DomainETag(&d)] = true
 	}
 	if len(tags) != 4 {
 		t.Errorf("%d ETags of 4 contents", len(tags))

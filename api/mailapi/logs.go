@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"fingerpost/api/web"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // mailLogFields are the fields that sort a list of log entries.
@@ -43,7 +43,7 @@ func (a *API) listMailLogs(r *web.Request) error {
 	for i := range rows {
 		list[i] = withWait(&rows[i], stopped)
 	}
-	r.SucceedPage("mail log found", web.AppendRows(list, resolver.AppendMailLog), page, total)
+	r.SucceedPage("mail log found", web.AppendRows(list, rowjson.AppendMailLog), page, total)
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (a *API) listAllMail(r *web.Request) error {
 		}
 		list[i] = withWait(l, stopped[l.ProjectID])
 	}
-	data := page.AppendMeta(web.AppendRows(list, resolver.AppendMailLog), found.Total)
+	data := page.AppendMeta(web.AppendRows(list, rowjson.AppendMailLog), found.Total)
 	data = append(data[:len(data)-1], `,"searchedTo":`...)
 	if found.SearchedTo.IsZero() {
 		data = append(data, "null}"...)
@@ -134,7 +134,7 @@ func (a *API) getMailLog(r *web.Request) error {
 		return err
 	}
 	withWait(&entry, a.mailWaitsFor(entry.ProjectID))
-	r.SucceedTagged("mail log entry found", resolver.AppendMailEntry(nil, &entry), resolver.MailLogETag(&entry))
+	r.SucceedTagged("mail log entry found", rowjson.AppendMailEntry(nil, &entry), rowjson.MailLogETag(&entry))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"fingerpost/mailer"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 	"fingerpost/resolver/trace"
 )
 
@@ -209,7 +210,7 @@ func (a *API) answerSend(r *web.Request, project int64, receipt *mailer.Receipt)
 			fmt.Appendf(nil, `{"sent":false,"suppressed":true,"reason":"%s","logId":%d}`, receipt.Suppressed, receipt.LogID))
 	case receipt.Sent:
 		data := fmt.Appendf(nil, `{"sent":true,"logId":%d,"messageId":`, receipt.LogID)
-		data = resolver.AppendString(data, receipt.MessageID)
+		data = rowjson.AppendString(data, receipt.MessageID)
 		if receipt.Kept {
 			r.Succeed("mail kept by --mail-sink, not sent", append(data, `,"kept":true}`...))
 		} else {
@@ -218,7 +219,7 @@ func (a *API) answerSend(r *web.Request, project int64, receipt *mailer.Receipt)
 	default:
 		data := fmt.Appendf(nil, `{"sent":false,"queued":true,"logId":%d,"waitingFor":`, receipt.LogID)
 		if waits := a.waitsFor(r, project); waits != "" {
-			data = resolver.AppendString(data, waits)
+			data = rowjson.AppendString(data, waits)
 		} else {
 			data = append(data, "null"...)
 		}
@@ -252,7 +253,7 @@ func appendCanonical(dst []byte, v any) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(resolver.AppendString(dst, name), ':')
+			dst = append(rowjson.AppendString(dst, name), ':')
 			dst = appendCanonical(dst, v.Values[name])
 		}
 		return append(dst, '}')
@@ -266,7 +267,7 @@ func appendCanonical(dst []byte, v any) []byte {
 		}
 		return append(dst, ']')
 	case string:
-		return resolver.AppendString(dst, v)
+		return rowjson.AppendString(dst, v)
 	case json.Number:
 		return append(dst, v...)
 	case bool:

@@ -7,8 +7,8 @@ import (
 	"unicode"
 
 	"fingerpost/api/web"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // smtpNames are the fields of an SMTP config in a request, and for each secret the one of catalog.SealField.
@@ -25,7 +25,7 @@ const maxSecretBytes = 1024
 
 func (a *API) getSMTPConfig(r *web.Request, project *catalog.Project) error {
 	return web.AnswerSingle(r, project, "SMTP config found",
-		a.Config.SMTPConfig, resolver.AppendSMTPConfig, resolver.SMTPConfigETag)
+		a.Config.SMTPConfig, rowjson.AppendSMTPConfig, rowjson.SMTPConfigETag)
 }
 
 // saveSMTPConfig answers POST and PUT of a project's SMTP config; both create it or change it.
@@ -45,7 +45,7 @@ func (a *API) saveSMTPConfig(r *web.Request, project *catalog.Project) error {
 		if !c.HasServer() {
 			return r.MatchesNone()
 		}
-		return r.MatchesSaved(resolver.SMTPConfigETag(project.ID, c))
+		return r.MatchesSaved(rowjson.SMTPConfigETag(project.ID, c))
 	}
 	if err := present(now); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (a *API) saveSMTPConfig(r *web.Request, project *catalog.Project) error {
 	if now, err = a.Config.SMTPConfig(project.ID); err != nil {
 		return err
 	}
-	r.SucceedSaved("SMTP config", created, resolver.AppendSMTPConfig(nil, project.ID, now),
-		resolver.SMTPConfigETag(project.ID, now),
+	r.SucceedSaved("SMTP config", created, rowjson.AppendSMTPConfig(nil, project.ID, now),
+		rowjson.SMTPConfigETag(project.ID, now),
 		mailLocation(project.ID)+"/smtp-config")
 	return nil
 }
@@ -164,7 +164,7 @@ func (f *form) secret(field *catalog.Field, c, have *catalog.SMTPConfig) {
 func (a *API) deleteSMTPConfig(r *web.Request, project *catalog.Project) error {
 	c, err := a.Config.SMTPConfig(project.ID)
 	if err == nil {
-		err = r.Matches(resolver.SMTPConfigETag(project.ID, c))
+		err = r.Matches(rowjson.SMTPConfigETag(project.ID, c))
 	}
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (a *API) deleteSMTPConfig(r *web.Request, project *catalog.Project) error {
 		if !p.SMTP.HasServer() {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such SMTP config"}
 		}
-		if err := r.Matches(resolver.SMTPConfigETag(p.Project.ID, p.SMTP)); err != nil {
+		if err := r.Matches(rowjson.SMTPConfigETag(p.Project.ID, p.SMTP)); err != nil {
 			return err
 		}
 		p.SMTP = nil

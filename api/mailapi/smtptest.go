@@ -10,8 +10,8 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/mailer"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // smtpTestNames are the fields of a test of SMTP settings.
@@ -111,21 +111,21 @@ func (f *form) smtpTest() (t mailer.TestRequest, err error) {
 
 func appendSMTPTest(dst []byte, report *mailer.TestReport) []byte {
 	dst = strconv.AppendBool(append(dst, `{"connected":`...), report.Connected)
-	dst = resolver.AppendString(append(dst, `,"toEmail":`...), report.ToEmail)
+	dst = rowjson.AppendString(append(dst, `,"toEmail":`...), report.ToEmail)
 	dst = strconv.AppendBool(append(dst, `,"mailSent":`...), report.MailSent)
 	dst = append(dst, `,"steps":[`...) // in order; after a failure the last one is the step that failed
 	for i, step := range report.Steps {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = resolver.AppendString(append(dst, `{"name":`...), step.Name)
+		dst = rowjson.AppendString(append(dst, `{"name":`...), step.Name)
 		milliseconds := float64(step.Took.Round(time.Microsecond)) / float64(time.Millisecond)
 		dst = strconv.AppendFloat(append(dst, `,"milliseconds":`...), milliseconds, 'f', -1, 64)
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ']')
 	if report.Reply != "" {
-		dst = resolver.AppendString(append(dst, `,"serverReply":`...), report.Reply)
+		dst = rowjson.AppendString(append(dst, `,"serverReply":`...), report.Reply)
 	}
 	return append(dst, '}')
 }

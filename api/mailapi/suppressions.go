@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"fingerpost/api/web"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // suppressionFields are the fields of an entry in a request.
@@ -42,7 +42,7 @@ func (a *API) listSuppressions(r *web.Request) error {
 	for i := range list {
 		rows[i] = &list[i]
 	}
-	r.SucceedPage("suppressions found", web.AppendRows(rows, resolver.AppendSuppression), page, total)
+	r.SucceedPage("suppressions found", web.AppendRows(rows, rowjson.AppendSuppression), page, total)
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (a *API) suppress(r *web.Request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	r.Succeed(message, resolver.AppendSuppression(nil, entry))
+	r.Succeed(message, rowjson.AppendSuppression(nil, entry))
 	r.Ctx.Response.SetStatusCode(status)
 	return nil
 }

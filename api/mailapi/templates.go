@@ -7,8 +7,8 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/mailer/template"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 var (
@@ -27,12 +27,12 @@ var (
 
 func (a *API) listTemplates(r *web.Request) error {
 	return web.ListOwned(r, a.Config, "projectId", templateFields, "templates found", a.Config.Templates,
-		resolver.AppendTemplateRow)
+		rowjson.AppendTemplateRow)
 }
 
 // getTemplate answers with a template of the project, or with a default one.
 func (a *API) getTemplate(r *web.Request, _ *catalog.Project, t *catalog.Template) error {
-	r.SucceedTagged("template found", resolver.AppendTemplate(nil, t), resolver.TemplateETag(t))
+	r.SucceedTagged("template found", rowjson.AppendTemplate(nil, t), rowjson.TemplateETag(t))
 	return nil
 }
 
@@ -59,7 +59,7 @@ func (a *API) saveTemplate(r *web.Request, project *catalog.Project) error {
 		if t == nil {
 			return r.MatchesNone()
 		}
-		return r.MatchesSaved(resolver.TemplateETag(t))
+		return r.MatchesSaved(rowjson.TemplateETag(t))
 	}
 	if err := present(now); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (a *API) saveTemplate(r *web.Request, project *catalog.Project) error {
 	if now, err = a.Config.OwnTemplate(project.ID, code); err != nil {
 		return err
 	}
-	r.SucceedSaved("template", created, resolver.AppendTemplate(nil, now), resolver.TemplateETag(now),
+	r.SucceedSaved("template", created, rowjson.AppendTemplate(nil, now), rowjson.TemplateETag(now),
 		mailLocation(project.ID)+"/templates/"+strconv.FormatInt(now.ID, 10))
 	return nil
 }
@@ -157,7 +157,7 @@ func (a *API) deleteTemplate(r *web.Request, project *catalog.Project, t *catalo
 	if t.ProjectID == 0 {
 		return refuseDefault
 	}
-	if err := r.Matches(resolver.TemplateETag(t)); err != nil {
+	if err := r.Matches(rowjson.TemplateETag(t)); err != nil {
 		return err
 	}
 	err := a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
@@ -165,7 +165,7 @@ func (a *API) deleteTemplate(r *web.Request, project *catalog.Project, t *catalo
 		if at < 0 {
 			return &catalog.Error{Code: catalog.CodeNotFound, Message: "no such template"}
 		}
-		if err := r.Matches(resolver.TemplateETag(&p.Templates[at])); err != nil {
+		if err := r.Matches(rowjson.TemplateETag(&p.Templates[at])); err != nil {
 			return err
 		}
 		p.Templates = slices.Delete(p.Templates, at, at+1)

@@ -24,6 +24,7 @@ import (
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // The paths of calls that the Server treats apart: the health check needs no key and answers while the service loads,
@@ -57,7 +58,7 @@ type Lists interface {
 	rows
 	found
 	Projects(q resolver.Query) ([]*catalog.Project, int, error)
-	Summaries(projects []*catalog.Project) ([]*resolver.Summary, error)
+	Summaries(projects []*catalog.Project) ([]*rowjson.Summary, error)
 	EachProject(yield func(*catalog.Project) bool) error
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"fingerpost/api/web"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // auditFields are the fields that sort the audit trail. Both give the same order.
@@ -39,7 +39,7 @@ func (a *API) listAudit(r *web.Request) error {
 	for i := range found.Entries {
 		rows[i] = &found.Entries[i]
 	}
-	r.SucceedPage("audit trail found", web.AppendRows(rows, resolver.AppendAudit), page, int(found.Total))
+	r.SucceedPage("audit trail found", web.AppendRows(rows, rowjson.AppendAudit), page, int(found.Total))
 	return nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"fingerpost/api/web"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // maxBulk is the most projects that one request changes.
@@ -60,7 +60,7 @@ func (a *API) bulk(r *web.Request) error {
 			return err
 		}
 	}
-	r.Succeed("projects updated", web.AppendRows(projects, resolver.AppendProject))
+	r.Succeed("projects updated", web.AppendRows(projects, rowjson.AppendProject))
 	return nil
 }
 

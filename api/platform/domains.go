@@ -8,19 +8,19 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/configsrc/names"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // domainFields are the fields that sort a list of domains.
 var domainFields = []string{"id", "projectId", "domain", "primary", "active", "createdAt", "updatedAt"}
 
 func (a *API) listDomains(r *web.Request) error {
-	return web.ListOwned(r, a.State, "id", domainFields, "domains found", a.State.Domains, resolver.AppendDomain)
+	return web.ListOwned(r, a.State, "id", domainFields, "domains found", a.State.Domains, rowjson.AppendDomain)
 }
 
 func (a *API) getDomain(r *web.Request, _ *catalog.Project, d *catalog.Domain) error {
-	r.SucceedTagged("domain found", resolver.AppendDomainRecord(nil, d), resolver.DomainETag(d))
+	r.SucceedTagged("domain found", rowjson.AppendDomainRecord(nil, d), rowjson.DomainETag(d))
 	return nil
 }
 
@@ -131,9 +131,9 @@ func (a *API) createDomain(r *web.Request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	r.SucceedCreated("domain created", resolver.AppendDomainRecord(nil, made),
+	r.SucceedCreated("domain created", rowjson.AppendDomainRecord(nil, made),
 		projectLocation(project.ID)+"/domains/"+strconv.FormatInt(made.ID, 10))
-	r.Ctx.Response.Header.SetCanonical(web.HeaderETag, []byte(resolver.DomainETag(made)))
+	r.Ctx.Response.Header.SetCanonical(web.HeaderETag, []byte(rowjson.DomainETag(made)))
 	return nil
 }
 
@@ -143,7 +143,7 @@ func presentDomain(r *web.Request, p *catalog.ProjectConfig, uuid catalog.UUID) 
 	if at < 0 {
 		return nil, &catalog.Error{Code: catalog.CodeNotFound, Message: "no such domain"}
 	}
-	return &p.Domains[at], r.Matches(resolver.DomainETag(&p.Domains[at]))
+	return &p.Domains[at], r.Matches(rowjson.DomainETag(&p.Domains[at]))
 }
 
 // updateDomain answers PUT /projects/{projectId}/domains/{domainId}.
@@ -165,7 +165,7 @@ func (a *API) updateDomain(r *web.Request, project *catalog.Project, domain *cat
 			return err
 		}
 	}
-	if err := r.Matches(resolver.DomainETag(domain)); err != nil {
+	if err := r.Matches(rowjson.DomainETag(domain)); err != nil {
 		return err
 	}
 	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
@@ -189,13 +189,13 @@ func (a *API) updateDomain(r *web.Request, project *catalog.Project, domain *cat
 	if err != nil {
 		return err
 	}
-	r.SucceedWritten("domain updated", resolver.AppendDomainRecord(nil, now), resolver.DomainETag(now))
+	r.SucceedWritten("domain updated", rowjson.AppendDomainRecord(nil, now), rowjson.DomainETag(now))
 	return nil
 }
 
 // deleteDomain answers DELETE /projects/{projectId}/domains/{domainId}.
 func (a *API) deleteDomain(r *web.Request, project *catalog.Project, domain *catalog.Domain) error {
-	if err := r.Matches(resolver.DomainETag(domain)); err != nil {
+	if err := r.Matches(rowjson.DomainETag(domain)); err != nil {
 		return err
 	}
 	err := a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {

@@ -7,6 +7,7 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // Explainer knows where the files declare a project's values; *configsrc.Source implements it. Explain gives its result
@@ -64,8 +65,8 @@ func (a *API) explain(r *web.Request, project *catalog.Project) error {
 			d.CreatedAt, d.UpdatedAt = row.CreatedAt, row.UpdatedAt
 		}
 	}
-	text := resolver.AppendExplained(nil, x)
-	r.SucceedTagged("project found", text, resolver.ExplainedETag(text))
+	text := rowjson.AppendExplained(nil, x)
+	r.SucceedTagged("project found", text, rowjson.ExplainedETag(text))
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // projectFields are the fields that sort a list of projects.
@@ -66,7 +67,7 @@ func (a *API) succeedProjects(r *web.Request, rows []*catalog.Project, total int
 	summaries bool) error {
 	const message = "projects found"
 	if !summaries {
-		r.SucceedPage(message, web.AppendRows(rows, resolver.AppendProject), page, total)
+		r.SucceedPage(message, web.AppendRows(rows, rowjson.AppendProject), page, total)
 		return nil
 	}
 	list, err := a.Lists.Summaries(rows)
@@ -78,7 +79,7 @@ func (a *API) succeedProjects(r *web.Request, rows []*catalog.Project, total int
 			s.File, _ = a.Explainer.FileOf(s.UUID)
 		}
 	}
-	r.SucceedPage(message, web.AppendRows(list, resolver.AppendSummary), page, total)
+	r.SucceedPage(message, web.AppendRows(list, rowjson.AppendSummary), page, total)
 	return nil
 }
 
@@ -99,7 +100,7 @@ func (a *API) getProjectBySlug(r *web.Request) error {
 }
 
 func (a *API) succeedProject(r *web.Request, p *catalog.Project) {
-	r.SucceedTagged("project found", resolver.AppendProject(nil, p), resolver.ProjectETag(p))
+	r.SucceedTagged("project found", rowjson.AppendProject(nil, p), rowjson.ProjectETag(p))
 }
 
 // projectNames are the fields of a project in a request.
@@ -164,8 +165,8 @@ func (a *API) createProject(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	r.SucceedCreated("project created", resolver.AppendProject(nil, now), projectLocation(now.ID))
-	r.Ctx.Response.Header.SetCanonical(web.HeaderETag, []byte(resolver.ProjectETag(now)))
+	r.SucceedCreated("project created", rowjson.AppendProject(nil, now), projectLocation(now.ID))
+	r.Ctx.Response.Header.SetCanonical(web.HeaderETag, []byte(rowjson.ProjectETag(now)))
 	return nil
 }
 
@@ -320,7 +321,7 @@ func (a *API) updateProject(r *web.Request, project *catalog.Project) error {
 	if err := apply(&trial); err != nil {
 		return err
 	}
-	if err := r.Matches(resolver.ProjectETag(project)); err != nil {
+	if err := r.Matches(rowjson.ProjectETag(project)); err != nil {
 		return err
 	}
 	if trial.Slug != project.Slug {
@@ -329,7 +330,7 @@ func (a *API) updateProject(r *web.Request, project *catalog.Project) error {
 		}
 	}
 	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
-		if err := r.Matches(resolver.ProjectETag(&p.Project)); err != nil {
+		if err := r.Matches(rowjson.ProjectETag(&p.Project)); err != nil {
 			return err
 		}
 		return apply(&p.Project)
@@ -341,16 +342,16 @@ func (a *API) updateProject(r *web.Request, project *catalog.Project) error {
 	if err != nil {
 		return err
 	}
-	r.SucceedWritten("project updated", resolver.AppendProject(nil, now), resolver.ProjectETag(now))
+	r.SucceedWritten("project updated", rowjson.AppendProject(nil, now), rowjson.ProjectETag(now))
 	return nil
 }
 
 // deleteProject answers DELETE /projects/{id}.
 func (a *API) deleteProject(r *web.Request, project *catalog.Project) error {
-	if err := r.Matches(resolver.ProjectETag(project)); err != nil {
+	if err := r.Matches(rowjson.ProjectETag(project)); err != nil {
 		return err
 	}
-	unchanged := func(p *catalog.ProjectConfig) error { return r.Matches(resolver.ProjectETag(&p.Project)) }
+	unchanged := func(p *catalog.ProjectConfig) error { return r.Matches(rowjson.ProjectETag(&p.Project)) }
 	err := a.Writer.Write(r, &catalog.Edit{Project: &catalog.ProjectEdit{UUID: project.UUID, Change: unchanged,
 		Remove: true}})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // labelParam begins the names of the parameters that filter by a label.
@@ -129,6 +130,6 @@ func (a *API) listAllDomains(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	r.SucceedPage(message, web.AppendRows(rows, resolver.AppendDomain), page, total)
+	r.SucceedPage(message, web.AppendRows(rows, rowjson.AppendDomain), page, total)
 	return nil
 }

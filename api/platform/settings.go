@@ -2,18 +2,18 @@ package platform
 
 import (
 	"fingerpost/api/web"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 func (a *API) getServiceSettings(r *web.Request, project *catalog.Project) error {
 	return web.AnswerSingle(r, project, "service settings found",
-		a.State.ServiceSettings, resolver.AppendServiceSettings, resolver.ServiceSettingsETag)
+		a.State.ServiceSettings, rowjson.AppendServiceSettings, rowjson.ServiceSettingsETag)
 }
 
 func (a *API) getAuthSettings(r *web.Request, project *catalog.Project) error {
 	return web.AnswerSingle(r, project, "auth settings found",
-		a.State.AuthSettings, resolver.AppendAuthSettings, resolver.AuthSettingsETag)
+		a.State.AuthSettings, rowjson.AppendAuthSettings, rowjson.AuthSettingsETag)
 }
 
 // The fields of settings in a request.
@@ -35,13 +35,13 @@ func (a *API) updateServiceSettings(r *web.Request, project *catalog.Project) er
 	}
 	now, err := a.State.ServiceSettings(project.ID)
 	if err == nil {
-		err = r.Matches(resolver.ServiceSettingsETag(project.ID, now))
+		err = r.Matches(rowjson.ServiceSettingsETag(project.ID, now))
 	}
 	if err != nil {
 		return err
 	}
 	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
-		if err := r.Matches(resolver.ServiceSettingsETag(p.Project.ID, &p.Service)); err != nil {
+		if err := r.Matches(rowjson.ServiceSettingsETag(p.Project.ID, &p.Service)); err != nil {
 			return err
 		}
 		f.Fill(p.Service.Fields(), serviceNames...)
@@ -54,7 +54,7 @@ func (a *API) updateServiceSettings(r *web.Request, project *catalog.Project) er
 		return err
 	}
 	r.SucceedWritten("service settings updated",
-		resolver.AppendServiceSettings(nil, project.ID, now), resolver.ServiceSettingsETag(project.ID, now))
+		rowjson.AppendServiceSettings(nil, project.ID, now), rowjson.ServiceSettingsETag(project.ID, now))
 	return nil
 }
 
@@ -72,13 +72,13 @@ func (a *API) updateAuthSettings(r *web.Request, project *catalog.Project) error
 	}
 	now, err := a.State.AuthSettings(project.ID)
 	if err == nil {
-		err = r.Matches(resolver.AuthSettingsETag(project.ID, now))
+		err = r.Matches(rowjson.AuthSettingsETag(project.ID, now))
 	}
 	if err != nil {
 		return err
 	}
 	err = a.Writer.Update(r, project, func(p *catalog.ProjectConfig) error {
-		if err := r.Matches(resolver.AuthSettingsETag(p.Project.ID, &p.Auth)); err != nil {
+		if err := r.Matches(rowjson.AuthSettingsETag(p.Project.ID, &p.Auth)); err != nil {
 			return err
 		}
 		if f.Has("registrationMode") {
@@ -95,6 +95,6 @@ func (a *API) updateAuthSettings(r *web.Request, project *catalog.Project) error
 		return err
 	}
 	r.SucceedWritten("auth settings updated",
-		resolver.AppendAuthSettings(nil, project.ID, now), resolver.AuthSettingsETag(project.ID, now))
+		rowjson.AppendAuthSettings(nil, project.ID, now), rowjson.AuthSettingsETag(project.ID, now))
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // streamChunk is about how many bytes of a streamed list are in memory at once.
@@ -113,7 +114,7 @@ func appendProject(dst []byte, from rows, row resolver.Found) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return resolver.AppendProject(dst, p), nil
+	return rowjson.AppendProject(dst, p), nil
 }
 
 func appendDomain(dst []byte, from rows, row resolver.Found) ([]byte, error) {
@@ -121,7 +122,7 @@ func appendDomain(dst []byte, from rows, row resolver.Found) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return resolver.AppendDomain(dst, d), nil
+	return rowjson.AppendDomain(dst, d), nil
 }
 
 // stream answers with a list whose rows are read while it is sent.

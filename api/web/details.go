@@ -4,8 +4,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // Details are bounded in number and length: they quote the client's names and texts, and an answer must not grow with
@@ -28,9 +28,9 @@ func AppendProblems(dst []byte, problems catalog.Problems) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"field":`...)
-		dst = resolver.AppendString(dst, Shortened(p.Path, MaxDetailField))
+		dst = rowjson.AppendString(dst, Shortened(p.Path, MaxDetailField))
 		dst = append(dst, `,"message":`...)
-		dst = resolver.AppendString(dst, Shortened(p.Message, MaxDetailMessage))
+		dst = rowjson.AppendString(dst, Shortened(p.Message, MaxDetailMessage))
 		if p.Records != nil {
 			dst = append(append(dst, `,"records":`...), p.Records...)
 		}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // Header fields and values, as the HTTP library takes them.
@@ -140,7 +140,7 @@ func Fail(ctx *fasthttp.RequestCtx, path string, status int, e *catalog.Error, d
 	body = append(body, `{"success":false,"error":{"code":"`...)
 	body = append(body, e.Code...)
 	body = append(body, `","message":`...)
-	body = resolver.AppendString(body, e.Message)
+	body = rowjson.AppendString(body, e.Message)
 	if len(e.Problems) > 0 {
 		body = append(body, `,"details":`...)
 		body = AppendProblems(body, e.Problems)
@@ -156,9 +156,9 @@ func Fail(ctx *fasthttp.RequestCtx, path string, status int, e *catalog.Error, d
 	}
 	if IsMailPath(path) {
 		body = append(body, `,"message":`...)
-		body = resolver.AppendString(body, e.Message)
+		body = rowjson.AppendString(body, e.Message)
 		body = append(body, `,"path":`...)
-		body = resolver.AppendString(body, strings.ToValidUTF8(path, "\ufffd"))
+		body = rowjson.AppendString(body, strings.ToValidUTF8(path, "\ufffd"))
 		body = append(body, `,"status":`...)
 		body = strconv.AppendInt(body, int64(status), 10)
 		body = append(body, `,"validationErrors":`...)

@@ -13,7 +13,7 @@ import (
 	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/offline"
-	"fingerpost/resolver"
+	"fingerpost/resolver/rowjson"
 )
 
 // explainFiles adds to an answer from the files where the project's values come from.
@@ -22,7 +22,7 @@ func explainFiles(checked *offline.Checked, answer func(string) (resolution, err
 	return func(domain string) (resolution, error) {
 		r, err := answer(domain)
 		if x := checked.Explain(r.Project); err == nil && x != nil {
-			r.Explain = resolver.AppendExplained(nil, x)
+			r.Explain = rowjson.AppendExplained(nil, x)
 		}
 		return r, err
 	}

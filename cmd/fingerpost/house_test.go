@@ -39,8 +39,10 @@ var plan = map[string][]string{
 		"github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
 	"fingerpost/resolver/ledger": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
 		"github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
-	"fingerpost/resolver/search": {"golang.org/x/text/unicode/norm"}, // a name typed in another normal form is found
-	"fingerpost/resolver/trail":  {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger"},
+	// a leaf: the rows of the API as JSON, for what answers with them
+	"fingerpost/resolver/rowjson": {"fingerpost/resolver/catalog"},
+	"fingerpost/resolver/search":  {"golang.org/x/text/unicode/norm"}, // a name typed in another normal form is found
+	"fingerpost/resolver/trail":   {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"fingerpost/resolver/archive": {"fingerpost/resolver/pebblefs", "fingerpost/resolver/store",
 		"fingerpost/resolver/ledger", "github.com/cockroachdb/pebble/v2/vfs"},
 	// the data directory of a server that does not run: what commands read of it, and backups
@@ -49,7 +51,7 @@ var plan = map[string][]string{
 	"fingerpost/resolver/standby": {"fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"fingerpost/resolver/records": {"fingerpost/resolver/catalog", "fingerpost/resolver/ledger", "fingerpost/resolver/standby"},
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
-		"fingerpost/resolver/standby", "fingerpost/resolver/records", "fingerpost/resolver/trace", // a miss is a step of a traced request
+		"fingerpost/resolver/standby", "fingerpost/resolver/records", "fingerpost/resolver/rowjson", "fingerpost/resolver/trace", // a miss is a step of a traced request
 		"fingerpost/resolver/archive", "fingerpost/resolver/search", "fingerpost/resolver/trail", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
 	// mailer/template: a file's templates pass the same check of placeholders and markup as those of the API; it is a leaf
 	// that knows nothing of sending
@@ -174,31 +176,31 @@ var plan = map[string][]string{
 		"github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
 	// configsrc: the outcome of a write, and the preview of a dry run; names: what a slug may have meant; trace: a handler's
 	// steps belong to its request's span
-	"fingerpost/api/web": {"fingerpost/resolver/trace", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc",
+	"fingerpost/api/web": {"fingerpost/resolver/trace", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson", "fingerpost/configsrc",
 		"fingerpost/configsrc/names",
 		"github.com/valyala/fasthttp"},
 	// trace: a send carries the span of its request; suppress: which reasons a send may ignore
-	"fingerpost/api/mailapi": {"fingerpost/mailer/suppress", "fingerpost/mailer/inbound", "fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
+	"fingerpost/api/mailapi": {"fingerpost/resolver/rowjson", "fingerpost/mailer/suppress", "fingerpost/mailer/inbound", "fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/mailer", "fingerpost/mailer/sender", "fingerpost/mailer/template", "fingerpost/resolver/share"},
 	// configsrc: a project's block, and the state of a proposal; compare: what it touches; hclfile: the warnings that it
 	// would bring; names: what a key may claim; dcv: what is known of a domain
-	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver",
+	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv"},
 	// names: what a word may have meant
-	"fingerpost/api/platform/keys": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
+	"fingerpost/api/platform/keys": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc/names"},
 	// names: what a word may have meant; mailer/webhook and records: what has become of deliveries, and which are asked for
-	"fingerpost/api/platform/webhooks": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
+	"fingerpost/api/platform/webhooks": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc/names", "fingerpost/mailer/webhook", "fingerpost/resolver/records"},
 	// trace: the span of a request begins and ends here; suppress: opens the links of recipients
 	"fingerpost/api": {"fingerpost/mailer/suppress", "fingerpost/resolver/records", "fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
-		"fingerpost/api/platform/keys", "fingerpost/api/platform/webhooks", "fingerpost/resolver/catalog", "fingerpost/resolver",
+		"fingerpost/api/platform/keys", "fingerpost/api/platform/webhooks", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console", "fingerpost/api/login",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
 	// trace: runs and flushes the exporter; authdns: asks for verify; suppress: makes the links of recipients
-	"fingerpost/cmd/fingerpost/node": {"fingerpost/mailer/suppress", "fingerpost/resolver/records", "fingerpost/configsrc/verify", "fingerpost/configsrc/verify/authdns",
+	"fingerpost/cmd/fingerpost/node": {"fingerpost/mailer/suppress", "fingerpost/resolver/records", "fingerpost/resolver/rowjson", "fingerpost/configsrc/verify", "fingerpost/configsrc/verify/authdns",
 		"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
@@ -214,7 +216,7 @@ var plan = map[string][]string{
 	// without a server
 	"fingerpost/cmd/fingerpost/mailcheck": {"fingerpost/resolver/catalog", "fingerpost/api/client", "fingerpost/configsrc/offline",
 		"fingerpost/configsrc/verify/authdns", "fingerpost/mailer/sender", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
-	"fingerpost/cmd/fingerpost/domains": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
+	"fingerpost/cmd/fingerpost/domains": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver/rowjson", "fingerpost/resolver/datadir", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/verify/dcv", "fingerpost/configsrc/verify/authdns",
 		"fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	// records: the states of deliveries
@@ -222,7 +224,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	"fingerpost/cmd/fingerpost/suppressions": {"fingerpost/resolver/catalog", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
-	"fingerpost/cmd/fingerpost/logs": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/datadir", "fingerpost/api/client",
+	"fingerpost/cmd/fingerpost/logs": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver/rowjson", "fingerpost/resolver/datadir", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	// pebblefs: who has the lock, and the modes of what is private; resolver: the formats of store and ledger
 	// login: goes through a sign-in
@@ -232,7 +234,7 @@ var plan = map[string][]string{
 		"fingerpost/cmd/fingerpost/node"},
 	// trace: --otlp makes the exporter; datadir: commands without a server
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
-		"fingerpost/resolver/datadir",
+		"fingerpost/resolver/datadir", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd",

@@ -21,8 +21,8 @@ import (
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/webhook"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // readRequest reads what a connection asks.
@@ -201,7 +201,7 @@ func TestChangesAreTheTrails(t *testing.T) {
 		Data    struct{ Changes json.RawMessage }
 	}
 	all := got.all()
-	if err := json.Unmarshal(resolver.AppendAudit(nil, &e), &want); err != nil {
+	if err := json.Unmarshal(rowjson.AppendAudit(nil, &e), &want); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(all[0].body, &is); err != nil || string(is.Data.Changes) != string(want.Changes) {

@@ -21,6 +21,7 @@ import (
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 const (
@@ -36,7 +37,7 @@ type Live interface {
 
 // Uses knows when keys were made and last used. Rows returns the keys with their uses, in the order of the keys.
 type Uses interface {
-	Rows(keys []*resolver.Key, now time.Time) []*resolver.KeyRow
+	Rows(keys []*resolver.Key, now time.Time) []*rowjson.KeyRow
 }
 
 // An API answers the calls. Safe for concurrent use.
@@ -79,7 +80,7 @@ func (a *API) list(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	r.SucceedPage("keys found", web.AppendRows(rows, resolver.AppendKey), page, len(keys))
+	r.SucceedPage("keys found", web.AppendRows(rows, rowjson.AppendKey), page, len(keys))
 	return nil
 }
 
@@ -115,7 +116,7 @@ func (a *API) create(r *web.Request) error {
 func (a *API) newKeyRow(k *catalog.Key, text string, replaced *catalog.Key) []byte {
 	row := a.Uses.Rows([]*resolver.Key{{Key: *k}}, time.Now())[0]
 	row.Text, row.Replaced = text, replaced
-	return resolver.AppendKey(nil, row)
+	return rowjson.AppendKey(nil, row)
 }
 
 // keyOf checks the name in the path and the key's permission, and returns the key with that name.
@@ -168,7 +169,7 @@ func (a *API) rotate(r *web.Request) error {
 	}
 	row := a.newKeyRow(&made.New, made.Text, &made.Old)
 	if good := replacedBy(a.Live.Keys(), k.Name, time.Now()); len(good) > 0 {
-		row = resolver.AppendStillGood(append(row[:len(row)-1], ','), good)
+		row = rowjson.AppendStillGood(append(row[:len(row)-1], ','), good)
 	}
 	r.Succeed("key rotated", row)
 	return nil
@@ -215,7 +216,7 @@ func (a *API) revoke(r *web.Request) error {
 	}
 	data := []byte("null")
 	if good := replacedBy(a.Live.Keys(), k.Name, time.Now()); len(good) > 0 {
-		data = resolver.AppendStillGood([]byte{'{'}, good)
+		data = rowjson.AppendStillGood([]byte{'{'}, good)
 	}
 	r.Succeed("key revoked", data)
 	return nil

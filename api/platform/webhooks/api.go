@@ -18,6 +18,7 @@ import (
 	"fingerpost/api/web"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 const (
@@ -161,7 +162,7 @@ func (a *API) get(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	r.SucceedTagged("webhook found", resolver.AppendWebhook(nil, w), resolver.WebhookETag(w))
+	r.SucceedTagged("webhook found", rowjson.AppendWebhook(nil, w), rowjson.WebhookETag(w))
 	return nil
 }
 
@@ -186,11 +187,11 @@ func (a *API) create(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	row := resolver.AppendWebhook(nil, is)
+	row := rowjson.AppendWebhook(nil, is)
 	if made != "" {
-		row = resolver.AppendNewSecret(nil, is, made)
+		row = rowjson.AppendNewSecret(nil, is, made)
 	}
-	r.SucceedSaved("webhook", true, row, resolver.WebhookETag(is), path+"/"+w.Name)
+	r.SucceedSaved("webhook", true, row, rowjson.WebhookETag(is), path+"/"+w.Name)
 	return nil
 }
 
@@ -216,12 +217,12 @@ func (a *API) update(r *web.Request) error {
 	if err := a.fill(f, &trial); err != nil {
 		return err
 	}
-	if err := r.Matches(resolver.WebhookETag(w)); err != nil {
+	if err := r.Matches(rowjson.WebhookETag(w)); err != nil {
 		return err
 	}
 	err = a.Writer.Write(r, &catalog.Edit{Webhook: &catalog.WebhookEdit{Name: w.Name, Permit: a.permitted(r),
 		Change: func(w *catalog.Webhook) error {
-			if err := r.Matches(resolver.WebhookETag(w)); err != nil {
+			if err := r.Matches(rowjson.WebhookETag(w)); err != nil {
 				return err
 			}
 			return a.fill(f.Again(), w)
@@ -233,7 +234,7 @@ func (a *API) update(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	r.SucceedWritten("webhook updated", resolver.AppendWebhook(nil, is), resolver.WebhookETag(is))
+	r.SucceedWritten("webhook updated", rowjson.AppendWebhook(nil, is), rowjson.WebhookETag(is))
 	return nil
 }
 
@@ -243,7 +244,7 @@ func (a *API) remove(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Matches(resolver.WebhookETag(w)); err != nil {
+	if err := r.Matches(rowjson.WebhookETag(w)); err != nil {
 		return err
 	}
 	err = a.Writer.Write(r, &catalog.Edit{Webhook: &catalog.WebhookEdit{Name: w.Name, Permit: a.permitted(r)}})
@@ -287,6 +288,6 @@ func (a *API) rotate(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	r.Succeed("webhook rotated", resolver.AppendRotatedSecret(nil, is, text, end))
+	r.Succeed("webhook rotated", rowjson.AppendRotatedSecret(nil, is, text, end))
 	return nil
 }

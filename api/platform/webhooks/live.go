@@ -12,9 +12,9 @@ import (
 	"fingerpost/api/web"
 	"fingerpost/configsrc/names"
 	"fingerpost/mailer/webhook"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/records"
+	"fingerpost/resolver/rowjson"
 )
 
 // An Engine delivers events; *webhook.Engine implements it.
@@ -71,7 +71,7 @@ func (a *API) live(r *web.Request) (*catalog.Webhook, error) {
 	case a.Engine == nil:
 		return nil, refuseEngine
 	}
-	return w, r.Matches(resolver.WebhookETag(w))
+	return w, r.Matches(rowjson.WebhookETag(w))
 }
 
 // busy returns UNAVAILABLE in place of the error of a context that has ended.

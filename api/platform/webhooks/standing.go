@@ -5,8 +5,8 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/mailer/webhook"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // standings say how webhooks do, for the rows of a list. They are not part of GET /webhooks/{name}: its ETag is that of
@@ -56,7 +56,7 @@ type lastDelivery struct {
 
 // appendRow appends a webhook with how it does.
 func (s *standings) appendRow(dst []byte, w *catalog.Webhook) []byte {
-	dst = resolver.AppendWebhook(dst, w)
+	dst = rowjson.AppendWebhook(dst, w)
 	if s.engine == nil {
 		return dst
 	}

@@ -19,10 +19,10 @@ import (
 	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/verify/dcv"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/datadir"
 	"fingerpost/resolver/records"
+	"fingerpost/resolver/rowjson"
 )
 
 // listFlags are the flags of domains list.
@@ -183,7 +183,7 @@ func (f *listFlags) listStored(t cli.Terminal) error {
 	slices.SortFunc(found, func(a, b *catalog.Domain) int { return cmp.Compare(a.ID, b.ID) })
 	var rows []json.RawMessage
 	for _, d := range found {
-		rows = append(rows, resolver.AppendDomain(nil, d))
+		rows = append(rows, rowjson.AppendDomain(nil, d))
 	}
 	return printDomains(t.Out, f.json, rows, func(id int64) string { return slugs[id] })
 }

@@ -10,9 +10,9 @@ import (
 
 	"fingerpost/api/client"
 	"fingerpost/cmd/fingerpost/cli"
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/datadir"
+	"fingerpost/resolver/rowjson"
 )
 
 // storedAudit shows the audit trail of a server that does not run.
@@ -51,7 +51,7 @@ func storedEntries(f auditFlags, project int64, limit int) (entries []client.Aud
 	}
 	for i := range page.Entries {
 		var e client.AuditEntry
-		if err := json.Unmarshal(resolver.AppendAudit(nil, &page.Entries[i]), &e); err != nil {
+		if err := json.Unmarshal(rowjson.AppendAudit(nil, &page.Entries[i]), &e); err != nil {
 			return nil, err
 		}
 		entries = append(entries, e)

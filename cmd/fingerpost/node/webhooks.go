@@ -13,6 +13,7 @@ import (
 	"fingerpost/mailer/webhook"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // keptDeliveries is how long deliveries of webhooks are kept.
@@ -131,7 +132,7 @@ func (d *declaredWebhooks) forget() {
 // hook returns a webhook with the secrets that can be opened. Without one it waits.
 func (d *declaredWebhooks) hook(w *catalog.Webhook) webhook.Hook {
 	h := webhook.Hook{Name: w.Name, URL: w.URL, Active: w.Active, Wants: w.Wants, EveryProject: w.Projects == nil,
-		Version: resolver.WebhookETag(w)}
+		Version: rowjson.WebhookETag(w)}
 	for _, s := range w.Secrets {
 		text, err := d.open(s, w.SecretContext())
 		var key []byte

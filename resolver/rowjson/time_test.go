@@ -1,4 +1,4 @@
-package resolver
+package rowjson
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ func TestTimes(t *testing.T) {
 		time.Unix(0, 0), time.Date(9999, 12, 31, 0, 0, 0, 1000, time.UTC),
 	} {
 		micros, millisecs := when.UTC().Format("2006-01-02T15:04:05.000000"), when.UTC().Format("2006-01-02T15:04:05.000Z")
-		if got, want := string(appendObject(nil, "a", when, "b", millis(when))), `{"a":"`+micros+`","b":"`+millisecs+`"}`; got != want {
+		if got, want := string(AppendObject(nil, "a", when, "b", Millis(when))), `{"a":"`+micros+`","b":"`+millisecs+`"}`; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

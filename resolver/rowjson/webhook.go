@@ -1,34 +1,20 @@
-package resolver
+package rowjson
 
-import (
-	"strings"
-
-	"fingerpost/resolver/catalog"
-)
-
-var webhookOrders = []order[catalog.Webhook]{
-	{"name", func(a, b *catalog.Webhook) int { return strings.Compare(a.Name, b.Name) }},
-	{"url", func(a, b *catalog.Webhook) int { return strings.Compare(a.URL, b.URL) }},
-}
-
-// ArrangeWebhooks returns the webhooks of the page that q selects. rows must be sorted by name, which is the default order.
-func ArrangeWebhooks(rows []*catalog.Webhook, q Query) ([]*catalog.Webhook, error) {
-	return arrange(rows, webhookOrders, q)
-}
+import "fingerpost/resolver/catalog"
 
 // AppendWebhook appends a webhook as JSON, without its secrets.
 func AppendWebhook(dst []byte, w *catalog.Webhook) []byte {
-	return appendObject(dst, webhookFields(w)...)
+	return AppendObject(dst, webhookFields(w)...)
 }
 
 // AppendNewSecret is AppendWebhook with a secret that the service has just made, which is shown once.
 func AppendNewSecret(dst []byte, w *catalog.Webhook, secret string) []byte {
-	return appendObject(dst, append(webhookFields(w), "secret", secret)...)
+	return AppendObject(dst, append(webhookFields(w), "secret", secret)...)
 }
 
 // AppendRotatedSecret is AppendNewSecret for a rotation. end is when the older secrets go, as a time or nil.
 func AppendRotatedSecret(dst []byte, w *catalog.Webhook, secret string, end any) []byte {
-	return appendObject(dst, append(webhookFields(w), "secret", secret, "overlapEndsAt", end)...)
+	return AppendObject(dst, append(webhookFields(w), "secret", secret, "overlapEndsAt", end)...)
 }
 
 func webhookFields(w *catalog.Webhook) []any {
@@ -49,5 +35,5 @@ func WebhookETag(w *catalog.Webhook) string {
 	for _, s := range w.Secrets {
 		b = append(append(b, byte(s.Source)), s.Ref...)
 	}
-	return etag(b)
+	return ETag(b)
 }

@@ -1,7 +1,6 @@
-package resolver
+package rowjson
 
 import (
-	"strings"
 	"time"
 
 	"fingerpost/resolver/catalog"
@@ -15,17 +14,6 @@ type KeyRow struct {
 	Text      string    // of a new key, in the answer that makes it; else ""
 	Replaced  *catalog.Key
 }
-
-var keyOrders = []order[KeyRow]{
-	{"name", func(a, b *KeyRow) int { return strings.Compare(a.Key.Name, b.Key.Name) }},
-	{"id", func(a, b *KeyRow) int { return strings.Compare(a.Key.ID, b.Key.ID) }},
-	{"expiresAt", func(a, b *KeyRow) int { return a.Key.ExpiresAt.Compare(b.Key.ExpiresAt) }},
-	{"createdAt", func(a, b *KeyRow) int { return a.CreatedAt.Compare(b.CreatedAt) }},
-	{"lastUsedAt", func(a, b *KeyRow) int { return a.LastUsed.Compare(b.LastUsed) }},
-}
-
-// ArrangeKeys returns the rows of the page that q selects. rows must be sorted by name, which is the default order.
-func ArrangeKeys(rows []*KeyRow, q Query) ([]*KeyRow, error) { return arrange(rows, keyOrders, q) }
 
 // AppendKey appends a key as JSON: with its text and the key that it replaces, if there are any.
 func AppendKey(dst []byte, row *KeyRow) []byte {
@@ -46,7 +34,7 @@ func AppendKey(dst []byte, row *KeyRow) []byte {
 	if old := row.Replaced; old != nil {
 		fields = append(fields, "replaced", replaced(old))
 	}
-	return appendObject(dst, fields...)
+	return AppendObject(dst, fields...)
 }
 
 func replaced(k *catalog.Key) raw {

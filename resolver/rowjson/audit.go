@@ -1,4 +1,4 @@
-package resolver
+package rowjson
 
 import (
 	"encoding/hex"
@@ -14,7 +14,7 @@ func AppendAudit(dst []byte, e *catalog.AuditEntry) []byte {
 	for i := range e.Changes {
 		changes[i] = changed(&e.Changes[i])
 	}
-	return appendObject(dst,
+	return AppendObject(dst,
 		"id", e.ID,
 		"time", e.Time,
 		"generation", int64(e.Generation),

@@ -1,4 +1,4 @@
-package resolver
+package rowjson
 
 import (
 	"slices"
@@ -32,7 +32,7 @@ func AppendExplained(dst []byte, x *catalog.Explained) []byte {
 		"createdAt", nullIf(p.CreatedAt.IsZero(), p.CreatedAt),
 		"updatedAt", nullIf(p.UpdatedAt.IsZero(), p.UpdatedAt),
 	}, ownMembers(p.Fields())...)
-	return appendObject(dst, append(row,
+	return AppendObject(dst, append(row,
 		"domains", domains,
 		"serviceSettings", record(p.ID, c.Service.ID, c.Service.Fields()),
 		"authSettings", record(p.ID, c.Auth.ID, c.Auth.Fields()),
@@ -41,7 +41,7 @@ func AppendExplained(dst []byte, x *catalog.Explained) []byte {
 }
 
 // ExplainedETag returns the ETag of what AppendExplained has made.
-func ExplainedETag(text []byte) string { return etag(withoutTimes(append([]byte(nil), text...))) }
+func ExplainedETag(text []byte) string { return ETag(WithoutTimes(append([]byte(nil), text...))) }
 
 func fullDomain(d *catalog.Domain) raw {
 	return object(

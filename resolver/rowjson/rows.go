@@ -1,4 +1,4 @@
-package resolver
+package rowjson
 
 import (
 	"strconv"
@@ -11,7 +11,7 @@ import (
 
 // AppendProject appends a project in the API's form to dst.
 func AppendProject(dst []byte, p *catalog.Project) []byte {
-	return appendObject(dst,
+	return AppendObject(dst,
 		"id", p.ID,
 		"uuid", p.UUID,
 		"name", p.Name,
@@ -25,7 +25,7 @@ func AppendProject(dst []byte, p *catalog.Project) []byte {
 // ProjectETag returns the ETag of a project. It covers this service's own fields, which AppendProject leaves out, so that
 // If-Match on a PUT notices a change of another client.
 func ProjectETag(p *catalog.Project) string {
-	return etag(appendObject(withoutTimes(AppendProject(nil, p)), ownMembers(p.Fields())...))
+	return ETag(AppendObject(WithoutTimes(AppendProject(nil, p)), ownMembers(p.Fields())...))
 }
 
 // ownMembers returns the names and values of the fields that this service alone has.
@@ -49,7 +49,7 @@ func AppendLabels(dst []byte, labels []catalog.Label) []byte {
 
 // AppendDomain appends a domain record to dst in the form of lists and of resolve.
 func AppendDomain(dst []byte, d *catalog.Domain) []byte {
-	return appendObject(dst,
+	return AppendObject(dst,
 		"id", d.ID,
 		"projectId", d.ProjectID,
 		"domain", d.Name,
@@ -77,12 +77,12 @@ func AppendDomainRecord(dst []byte, d *catalog.Domain) []byte {
 }
 
 // DomainETag returns the ETag of a domain record.
-func DomainETag(d *catalog.Domain) string { return etag(withoutTimes(AppendDomainRecord(nil, d))) }
+func DomainETag(d *catalog.Domain) string { return ETag(WithoutTimes(AppendDomainRecord(nil, d))) }
 
 // AppendServiceSettings appends the service settings of a project to dst, without the fields that only the flat resolve
 // form has.
 func AppendServiceSettings(dst []byte, project int64, s *catalog.ServiceSettings) []byte {
-	return appendObject(dst,
+	return AppendObject(dst,
 		"id", s.ID,
 		"projectId", project,
 		"authEnabled", s.AuthEnabled,
@@ -93,13 +93,13 @@ func AppendServiceSettings(dst []byte, project int64, s *catalog.ServiceSettings
 
 // ServiceSettingsETag returns the ETag of a project's service settings.
 func ServiceSettingsETag(project int64, s *catalog.ServiceSettings) string {
-	return etag(AppendServiceSettings(nil, project, s))
+	return ETag(AppendServiceSettings(nil, project, s))
 }
 
 // AppendAuthSettings appends the auth settings of a project to dst, without the fields that only the flat resolve form
 // has.
 func AppendAuthSettings(dst []byte, project int64, a *catalog.AuthSettings) []byte {
-	return appendObject(dst,
+	return AppendObject(dst,
 		"id", a.ID,
 		"projectId", project,
 		"registrationMode", a.RegistrationMode,
@@ -112,7 +112,7 @@ func AppendAuthSettings(dst []byte, project int64, a *catalog.AuthSettings) []by
 
 // AuthSettingsETag returns the ETag of a project's auth settings.
 func AuthSettingsETag(project int64, a *catalog.AuthSettings) string {
-	return etag(AppendAuthSettings(nil, project, a))
+	return ETag(AppendAuthSettings(nil, project, a))
 }
 
 // AppendSMTPConfig appends a project's SMTP config in the API's form to dst: the port in force, and nothing of the
@@ -145,12 +145,12 @@ func AppendSMTPConfig(dst []byte, project int64, c *catalog.SMTPConfig) []byte {
 	if c.SuppressBounces != nil {
 		fields = append(fields, "suppressBounces", *c.SuppressBounces)
 	}
-	return appendObject(dst, fields...)
+	return AppendObject(dst, fields...)
 }
 
 // SMTPConfigETag returns the ETag of a project's SMTP config, independent of its secrets.
 func SMTPConfigETag(project int64, c *catalog.SMTPConfig) string {
-	return etag(AppendSMTPConfig(nil, project, c))
+	return ETag(AppendSMTPConfig(nil, project, c))
 }
 
 // AppendTemplate appends a whole template in the API's form to dst: with its locales, if it has some.
@@ -173,7 +173,7 @@ func AppendTemplate(dst []byte, t *catalog.Template) []byte {
 	if len(t.Locales) > 0 { // ours: the specification's fields stay as they are
 		fields = append(fields, "locales", t.Locales)
 	}
-	return appendObject(dst, fields...)
+	return AppendObject(dst, fields...)
 }
 
 // appendLocales appends the locales of a template to dst as a JSON object.
@@ -197,7 +197,7 @@ func withCategory(t *catalog.Template, fields ...any) []any {
 
 // AppendTemplateRow appends a template in the form of lists to dst: without bodies and times.
 func AppendTemplateRow(dst []byte, t *catalog.Template) []byte {
-	return appendObject(dst, withCategory(t,
+	return AppendObject(dst, withCategory(t,
 		"id", t.ID,
 		"projectId", nullIf(t.ProjectID == 0, t.ProjectID),
 		"code", t.Code,
@@ -209,7 +209,7 @@ func AppendTemplateRow(dst []byte, t *catalog.Template) []byte {
 }
 
 // TemplateETag returns the ETag of a template.
-func TemplateETag(t *catalog.Template) string { return etag(withoutTimes(AppendTemplate(nil, t))) }
+func TemplateETag(t *catalog.Template) string { return ETag(WithoutTimes(AppendTemplate(nil, t))) }
 
 // AppendMailEntry appends a mail's log entry as AppendMailLog does, and the history of its attempts.
 func AppendMailEntry(dst []byte, l *catalog.MailLog) []byte {
@@ -219,7 +219,7 @@ func AppendMailEntry(dst []byte, l *catalog.MailLog) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendObject(dst,
+		dst = AppendObject(dst,
 			"attempt", a.Number,
 			"at", a.At,
 			"stage", nullIf(a.Stage == "", a.Stage),
@@ -233,7 +233,7 @@ func AppendMailEntry(dst []byte, l *catalog.MailLog) []byte {
 // AppendMailLog appends a mail's log entry as JSON: the specification's fields, then ours (mailer/README.md). Zero
 // times, empty texts and a reply code of 0 are null.
 func AppendMailLog(dst []byte, l *catalog.MailLog) []byte {
-	return appendObject(dst,
+	return AppendObject(dst,
 		"id", l.ID,
 		"projectId", l.ProjectID,
 		"providerType", l.ProviderType,
@@ -258,11 +258,11 @@ func AppendMailLog(dst []byte, l *catalog.MailLog) []byte {
 
 // MailLogETag returns the ETag of a log entry. It changes with every step of the mail. It depends on the times, which
 // are stored, and are the same on every node that has the entry.
-func MailLogETag(l *catalog.MailLog) string { return etag(AppendMailLog(nil, l)) }
+func MailLogETag(l *catalog.MailLog) string { return ETag(AppendMailLog(nil, l)) }
 
 // AppendSuppression appends an entry of a suppression list to dst.
 func AppendSuppression(dst []byte, s *catalog.Suppression) []byte {
-	return appendObject(dst,
+	return AppendObject(dst,
 		"address", s.Address,
 		"reason", string(s.Reason),
 		"category", nullIf(s.Category == "", s.Category),

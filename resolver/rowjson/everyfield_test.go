@@ -1,11 +1,11 @@
-package resolver_test
+package rowjson_test
 
 import (
 	"bytes"
 	"testing"
 
-	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/rowjson"
 )
 
 // alter gives a field another value. It reports false for a secret, which no answer shows.
@@ -46,7 +46,7 @@ func TestEveryFieldIsShown(t *testing.T) {
 			Domains: make([]catalog.Domain, 1), SMTP: new(catalog.SMTPConfig), Templates: make([]catalog.Template, 1)}
 	}
 	full := func(c *catalog.ProjectConfig) []byte {
-		return resolver.AppendExplained(nil, &catalog.Explained{Config: *c, Domains: make([]catalog.Origins, 1)})
+		return rowjson.AppendExplained(nil, &catalog.Explained{Config: *c, Domains: make([]catalog.Origins, 1)})
 	}
 	for kind, part := range map[catalog.Kind]struct {
 		fields func(c *catalog.ProjectConfig) []catalog.Field
@@ -54,17 +54,17 @@ func TestEveryFieldIsShown(t *testing.T) {
 		full   bool // view=full has the part
 	}{
 		catalog.KindProject: {func(c *catalog.ProjectConfig) []catalog.Field { return c.Project.AllFields() },
-			func(c *catalog.ProjectConfig) string { return resolver.ProjectETag(&c.Project) }, true},
+			func(c *catalog.ProjectConfig) string { return rowjson.ProjectETag(&c.Project) }, true},
 		catalog.KindDomain: {func(c *catalog.ProjectConfig) []catalog.Field { return c.Domains[0].AllFields() },
-			func(c *catalog.ProjectConfig) string { return resolver.DomainETag(&c.Domains[0]) }, true},
+			func(c *catalog.ProjectConfig) string { return rowjson.DomainETag(&c.Domains[0]) }, true},
 		catalog.KindServiceSettings: {func(c *catalog.ProjectConfig) []catalog.Field { return c.Service.Fields() },
-			func(c *catalog.ProjectConfig) string { return resolver.ServiceSettingsETag(1, &c.Service) }, true},
+			func(c *catalog.ProjectConfig) string { return rowjson.ServiceSettingsETag(1, &c.Service) }, true},
 		catalog.KindAuthSettings: {func(c *catalog.ProjectConfig) []catalog.Field { return c.Auth.Fields() },
-			func(c *catalog.ProjectConfig) string { return resolver.AuthSettingsETag(1, &c.Auth) }, true},
+			func(c *catalog.ProjectConfig) string { return rowjson.AuthSettingsETag(1, &c.Auth) }, true},
 		catalog.KindSMTPConfig: {func(c *catalog.ProjectConfig) []catalog.Field { return c.SMTP.Fields() },
-			func(c *catalog.ProjectConfig) string { return resolver.SMTPConfigETag(1, c.SMTP) }, true},
+			func(c *catalog.ProjectConfig) string { return rowjson.SMTPConfigETag(1, c.SMTP) }, true},
 		catalog.KindTemplate: {func(c *catalog.ProjectConfig) []catalog.Field { return c.Templates[0].AllFields() },
-			func(c *catalog.ProjectConfig) string { return resolver.TemplateETag(&c.Templates[0]) }, false},
+			func(c *catalog.ProjectConfig) string { return rowjson.TemplateETag(&c.Templates[0]) }, false},
 	} {
 		was := fresh()
 		for i, f := range part.fields(was) {
