@@ -31,9 +31,9 @@ type decodedFile struct {
 	result  *hclfile.Result
 }
 
-// maxDecodedBytes bounds the text of all entries. In memory they take 11 times as much where the files are of ordinary
+// MaxDecodedBytes bounds the text of all entries. In memory they take 11 times as much where the files are of ordinary
 // projects, and 100 times as much at worst.
-const maxDecodedBytes = 512 << 10
+const MaxDecodedBytes = 512 << 10
 
 // take removes and returns the decoded form of a file with these bytes; nil if it is not kept.
 func (d *decodedFiles) take(path string, hash [32]byte, day string) *decodedFile {
@@ -56,7 +56,7 @@ func (d *decodedFiles) take(path string, hash [32]byte, day string) *decodedFile
 // not changed by anybody, or copied.
 func (d *decodedFiles) put(c *judge.Candidate, f *decodedFile) {
 	size := len(c.Bytes)
-	if d == nil || c.Declared == nil || len(c.Deps)+len(c.Diags) > 0 || size > maxDecodedBytes/4 {
+	if d == nil || c.Declared == nil || len(c.Deps)+len(c.Diags) > 0 || size > MaxDecodedBytes/4 {
 		return
 	}
 	f.path, f.hash = c.Path, c.Stamp.Hash
@@ -71,7 +71,7 @@ func (d *decodedFiles) put(c *judge.Candidate, f *decodedFile) {
 		d.byPath = map[string]*list.Element{}
 	}
 	d.byPath[c.Path] = d.order.PushBack(f)
-	for d.bytes += size; d.bytes > maxDecodedBytes; {
+	for d.bytes += size; d.bytes > MaxDecodedBytes; {
 		d.remove(d.order.Front())
 	}
 }
@@ -82,4 +82,23 @@ func (d *decodedFiles) remove(at *list.Element) *decodedFile {
 	delete(d.byPath, f.path)
 	d.bytes -= len(f.content.Bytes)
 	return f
+}
+
+// A Kept is a file as a write has left it. Its parts are in use: they must not be changed.
+type Kept struct {
+	Path    string
+	Hash    [32]byte // of the bytes
+	Day     string   // of the rules of the decoder
+	Content *judge.Content
+	Result  *hclfile.Result
+}
+
+// EachKept yields the decoded files that the writer keeps, for tests: each must be as its bytes decode on that day.
+func (w *writer) EachKept(yield func(*Kept)) {
+	w.recent.mu.Lock()
+	defer w.recent.mu.Unlock()
+	for path, at := range w.recent.byPath {
+		f := at.Value.(*decodedFile)
+		yield(&Kept{path, f.hash, f.day, f.content, f.result})
+	}
 }

@@ -37,25 +37,18 @@ func (s *Source) Racy(path string) bool { return s.base.fileAt(path).Racy.Load()
 
 // Recent compares the kept decoded forms with fresh ones, and returns their paths and the bytes of their texts.
 func (s *Source) Recent() (paths []string, bytes int, err error) {
-	d := s.writer.recent
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for path, at := range d.byPath {
-		f := at.Value.(*decodedFile)
-		fresh := &judge.Content{Bytes: f.content.Bytes}
-		result := fresh.Decode(s.base.display(path), nil, hclfile.Rules{Today: f.day})
-		if sha256.Sum256(fresh.Bytes) != f.hash || !reflect.DeepEqual(f.content, fresh) {
-			err = errors.Join(err, fmt.Errorf("%s is decoded as %+v, and was kept as %+v", path, fresh, f.content))
+	s.writer.EachKept(func(k *Kept) {
+		fresh := &judge.Content{Bytes: k.Content.Bytes}
+		result := fresh.Decode(s.base.display(k.Path), nil, hclfile.Rules{Today: k.Day})
+		if sha256.Sum256(fresh.Bytes) != k.Hash || !reflect.DeepEqual(k.Content, fresh) {
+			err = errors.Join(err, fmt.Errorf("%s is decoded as %+v, and was kept as %+v", k.Path, fresh, k.Content))
 		}
 		for _, ref := range fresh.Refs {
-			if result.Position(ref) != f.result.Position(ref) || result.Digest(ref) != f.result.Digest(ref) {
-				err = errors.Join(err, fmt.Errorf("%s: the block of %v is at another place", path, ref))
+			if result.Position(ref) != k.Result.Position(ref) || result.Digest(ref) != k.Result.Digest(ref) {
+				err = errors.Join(err, fmt.Errorf("%s: the block of %v is at another place", k.Path, ref))
 			}
 		}
-		paths = append(paths, path)
-	}
-	return paths, d.bytes, err
+		paths, bytes = append(paths, k.Path), bytes+len(fresh.Bytes)
+	})
+	return paths, bytes, err
 }
-
-// MaxDecodedBytes is maxDecodedBytes.
-const MaxDecodedBytes = maxDecodedBytes

@@ -101,7 +101,7 @@ func (m *formers) otherSince(uuid catalog.UUID) time.Time {
 
 // noteRemoved remembers the projects that a look removes. A Sink that refuses changes nothing: people's files count.
 func (m *formers) noteRemoved(candidates []*judge.Candidate, removed []judge.Claim) {
-	set, of := map[catalog.UUID]catalog.Former{}, setOf(removed)
+	set, of := map[catalog.UUID]catalog.Former{}, judge.SetOf(removed)
 	for _, c := range candidates {
 		if c.Prev == nil || c.Out() || c.Prev.Counts.Projects == 0 {
 			continue

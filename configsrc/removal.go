@@ -30,7 +30,7 @@ func (r *removals) noteClaims(removed []judge.Claim) error {
 	if err := r.sink.NoteRemovals(note); err != nil {
 		return err
 	}
-	r.removing = setOf(removed)
+	r.removing = judge.SetOf(removed)
 	return nil
 }
 
@@ -52,14 +52,6 @@ func (r *removals) loadNote() error {
 	for len(note) >= len(judge.Claim{}) {
 		removed, note = append(removed, judge.Claim(note)), note[len(judge.Claim{}):]
 	}
-	r.removing = setOf(removed)
+	r.removing = judge.SetOf(removed)
 	return nil
-}
-
-func setOf(claims []judge.Claim) map[judge.Claim]bool {
-	set := make(map[judge.Claim]bool, len(claims))
-	for _, c := range claims {
-		set[c] = true
-	}
-	return set
 }

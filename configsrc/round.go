@@ -267,7 +267,7 @@ func (r *rounds) noteRound(round []*submission) []*submission {
 		if slices.Equal(had, stay) { // nearly always
 			continue
 		}
-		stays := setOf(stay)
+		stays := judge.SetOf(stay)
 		gone := map[judge.Claim]bool{}
 		for _, c := range had {
 			if !stays[c] {

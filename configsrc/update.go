@@ -80,7 +80,7 @@ type domainNotes struct {
 
 // newSubmission fills in what is to be judged.
 func newSubmission(of *update) *submission {
-	u := &submission{update: of, had: setOf(of.was.Claims), changed: []*judge.Candidate{of.c}, done: make(chan error, 1)}
+	u := &submission{update: of, had: judge.SetOf(of.was.Claims), changed: []*judge.Candidate{of.c}, done: make(chan error, 1)}
 	for _, ref := range u.c.Refs {
 		if ref.Kind == catalog.KindDomain && !u.had[judge.ClaimOf("domain", ref.Name)] {
 			u.domains = append(u.domains, ref.Name)

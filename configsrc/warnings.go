@@ -74,7 +74,7 @@ func (w *warnings) noteCommit(accepted []*judge.Candidate, gone []string) {
 		}
 		var had map[judge.Claim]bool
 		if !anew {
-			had = setOf(c.Prev.Claims)
+			had = judge.SetOf(c.Prev.Claims)
 		}
 		isNew := func(ref catalog.Ref) bool { // it may have been another project's
 			return !had[judge.ClaimOf("domain", ref.Name)] || !had[judge.ClaimOf("domain uuid", string(ref.UUID[:]))]

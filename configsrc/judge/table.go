@@ -20,6 +20,15 @@ func ClaimOf(what, of string) Claim {
 	return Claim(sum[:16])
 }
 
+// SetOf returns claims as a set.
+func SetOf(claims []Claim) map[Claim]bool {
+	set := make(map[Claim]bool, len(claims))
+	for _, c := range claims {
+		set[c] = true
+	}
+	return set
+}
+
 // ProjectClaim is a project's identity for the brake and for renames. A domain's is its name: ClaimOf("domain", name).
 func ProjectClaim(u catalog.UUID) Claim { return ClaimOf("project uuid", string(u[:])) }
 
