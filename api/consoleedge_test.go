@@ -206,6 +206,15 @@ func TestConsoleLoginAtEdgeFails(t *testing.T) {
 		}
 	}
 
+	for answer, want := range map[string]string{"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n": "older release",
+		"": "could not sign anybody in", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{": "could not sign anybody in",
+		"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\n{}": "could not sign anybody in"} {
+		odd := newBrowser(newAccountRig(t, &standIn{answer: answer}, rule("groups", "ops", `"read"`, "")).house)
+		if res := odd.send("/console/login/company", nil); res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(odd.page, want) {
+			t.Errorf("an authority that answers %q: %d\n%s", answer, res.StatusCode, odd.page)
+		}
+	}
+
 	r.way.away.Store(true)
 	if res := b.send("/console/login/company", nil); res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(b.page, "does not answer") {
 		t.Errorf("without the authority: %d\n%s", res.StatusCode, b.page)

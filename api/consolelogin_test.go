@@ -38,7 +38,7 @@ func (d *deskOfTests) Begin(_ context.Context, s login.Start) (address, cookie s
 		return "", "", &login.Error{Status: 503, Message: "the provider does not answer", Hint: "try again in a moment"}
 	}
 	state := fmt.Sprintf("flow%04d", d.began.Add(1))
-	d.open.Store(state, s.ReturnTo)
+	d.open.Store(state, strings.Clone(s.ReturnTo)) // the request's memory is used again
 	return "https://login.acme.example/authorize?state=" + state, flowOf(state), nil
 }
 

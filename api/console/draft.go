@@ -84,8 +84,8 @@ func (d *draft) bytes() int {
 
 func (s *session) draft(id string) *draft { return keptAs[draft](s, id) }
 
-// own lists the sessions whose drafts are those of a session: itself or, if a person has signed in at a provider, all of
-// that person's.
+// own lists the sessions whose drafts are those of a session: itself or, if a person has signed in at a provider, all
+// of that person's.
 func (c *Console) own(s *session) []*session {
 	if s.person == nil {
 		return []*session{s}

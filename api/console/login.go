@@ -44,8 +44,8 @@ type SignIn struct {
 	KeysOff bool
 }
 
-// flowCookie binds flows of sign-in to their browser, one in each tab. Another site leads back from the provider, so it is
-// SameSite=Lax.
+// flowCookie binds flows of sign-in to their browser, one in each tab. Another site leads back from the provider, so it
+// is SameSite=Lax.
 const (
 	flowCookie = "fingerpost-login"
 	flowTime   = 10 * time.Minute

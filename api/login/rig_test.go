@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,9 @@ const (
 )
 
 var loopback = &catalog.HTTPAllow{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+
+// callbacks are the redirect URIs that the provider knows.
+var callbacks = []string{callback, publicURL + "/console/login/other/callback"}
 
 type object = map[string]any
 
@@ -132,7 +136,7 @@ func (p *hostile) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		answer(w, 200, p.info)
 	case "/authorize":
-		if r.FormValue("redirect_uri") != callback {
+		if !slices.Contains(callbacks, r.FormValue("redirect_uri")) {
 			w.WriteHeader(400)
 		}
 	default:
@@ -164,7 +168,7 @@ func (p *hostile) token(w http.ResponseWriter, r *http.Request) {
 	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 	if asked == nil || asked.Get("code_challenge_method") != "S256" ||
 		asked.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
-		r.FormValue("redirect_uri") != asked.Get("redirect_uri") || asked.Get("redirect_uri") != callback {
+		r.FormValue("redirect_uri") != asked.Get("redirect_uri") || !slices.Contains(callbacks, asked.Get("redirect_uri")) {
 		answer(w, 400, object{"error": "invalid_grant"})
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"fingerpost/configsrc/seal"
 	"fingerpost/configsrc/verify/authdns"
 	"fingerpost/resolver"
+	"fingerpost/resolver/catalog"
 )
 
 // An opening is what the steps of open leave for later ones, apart from the parts of the node.
