@@ -43,7 +43,8 @@ and sum by (job, instance) (increase(fingerpost_mail_sends_total{result=~"failed
 			return told(s.MailRoom != "", "New mail is refused until there is room.", s.MailRoom)
 		}},
 	{ID: "inbound-dropped", Severity: Warning, Check: "mail",
-		Remedy: "give the block one project, or have the provider send the original headers; this ends a week after the last one",
+		Remedy: "give the block one project, or have the provider send the original headers; this ends a week after the " +
+			"last one",
 		Alert: Alert{"InboundDropped", `increase(fingerpost_mail_inbound_total{result=~"unmatched|full"}[1h]) > 0`, "",
 			"{{ $labels.instance }}: outcomes that the provider {{ $labels.inbound }} has told list nobody"},
 		find: dropped},

@@ -36,7 +36,8 @@ func (c *coverage) add(f *client.Project) {
 
 // blind lists what could not be compared.
 func (c *coverage) blind() []string {
-	out := []string{"keys, logins, inbound blocks, the defaults and sealing blocks, secrets and ca_file: no API tells them"}
+	out := []string{"keys, logins, inbound blocks, the defaults and sealing blocks, secrets and ca_file: " +
+		"no API tells them"}
 	if c.ageless {
 		out = append(out, "max_age and languages of templates: the server does not tell them")
 	}

@@ -181,8 +181,8 @@ func (im *Import) lost() []string {
 	if c.projects == 0 {
 		return append(out, "the server has no projects that this key may see")
 	}
-	out = append(out, "keys, logins, inbound blocks, and the ids of settings and SMTP configs: no API tells the first three, "+
-		"and files do not give the others")
+	out = append(out, "keys, logins, inbound blocks, and the ids of settings and SMTP configs: no API tells the first "+
+		"three, and files do not give the others")
 	if c.flatless > 0 {
 		out = append(out, fmt.Sprintf("jwt_*, refresh_token_*, session_timeout, password_*, sms_provider and "+
 			"audit_retention_days of %s: the server does not tell them", catalog.Count(c.flatless, "project")))

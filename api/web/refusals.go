@@ -16,8 +16,8 @@ var (
 		"or for the mail API as X-Internal-Service-Token with X-Internal-Service-Name"}
 	RefuseToken = &catalog.Error{Code: catalog.CodeUnauthorized, Message: "a valid token is required"}
 	// RefuseSecret is the same whatever is wrong with the secret of an inbound block, or with its name.
-	RefuseSecret = &catalog.Error{Code: catalog.CodeUnauthorized, Message: "the secret of an inbound block is required, as " +
-		"the password of Basic, which stands in the address as https://fingerpost:SECRET@…, or as a Bearer token"}
+	RefuseSecret = &catalog.Error{Code: catalog.CodeUnauthorized, Message: "the secret of an inbound block is required, " +
+		"as the password of Basic, which stands in the address as https://fingerpost:SECRET@…, or as a Bearer token"}
 	RefuseProject   = &catalog.Error{Code: catalog.CodeForbidden, Message: "the key does not reach this project"}
 	refuseNoDomain  = &catalog.Error{Code: catalog.CodeNotFound, Message: "no project for this domain"}
 	refuseSuspended = &catalog.Error{Code: catalog.CodeProjectSuspended,

@@ -234,7 +234,8 @@ func (d *Desk) Take(ctx context.Context, b *Block, message []byte, by catalog.Au
 }
 
 // read reads the outcomes of a message that list somebody, and counts the others.
-func (d *Desk) read(ctx context.Context, b *Block, message []byte, now time.Time) (list []outcome, ignored int, err error) {
+func (d *Desk) read(ctx context.Context, b *Block, message []byte, now time.Time) (list []outcome, ignored int,
+	err error) {
 	switch b.Format {
 	case catalog.InboundSES:
 		return d.readSES(ctx, b, message, now)

@@ -127,7 +127,7 @@ func (r *rig) takes(name string, message any, want [5]int) {
 func (r *rig) refuses(name string, message any, fields ...string) {
 	r.t.Helper()
 	_, err := r.take(name, message)
-	e, is := err.(*catalog.Error) //nolint:errorlint // it is never wrapped
+	e, is := err.(*catalog.Error)
 	if !is || e.Code != catalog.CodeValidation {
 		r.t.Errorf("%v, want problems with %v", err, fields)
 		return

@@ -157,7 +157,7 @@ func TestCertificates(t *testing.T) {
 		})
 		now := r.now
 		_, err := r.take("ses", s.message("Notification", "2", bounce("Permanent", name, "", now, name+"@example.com 5.1.1"), now))
-		e, is := err.(*catalog.Error) //nolint:errorlint // it is never wrapped
+		e, is := err.(*catalog.Error)
 		if want := map[bool]catalog.Code{true: catalog.CodeUnavailable, false: catalog.CodeValidation}[name == redirect || name == huge]; !is || e.Code != want {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -203,7 +203,7 @@ func TestSubscription(t *testing.T) {
 		t.Errorf("the log says %s", log)
 	}
 	s.answers(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
-	if _, err := r.take("ses", s.message("SubscriptionConfirmation", "1", "x", now)); err == nil || err.(*catalog.Error).Code != catalog.CodeUnavailable { //nolint:errorlint,forcetypeassert // it is never wrapped
+	if _, err := r.take("ses", s.message("SubscriptionConfirmation", "1", "x", now)); err == nil || err.(*catalog.Error).Code != catalog.CodeUnavailable {
 		t.Errorf("a confirmation that fails: %v", err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // version 1 of the signature is made with it
+	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -116,7 +116,7 @@ func (s *signer) message(typ, version, text string, at time.Time, change ...func
 	hash, sum := crypto.SHA256, sha256.Sum256([]byte(b.String()))
 	digest := sum[:]
 	if version == "1" {
-		old := sha1.Sum([]byte(b.String())) //nolint:gosec // see the import
+		old := sha1.Sum([]byte(b.String()))
 		hash, digest = crypto.SHA1, old[:]
 	}
 	signature, err := rsa.SignPKCS1v15(rand.Reader, s.key, hash, digest)

@@ -9,8 +9,8 @@ import (
 
 // openInbound makes what takes the outcomes that providers tell. An edge checks their secrets before it forwards them.
 func (o *opening) openInbound(context.Context) error {
-	o.inbound = inbound.New(inbound.Options{Blocks: o.resolver.Inbounds, Secrets: o.secrets.OpenInbound, Ledger: o.resolver,
-		Projects: o.resolver, Logger: o.o.Logger})
+	o.inbound = inbound.New(inbound.Options{Blocks: o.resolver.Inbounds, Secrets: o.secrets.OpenInbound,
+		Ledger: o.resolver, Projects: o.resolver, Logger: o.o.Logger})
 	return nil
 }
 
