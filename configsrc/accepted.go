@@ -37,7 +37,7 @@ func (s *base) textsOf(accepted []*judge.Candidate) (changes []catalog.TextChang
 	slices.Sort(named)
 	for _, path := range slices.Compact(named) {
 		used := now[path]
-		for _, f := range s.table.UsersOf(path) {
+		for _, f := range s.Table.UsersOf(path) {
 			used = used || !isAccepted[f.Path]
 		}
 		if !used {

@@ -25,7 +25,7 @@ func (a *amender) amend(t *folder.Tree, c *judge.Candidate, subject string,
 	if a.files.git.state().working() {
 		return nil, errGitBusy
 	}
-	f, _, err := a.files.openSwap(t, c.Path)
+	f, _, err := a.files.OpenSwap(t, c.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (a *amender) amend(t *folder.Tree, c *judge.Candidate, subject string,
 			noted = nil
 		}
 		w := &catalog.FileWrite{Author: catalog.Author{Door: catalog.DoorFile, RequestID: catalog.NewUUID().String()},
-			Subject: subject, Files: []catalog.FileEdit{{Path: f.path, Before: src, After: content}}}
+			Subject: subject, Files: []catalog.FileEdit{{Path: f.Path, Before: src, After: content}}}
 		if err := a.o.Journal.Begin(w); err != nil {
 			return nil, err
 		}

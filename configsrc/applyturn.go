@@ -10,7 +10,7 @@ import (
 
 // Weigh returns what a Difference touches.
 func (s *Source) Weigh(d *compare.Difference) *compare.Weight {
-	return compare.Weigh(d, s.base.usersOf)
+	return compare.Weigh(d, s.base.UsersOf)
 }
 
 // ApplyTurn judges a Difference as a look would judge the files after it, against what is live, and runs move, which
@@ -49,12 +49,12 @@ type Permit = func(w *compare.Weight) ([]catalog.Coverage, error)
 // that it would bring to brings, unless that is nil. It runs in a turn.
 func (s *Source) permitted(d *compare.Difference, permit Permit, brings *hclfile.Diagnostics) error {
 	if s.report.isHeld() {
-		return busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")
+		return Busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")
 	}
 	w := s.Weigh(d)
 	limits, err := permit(w)
 	if err != nil {
 		return err
 	}
-	return s.base.judgeDifference(d, w, limits, brings)
+	return s.base.JudgeDifference(d, w, limits, brings)
 }

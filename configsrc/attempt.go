@@ -12,53 +12,61 @@ import (
 	"fingerpost/resolver/trace"
 )
 
-// A writer makes writes on a base. It reads the files of the workspace, finds and judges names in the table of the base,
-// and submits the result.
-type writer struct {
-	*base
-	ws     workspace
+// A Writer makes writes on a Base. It reads the files of a Workspace, finds names in the table of the Base, and submits
+// the result.
+type Writer struct {
+	*Base
+	ws     Workspace
 	locks  fileLocks
 	recent *decodedFiles // nil: none are kept
-	// submit judges an update, and makes it or refuses it. id is that of the write in the Journal, 0 for none.
-	submit func(ctx context.Context, u *update) (id int64, err error)
+	submit Submit
 }
 
-// A workspace is where the files of a base are, and where writes put them.
-type workspace interface {
-	// patient runs a write when nobody else is at work on the files, and refuses it if nothing can be written now.
-	runPatiently(ctx context.Context, write func(context.Context) error) error
-	openFiles() (contents, error)
-	// swap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present content
-	// and its stamp.
-	openSwap(t contents, path string) (*fileSwap, []byte, error)
-	// create is swap for a new file; fs.ErrExist if something has its name.
-	createSwap(path string) (*fileSwap, error)
-	// noteDomains makes the notes of a write, durably, and forgetNotes undoes that.
-	noteDomains(n *domainNotes) error
-	forgetDomains(n *domainNotes)
-	// makeFolder makes a folder for new files, if there is none, and dropFolder removes it if it is empty.
-	makeFolder(name string) error
-	dropFolder(name string)
-	// isLink reports whether a config file is a link, which a person has made and which stays.
-	isLink(path string) bool
+// Submit judges an Update (Base.Admit, Base.Describe), and makes it or refuses it. id is that of the write in the
+// Journal, 0 for none.
+type Submit func(ctx context.Context, u *Update) (id int64, err error)
+
+// NewWriter returns a Writer that keeps the decoded forms of the files that it has written last.
+func NewWriter(b *Base, ws Workspace, submit Submit) *Writer {
+	return &Writer{Base: b, ws: ws, submit: submit, recent: new(decodedFiles)}
+}
+
+// A Workspace is where the files of a Base are, and where writes put them.
+type Workspace interface {
+	// RunPatiently runs a write when nobody else is at work on the files, and refuses it if nothing can be written now.
+	RunPatiently(ctx context.Context, write func(context.Context) error) error
+	OpenFiles() (Contents, error)
+	// OpenSwap reads a file that will be replaced, and returns the swap, which lacks the new content, with the present
+	// content and its stamp.
+	OpenSwap(t Contents, path string) (*Swap, []byte, error)
+	// CreateSwap is OpenSwap for a new file; fs.ErrExist if something has its name.
+	CreateSwap(path string) (*Swap, error)
+	// NoteDomains makes the notes of a write, durably, and ForgetDomains undoes that.
+	NoteDomains(n *DomainNotes) error
+	ForgetDomains(n *DomainNotes)
+	// MakeFolder makes a folder for new files, if there is none, and DropFolder removes it if it is empty.
+	MakeFolder(name string) error
+	DropFolder(name string)
+	// IsLink reports whether a config file is a link, which a person has made and which stays.
+	IsLink(path string) bool
 }
 
 // An attempt is an edit in progress, up to the update that it submits.
 type attempt struct {
-	*writer
+	*Writer
 	edit    *catalog.Edit
 	target  target
 	also    []string // further files to lock: lists that name the project
 	outcome Outcome
 
-	tree    contents
+	tree    Contents
 	path    string          // of the file that is edited
-	file    *fileSwap       // its replacement
+	file    *Swap           // its replacement
 	was     *judge.Content  // its present content; empty for a new file
 	decoded *hclfile.Result // of was; nil for a new file
 	proven  *decodedFile    // the new content, for the next write
 	folder  string          // was made for a new file; it goes again if nothing has come into it
-	update  *update
+	update  *Update
 }
 
 // A target is what an edit changes: a new project, a project, a key or a webhook.
@@ -76,7 +84,7 @@ type target interface {
 // errMoreFiles ends an attempt that needs locks on more files, which are in attempt.also by then.
 var errMoreFiles = errors.New("the write changes more files than it has locked")
 
-// run makes the steps of writer.Write, once.
+// run makes the steps of Writer.Write, once.
 func (w *attempt) run(ctx context.Context) error {
 	if w.edit.DryRun {
 		w.outcome.Preview = &Preview{Problems: hclfile.Diagnostics{}}
@@ -94,28 +102,29 @@ func (w *attempt) run(ctx context.Context) error {
 		err = w.change()
 	}
 	span.EndWith(err)
-	if err != nil || len(w.update.files) == 0 {
+	if err != nil || len(w.update.Files) == 0 {
 		return err
 	}
+	w.update.prepare()
 	if !w.edit.DryRun {
-		if err := w.ws.noteDomains(&w.update.notes); err != nil {
+		if err := w.ws.NoteDomains(&w.update.notes); err != nil {
 			return err
 		}
 	}
 	id, err := w.submit(ctx, w.update) // judge, place, publish
 	if err != nil {
-		w.ws.forgetDomains(&w.update.notes)
+		w.ws.ForgetDomains(&w.update.notes)
 	}
 	if err != nil || w.edit.DryRun {
 		return err
 	}
 	if t := w.edit.Takes; t != nil {
-		w.ws.forgetDomains(&domainNotes{project: t.From, is: map[string]string{t.Domain: ""}})
+		w.ws.ForgetDomains(&DomainNotes{Project: t.From, Is: map[string]string{t.Domain: ""}})
 	}
 	w.outcome.ID = id
-	w.recent.put(w.update.c, w.proven)
-	for _, f := range w.update.files {
-		w.outcome.Paths = append(w.outcome.Paths, f.path)
+	w.recent.put(w.update.Is, w.proven)
+	for _, f := range w.update.Files {
+		w.outcome.Paths = append(w.outcome.Paths, f.Path)
 	}
 	return nil
 }
@@ -126,9 +135,9 @@ func (w *attempt) lockFiles() (unlock func(), err error) {
 		return nil, err
 	}
 	unlock = w.locks.lock(append(slices.Clone(w.also), w.path)...)
-	if w.tree, err = w.ws.openFiles(); err != nil {
+	if w.tree, err = w.ws.OpenFiles(); err != nil {
 		unlock()
-		return nil, writeFault("edit "+w.path, err)
+		return nil, WriteFault("edit "+w.path, err)
 	}
 	return unlock, nil
 }
@@ -136,29 +145,29 @@ func (w *attempt) lockFiles() (unlock func(), err error) {
 func (w *attempt) close() {
 	w.tree.Close()
 	if w.folder != "" {
-		w.ws.dropFolder(w.folder)
+		w.ws.DropFolder(w.folder)
 		w.folder = ""
 	}
 }
 
 // change makes the new content, proves it, and fills in the update, without files if nothing changes.
 func (w *attempt) change() error {
-	u := &update{edit: w.edit, file: w.file, was: w.was, dry: w.outcome.Preview}
+	u := &Update{edit: w.edit, File: w.file, Was: w.was, Preview: w.outcome.Preview}
 	w.update = u
 	content, err := w.target.change(w)
 	if err != nil {
 		return err
 	}
-	u.stays = bytes.Equal(content, w.was.Bytes)
-	if u.stays && len(u.files) == 0 {
+	u.Stays = bytes.Equal(content, w.was.Bytes)
+	if u.Stays && len(u.Files) == 0 {
 		return nil
 	}
-	if u.c, err = w.prove(content); err != nil {
+	if u.Is, err = w.prove(content); err != nil {
 		return err
 	}
-	w.file.c, w.file.Content = u.c, u.c.Bytes
-	if !u.stays {
-		u.files = append(u.files, w.file)
+	w.file.Config, w.file.Content = u.Is, u.Is.Bytes
+	if !u.Stays {
+		u.Files = append(u.Files, w.file)
 	}
 	return nil
 }
@@ -166,23 +175,23 @@ func (w *attempt) change() error {
 // prove decodes the new content as a look does, and compares it with what the edit means. A file that declares nothing
 // any more is removed, unless it is a link: that is a person's, and its target stays, with its comments.
 func (w *attempt) prove(b []byte) (*judge.Candidate, error) {
-	c := &judge.Candidate{Path: w.path, Content: judge.Content{Bytes: b}, Stamp: w.file.stamp}
+	c := &judge.Candidate{Path: w.path, Content: judge.Content{Bytes: b}, Stamp: w.file.Stamp}
 	texts := map[string][]byte{}
-	for _, f := range w.update.files {
-		if f.c == nil {
+	for _, f := range w.update.Files {
+		if f.Config == nil {
 			texts[f.Name] = f.Content
 		}
 	}
-	rules := w.rules()
+	rules := w.Rules()
 	w.proven = &decodedFile{day: rules.Today}
-	w.proven.result = c.Decode(w.display(w.path), changedContents{w.tree, texts}, rules)
+	w.proven.result = c.Decode(w.Display(w.path), changedContents{w.tree, texts}, rules)
 	if c.Fault != nil {
 		return nil, namedFault(c.Fault)
 	}
 	if err := w.target.prove(w, c); err != nil {
 		return nil, err
 	}
-	if len(c.Refs) == 0 && !w.ws.isLink(w.path) {
+	if len(c.Refs) == 0 && !w.ws.IsLink(w.path) {
 		c = &judge.Candidate{Path: w.path, Gone: true}
 		w.file.Removes, w.file.Like = true, nil
 	}
@@ -190,16 +199,16 @@ func (w *attempt) prove(b []byte) (*judge.Candidate, error) {
 }
 
 // openFile reads and decodes a config file that will be replaced.
-func (w *attempt) openFile(path string) (f *fileSwap, was *judge.Content, decoded *hclfile.Result, err error) {
-	f, src, err := w.ws.openSwap(w.tree, path)
+func (w *attempt) openFile(path string) (f *Swap, was *judge.Content, decoded *hclfile.Result, err error) {
+	f, src, err := w.ws.OpenSwap(w.tree, path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if d := w.recent.take(path, f.Old, w.rules().Today); d != nil {
+	if d := w.recent.take(path, f.Old, w.Rules().Today); d != nil {
 		return f, d.content, d.result, nil
 	}
 	was = &judge.Content{Bytes: src}
-	decoded = was.Decode(w.display(path), w.tree, w.rules())
+	decoded = was.Decode(w.Display(path), w.tree, w.Rules())
 	switch {
 	case was.Fault != nil:
 		return nil, nil, nil, namedFault(was.Fault)
@@ -211,9 +220,9 @@ func (w *attempt) openFile(path string) (f *fileSwap, was *judge.Content, decode
 
 // brokenFile returns why no file of this name can be created: a quarantined file has it.
 func (w *attempt) brokenFile(path string) error {
-	w.known.RLock()
-	defer w.known.RUnlock()
-	if bad := w.quarantine[path]; bad != nil {
+	w.Known.RLock()
+	defer w.Known.RUnlock()
+	if bad := w.Quarantine[path]; bad != nil {
 		return w.invalidFile(bad.Diags, w.edit.Covers)
 	}
 	return nil

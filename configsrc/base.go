@@ -4,126 +4,125 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
+	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
-// A base is a state that writes are made on: what is accepted, or that with a proposal over it. Looks, writes and the
-// status are measured against it.
-type base struct {
-	o     Options
-	facts Facts
-
-	// committing is held from before a change is served until table has it.
-	committing *sync.RWMutex
-	// known guards table and quarantine for the sweeps and for writes, which read them. Only the goroutine that looks
-	// (Load, then Run) writes them, so it reads them without the lock.
-	known      *sync.RWMutex
-	table      *judge.Table
-	quarantine map[string]*judge.Quarantined
-	sealed     bool        // sealing { require = true } is in force
-	redecode   bool        // the decoder has changed: decode every file again, even with the same bytes
-	live       atomic.Bool // the Sink serves answers: work on many files leaves one core free
+// BaseOptions configure a Base.
+type BaseOptions struct {
+	Dir   string // the config folder, which messages name
+	Clone folder.Clone
+	Live  Live
+	// Rules are those of the decoder now.
+	Rules func() hclfile.Rules
+	// Fanout puts the file of a new project into a folder named after the first two characters of its slug.
+	Fanout bool
+	// OpenSecret opens a secret, to recognise one that is saved again unchanged. Nil: no secret can be opened.
+	OpenSecret func(s catalog.Secret, context string) (string, error)
 }
 
-func newBase(o Options) *base {
-	return &base{o: o, facts: o.Sink, committing: new(sync.RWMutex), known: new(sync.RWMutex), table: judge.NewTable(),
-		quarantine: map[string]*judge.Quarantined{}}
+// Facts say what is declared.
+type Facts interface {
+	names.Declared
+	// File returns one row of the file table; a NOT_FOUND *catalog.Error if there is none.
+	File(path string) (*catalog.FileRow, error)
+	// LastGood returns the last accepted bytes of a file.
+	LastGood(path string) ([]byte, error)
+	// ListsNaming lists the keys, webhooks and logins that list a slug.
+	ListsNaming(slug string) []catalog.ListHolder
+	KeyNames() []string          // of all keys
+	Webhooks() []catalog.Webhook // by name; the list must not be changed
+	Sealing() *catalog.Sealing   // nil: no such block
+	Defaults() *catalog.Defaults // nil: no such block
 }
 
-// rules are those of the decoder. An edge has none: its authority has accepted the files, and clocks and flags of the two
-// differ.
-func (s *base) rules() hclfile.Rules {
-	if s.o.Follow {
-		return hclfile.Rules{}
-	}
-	return hclfile.Rules{Today: s.now().UTC().Format(time.DateOnly), Allow: s.o.Allow}
+// Live are the Facts of what is live.
+type Live interface {
+	Facts
+	// UnknownSlugs lists the slugs in lists of keys, webhooks and logins that no project has. The list must not be
+	// changed.
+	UnknownSlugs() []catalog.UnknownSlug
 }
 
-// revision tells apart what decodes the same bytes differently: releases, and with or without --public-url. What that makes
-// a warning was accepted without one, so a start that lacks the flag for the first time decodes every file.
-func (s *base) revision() uint64 {
-	v := uint64(decoderRevision) << 1
-	if s.rules().Allow.NoPublicURL {
-		v |= 1
-	}
-	return v
+// A Base is a state that edits are made on: what is accepted, or that with a proposal over it. Looks, writes and the
+// status are measured against it. Its owner is the goroutine that looks, or the call that has an Overlay.
+type Base struct {
+	o     BaseOptions
+	Facts Facts
+
+	// Committing is held from before a change is served until Table has it.
+	Committing *sync.RWMutex
+	// Known guards the fields below for writes and for what else reads them next to the owner. Only the owner changes
+	// them, so it reads them without the lock.
+	Known      *sync.RWMutex
+	Table      *judge.Table
+	Quarantine map[string]*judge.Quarantined // by path
+	Sealed     bool                          // sealing { require = true } is in force
 }
 
-func (s *base) now() time.Time {
-	if s.o.Now != nil {
-		return s.o.Now()
-	}
-	return time.Now()
+// NewBase returns a Base of what is live, on which nothing is accepted yet.
+func NewBase(o BaseOptions) *Base {
+	return &Base{o: o, Facts: o.Live, Committing: new(sync.RWMutex), Known: new(sync.RWMutex), Table: judge.NewTable(),
+		Quarantine: map[string]*judge.Quarantined{}}
 }
 
-// usersOf lists the accepted config files that take text from a file.
-func (s *base) usersOf(p string) (paths []string) {
-	s.known.RLock()
-	defer s.known.RUnlock()
-	for _, f := range s.table.UsersOf(p) {
+// Rules are those of the decoder now.
+func (s *Base) Rules() hclfile.Rules { return s.o.Rules() }
+
+// UsersOf lists the accepted config files that take text from a file.
+func (s *Base) UsersOf(p string) (paths []string) {
+	s.Known.RLock()
+	defer s.Known.RUnlock()
+	for _, f := range s.Table.UsersOf(p) {
 		paths = append(paths, f.Path)
 	}
 	slices.Sort(paths)
 	return paths
 }
 
-// fileAt returns the accepted file of a path, nil if there is none.
-func (s *base) fileAt(path string) *judge.File {
-	s.known.RLock()
-	defer s.known.RUnlock()
-	return s.table.File(path)
+// FileAt returns the accepted file of a path, nil if there is none.
+func (s *Base) FileAt(path string) *judge.File {
+	s.Known.RLock()
+	defer s.Known.RUnlock()
+	return s.Table.File(path)
 }
 
-// fileOf returns the file that declares the object of the claim.
-func (s *base) fileOf(c judge.Claim) (path string, ok bool) {
+// FileOf returns the file that declares the object of the claim.
+func (s *Base) FileOf(c judge.Claim) (path string, ok bool) {
 	if path, ok = s.ownerOf(c); ok {
 		return path, true
 	}
-	s.committing.RLock() // it may be served already, and not be in the table yet
-	defer s.committing.RUnlock()
+	s.Committing.RLock() // it may be served already, and not be in the table yet
+	defer s.Committing.RUnlock()
 	return s.ownerOf(c)
 }
 
-func (s *base) ownerOf(c judge.Claim) (path string, ok bool) {
-	s.known.RLock()
-	defer s.known.RUnlock()
-	f := s.table.Owner(c)
+func (s *Base) ownerOf(c judge.Claim) (path string, ok bool) {
+	s.Known.RLock()
+	defer s.Known.RUnlock()
+	f := s.Table.Owner(c)
 	if f == nil {
 		return "", false
 	}
 	return f.Path, true
 }
 
-// display returns a path for messages: it can be opened from the working directory.
-func (s *base) display(path string) string {
+// Display returns a path for messages: it can be opened from the working directory.
+func (s *Base) Display(path string) string {
 	return filepath.Join(s.o.Dir, filepath.FromSlash(path))
 }
 
-func (s *base) openTree() (*folder.Tree, error) { return s.o.Clone.OpenTree(s.o.Dir) }
-
-// realDir returns the path of the config folder with links resolved. In a Clone none are followed.
-func (s *base) realDir() (string, error) {
-	if s.o.Clone != (folder.Clone{}) {
-		return s.o.Clone.Dir(s.o.Dir), nil
-	}
-	return filepath.EvalSymlinks(s.o.Dir)
-}
-
-func (s *base) setLive(on bool) {
-	s.live.Store(on)
-	s.o.Sink.Pace(on)
-}
+// OpenTree opens the config folder.
+func (s *Base) OpenTree() (*folder.Tree, error) { return s.o.Clone.OpenTree(s.o.Dir) }
 
 // filesOf lists the files that declare objects of a kind with these names, in path order.
-func (s *base) filesOf(holders []catalog.ListHolder) (paths []string) {
+func (s *Base) filesOf(holders []catalog.ListHolder) (paths []string) {
 	for _, h := range holders {
-		if path, ok := s.fileOf(judge.HolderClaim(h)); ok {
+		if path, ok := s.FileOf(judge.HolderClaim(h)); ok {
 			paths = append(paths, path)
 		}
 	}
@@ -132,14 +131,14 @@ func (s *base) filesOf(holders []catalog.ListHolder) (paths []string) {
 }
 
 // listFiles lists the files, except one, in which accepted lists of projects name the slug.
-func (s *base) listFiles(slug, except string) (paths []string) {
-	paths = s.filesOf(s.facts.ListsNaming(slug))
+func (s *Base) listFiles(slug, except string) (paths []string) {
+	paths = s.filesOf(s.Facts.ListsNaming(slug))
 	return slices.DeleteFunc(paths, func(path string) bool { return path == except })
 }
 
-// lastDecoded decodes the last good bytes of a file.
-func (s *base) lastDecoded(path string) (*hclfile.Result, error) {
-	src, err := s.facts.LastGood(path)
+// LastDecoded decodes the last good bytes of a file.
+func (s *Base) LastDecoded(path string) (*hclfile.Result, error) {
+	src, err := s.Facts.LastGood(path)
 	if err != nil {
 		return nil, err
 	}

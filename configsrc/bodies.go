@@ -40,10 +40,10 @@ func (p *projectTarget) newBody(w *attempt, at hcledit.TextPlace, text string) (
 			name += fmt.Sprintf("-%d", n)
 		}
 		name += ending
-		if p.created[name] != nil || len(w.usersOf(name)) > 0 {
+		if p.created[name] != nil || len(w.UsersOf(name)) > 0 {
 			continue
 		}
-		f, err := w.ws.createSwap(name)
+		f, err := w.ws.CreateSwap(name)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -51,7 +51,7 @@ func (p *projectTarget) newBody(w *attempt, at hcledit.TextPlace, text string) (
 			return "", err
 		}
 		if p.created == nil {
-			p.created = map[string]*fileSwap{}
+			p.created = map[string]*Swap{}
 		}
 		p.created[name] = f
 		return name, nil
@@ -68,13 +68,13 @@ func (p *projectTarget) addBodies(w *attempt) error {
 		if b.Creates {
 			f := p.created[b.Path]
 			f.Content = bodyBytes(nil, b.Text)
-			u.files = append(u.files, f)
+			u.Files = append(u.Files, f)
 			continue
 		}
 		if err := w.soleUse(b); err != nil {
 			return err
 		}
-		f, now, err := w.ws.openSwap(w.tree, b.Path)
+		f, now, err := w.ws.OpenSwap(w.tree, b.Path)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (p *projectTarget) addBodies(w *attempt) error {
 			return atomicfile.ErrChanged // since the config file was decoded
 		}
 		f.Content = bodyBytes(now, b.Text)
-		u.files = append(u.files, f)
+		u.Files = append(u.Files, f)
 	}
 	return nil
 }
@@ -90,9 +90,9 @@ func (p *projectTarget) addBodies(w *attempt) error {
 // soleUse refuses to write a file that other templates use too: they would change with it. It also refuses to write a
 // config file as text.
 func (w *attempt) soleUse(b hcledit.BodyEdit) error {
-	w.known.RLock()
-	elsewhere := slices.ContainsFunc(w.table.UsersOf(b.Path), func(f *judge.File) bool { return f.Path != w.path })
-	w.known.RUnlock()
+	w.Known.RLock()
+	elsewhere := slices.ContainsFunc(w.Table.UsersOf(b.Path), func(f *judge.File) bool { return f.Path != w.path })
+	w.Known.RUnlock()
 	why := ""
 	switch {
 	case folder.IsConfigPath(b.Path):

@@ -94,9 +94,9 @@ func (b *brake) namesRemoved(candidates []*judge.Candidate) (names []string) {
 
 // reasonFor returns why a look needs a confirmation, "" if it needs none. empty: no config file is left.
 func (b *brake) reasonFor(candidates []*judge.Candidate, loss judge.Counts) (reason string, empty bool) {
-	total := b.table.Total
+	total := b.Table.Total
 	switch {
-	case len(b.table.Files) > 0 && b.remaining(candidates) == 0:
+	case len(b.Table.Files) > 0 && b.remaining(candidates) == 0:
 		return "the config folder has no config files", true
 	case total.Projects >= brakeFrom &&
 		(float64(loss.Projects) > b.o.MaxDelete*float64(total.Projects) ||
@@ -109,7 +109,7 @@ func (b *brake) reasonFor(candidates []*judge.Candidate, loss judge.Counts) (rea
 
 // remaining returns the number of accepted files after a look.
 func (b *brake) remaining(candidates []*judge.Candidate) int {
-	n := len(b.table.Files)
+	n := len(b.Table.Files)
 	for _, c := range candidates {
 		switch {
 		case c.Rejected:
@@ -130,12 +130,12 @@ func (b *brake) holdFolder(err error) error {
 // holdTree holds back a look that finds the folder missing, unreadable or empty. If nothing is served, there is nothing
 // to protect.
 func (b *brake) holdTree(reason string) error {
-	if len(b.table.Files) == 0 {
+	if len(b.Table.Files) == 0 {
 		err := fmt.Errorf("load %s: %s", b.o.Dir, reason)
 		b.report.noteFailure(err)
 		return err
 	}
-	b.report.noteHeld(Held{Reason: reason, Projects: b.table.Total.Projects, Domains: b.table.Total.Domains})
+	b.report.noteHeld(Held{Reason: reason, Projects: b.Table.Total.Projects, Domains: b.Table.Total.Domains})
 	return ErrHeld
 }
 

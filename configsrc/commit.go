@@ -77,8 +77,8 @@ func (m *committer) commitChange(change catalog.Change, accepted, judged []*judg
 
 // serveChange applies a change to the Sink, and then to the table.
 func (m *committer) serveChange(change *catalog.Change, accepted, judged []*judge.Candidate, fill bool) (err error) {
-	m.committing.Lock()
-	defer m.committing.Unlock()
+	m.Committing.Lock()
+	defer m.Committing.Unlock()
 	switch {
 	case len(accepted) == 0 && change.Position == nil:
 	case fill:
@@ -97,11 +97,11 @@ func (m *committer) serveChange(change *catalog.Change, accepted, judged []*judg
 		m.o.OnCommit(m.treeChange(change))
 	}
 	now := time.Now()
-	m.known.Lock()
+	m.Known.Lock()
 	for i, c := range accepted {
 		row := change.Files[i].Row
 		if row == nil {
-			m.table.Drop(c.Path)
+			m.Table.Drop(c.Path)
 			continue
 		}
 		f := &judge.File{Path: c.Path, Stamp: row.Stamp, Deps: row.Deps, Warned: row.Warned,
@@ -110,13 +110,13 @@ func (m *committer) serveChange(change *catalog.Change, accepted, judged []*judg
 			f.Claims, f.Objects, f.Counts = c.Prev.Claims, c.Prev.Objects, c.Prev.Counts
 		}
 		f.Racy.Store(age(row.Stamp, now) < racyFor)
-		m.table.Put(f)
+		m.Table.Put(f)
 		if c.Declared != nil && c.Declared.Sealing != nil {
-			m.sealed = c.Declared.Sealing.Require
+			m.Sealed = c.Declared.Sealing.Require
 		}
 	}
-	if len(accepted) > 0 && m.sealed && m.table.Owner(judge.ClaimOf(string(catalog.KindSealing), "")) == nil {
-		m.sealed = false
+	if len(accepted) > 0 && m.Sealed && m.Table.Owner(judge.ClaimOf(string(catalog.KindSealing), "")) == nil {
+		m.Sealed = false
 	}
 	for _, c := range judged {
 		switch {
@@ -128,15 +128,15 @@ func (m *committer) serveChange(change *catalog.Change, accepted, judged []*judg
 			m.warnings.noteFile(c)
 		}
 	}
-	m.known.Unlock()
+	m.Known.Unlock()
 	return nil
 }
 
 // loadTable loads the Sink's file table, so that unchanged files need not be parsed.
 func (m *committer) loadTable() error {
-	m.known.Lock()
-	defer m.known.Unlock()
-	m.table = judge.NewTable()
+	m.Known.Lock()
+	defer m.Known.Unlock()
+	m.Table = judge.NewTable()
 	m.report.noteGeneration(m.o.Sink.Generation())
 	revision, err := m.o.Sink.DecoderRevision()
 	if err != nil {
@@ -145,30 +145,30 @@ func (m *committer) loadTable() error {
 	m.redecode = revision != m.revision()
 	now := time.Now()
 	err = m.o.Sink.Files(func(path string, row *catalog.FileRow) bool {
-		m.table.Put(judge.NewFile(path, row, m.redecode || row.Warned || age(row.Stamp, now) < racyFor))
+		m.Table.Put(judge.NewFile(path, row, m.redecode || row.Warned || age(row.Stamp, now) < racyFor))
 		return true
 	})
 	if err != nil {
 		return fmt.Errorf("read the file table: %w", err)
 	}
 	if sealing := m.o.Sink.Sealing(); sealing != nil {
-		m.sealed = sealing.Require
+		m.Sealed = sealing.Require
 	}
 	return nil
 }
 
 // forgetFiles clears what is known of files outside the table.
 func (m *committer) forgetFiles() {
-	m.known.Lock()
-	defer m.known.Unlock()
-	m.quarantine, m.warnings = map[string]*judge.Quarantined{}, newWarnings(m.base)
+	m.Known.Lock()
+	defer m.Known.Unlock()
+	m.Quarantine, m.warnings = map[string]*judge.Quarantined{}, newWarnings(m.base)
 }
 
 // reportSuccess says how it is after a look that succeeded.
 func (m *committer) reportSuccess(start time.Time, word string) {
 	var problems hclfile.Diagnostics
-	for _, q := range m.quarantine {
+	for _, q := range m.Quarantine {
 		problems = append(problems, q.Diags...)
 	}
-	m.report.noteSuccess(start, word, len(m.table.Files), m.table.Total, len(m.quarantine), m.warnings.appendTo(problems))
+	m.report.noteSuccess(start, word, len(m.Table.Files), m.Table.Total, len(m.Quarantine), m.warnings.appendTo(problems))
 }

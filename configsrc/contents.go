@@ -11,19 +11,19 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// contents are the files of a workspace at one time: a *folder.Tree, or files that are in no folder.
-type contents interface {
+// Contents are the files of a Workspace at one time: a *folder.Tree, or files that are in no folder.
+type Contents interface {
 	judge.Reader
 	// Read returns a config file and its stamp.
 	Read(path string, limit int64) ([]byte, catalog.Stamp, error)
 	Close()
 }
 
-// A stored reads files that are in no folder, such as those of a branch; nil if there is no such file.
-type stored func(path string) ([]byte, error)
+// A Stored reads files that are in no folder, such as those of a branch; nil if there is no such file.
+type Stored func(path string) ([]byte, error)
 
-// over returns files over others; a nil one is removed.
-func over(files map[string][]byte, under stored) stored {
+// Over returns files over others; a nil one is removed.
+func Over(files map[string][]byte, under Stored) Stored {
 	return func(path string) ([]byte, error) {
 		if b, is := files[path]; is {
 			return b, nil
@@ -32,11 +32,13 @@ func over(files map[string][]byte, under stored) stored {
 	}
 }
 
-func (f stored) ReadNamed(path string, limit int64) ([]byte, catalog.Stamp, error) {
+// ReadNamed implements Contents.
+func (f Stored) ReadNamed(path string, limit int64) ([]byte, catalog.Stamp, error) {
 	return f.Read(path, limit)
 }
 
-func (f stored) Read(path string, limit int64) ([]byte, catalog.Stamp, error) {
+// Read implements Contents.
+func (f Stored) Read(path string, limit int64) ([]byte, catalog.Stamp, error) {
 	b, err := f(path)
 	switch {
 	case err != nil:
@@ -46,31 +48,32 @@ func (f stored) Read(path string, limit int64) ([]byte, catalog.Stamp, error) {
 	case int64(len(b)) > limit:
 		return nil, catalog.Stamp{}, fmt.Errorf("has %d bytes, %d are allowed", len(b), limit)
 	}
-	return b, stampOf(b), nil
+	return b, StampOf(b), nil
 }
 
-func (f stored) Close() {}
+// Close implements Contents.
+func (f Stored) Close() {}
 
-// stampOf returns the stamp of content that is no file: its size and hash.
-func stampOf(b []byte) catalog.Stamp {
+// StampOf returns the stamp of content that is no file: its size and hash.
+func StampOf(b []byte) catalog.Stamp {
 	return catalog.Stamp{Size: int64(len(b)), Hash: sha256.Sum256(b)}
 }
 
-// changedContents are contents with some files as they are to be; a nil one is removed.
+// changedContents are Contents with some files as they are to be; a nil one is removed.
 type changedContents struct {
-	contents
+	Contents
 	files map[string][]byte
 }
 
 func (c changedContents) ReadNamed(path string, limit int64) ([]byte, catalog.Stamp, error) {
 	if _, is := c.files[path]; is {
-		return over(c.files, nil).ReadNamed(path, limit)
+		return Over(c.files, nil).ReadNamed(path, limit)
 	}
-	return c.contents.ReadNamed(path, limit)
+	return c.Contents.ReadNamed(path, limit)
 }
 
-// locate decodes a file as it is on disk now.
-func locate(t contents, display, path string) (*hclfile.Result, error) {
+// Locate decodes a file as it is on disk now.
+func Locate(t Contents, display, path string) (*hclfile.Result, error) {
 	b, _, err := t.Read(path, folder.MaxFileBytes)
 	if err != nil {
 		return nil, err

@@ -93,8 +93,8 @@ type Kept struct {
 	Result  *hclfile.Result
 }
 
-// EachKept yields the decoded files that the writer keeps, for tests: each must be as its bytes decode on that day.
-func (w *writer) EachKept(yield func(*Kept)) {
+// EachKept yields the decoded files that the Writer keeps, for tests: each must be as its bytes decode on that day.
+func (w *Writer) EachKept(yield func(*Kept)) {
 	w.recent.mu.Lock()
 	defer w.recent.mu.Unlock()
 	for path, at := range w.recent.byPath {

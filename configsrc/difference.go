@@ -15,17 +15,19 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// judgeDifference returns why a Difference cannot be put in place now, see permitted.
-func (s *base) judgeDifference(d *compare.Difference, w *compare.Weight, limits []catalog.Coverage,
+// JudgeDifference returns why a Difference of that weight cannot be put in place now, for keys with these coverages,
+// that of the caller first. It adds the warnings that it would bring to brings, unless that is nil. The owner of the
+// Base calls it.
+func (s *Base) JudgeDifference(d *compare.Difference, w *compare.Weight, limits []catalog.Coverage,
 	brings *hclfile.Diagnostics) error {
-	t, err := s.openTree()
+	t, err := s.OpenTree()
 	if err != nil {
-		return writeFault("open the config folder", err)
+		return WriteFault("open the config folder", err)
 	}
 	defer t.Close()
 	plain := func(path string) string { return path } // the message goes to the client
-	j := &judge.Case{Table: s.table, Require: s.sealed, Row: s.o.Sink.File, Display: plain,
-		Locate: func(p string) (*hclfile.Result, error) { return locate(t, s.display(p), p) }}
+	j := &judge.Case{Table: s.Table, Require: s.Sealed, Row: s.o.Live.File, Display: plain,
+		Locate: func(p string) (*hclfile.Result, error) { return Locate(t, s.Display(p), p) }}
 	in := changedContents{t, map[string][]byte{}}
 	for _, f := range d.Files {
 		in.files[f.Path] = f.After
@@ -57,7 +59,7 @@ func (s *base) judgeDifference(d *compare.Difference, w *compare.Weight, limits 
 
 // foreseenWarnings returns the warnings that the candidates of a judge would bring, with paths below the config folder.
 // t has the files as they are now. A key that is limited to projects learns nothing of names of others.
-func (s *base) foreseenWarnings(j *judge.Case, t contents, covers catalog.Coverage) (list hclfile.Diagnostics,
+func (s *Base) foreseenWarnings(j *judge.Case, t Contents, covers catalog.Coverage) (list hclfile.Diagnostics,
 	err error) {
 	for _, c := range j.Candidates {
 		if c.Declared == nil {
@@ -78,7 +80,7 @@ func (s *base) foreseenWarnings(j *judge.Case, t contents, covers catalog.Covera
 			if len(added) == 0 {
 				continue
 			}
-			overlaps, err := names.Foresee(s.o.Sink, c.Path, p.Project.ID, added)
+			overlaps, err := names.Foresee(s.o.Live, c.Path, p.Project.ID, added)
 			if err != nil {
 				return nil, err
 			}
@@ -89,17 +91,17 @@ func (s *base) foreseenWarnings(j *judge.Case, t contents, covers catalog.Covera
 }
 
 // warningsOf returns the warnings about the accepted content of a file, none for a file that is not accepted.
-func (s *base) warningsOf(path string, t contents) (map[string]bool, error) {
+func (s *Base) warningsOf(path string, t Contents) (map[string]bool, error) {
 	known := map[string]bool{}
-	if s.fileAt(path) == nil {
+	if s.FileAt(path) == nil {
 		return known, nil
 	}
-	b, err := s.facts.LastGood(path)
+	b, err := s.Facts.LastGood(path)
 	if err != nil {
 		return nil, err
 	}
 	was := judge.Content{Bytes: b}
-	was.Decode(path, t, s.rules())
+	was.Decode(path, t, s.Rules())
 	for _, d := range was.Diags {
 		known[d.Summary] = true
 	}
@@ -107,10 +109,10 @@ func (s *base) warningsOf(path string, t contents) (map[string]bool, error) {
 }
 
 // newDomains lists the domains of a project that are not its own yet.
-func (s *base) newDomains(p *catalog.ProjectConfig) (list []string) {
+func (s *Base) newDomains(p *catalog.ProjectConfig) (list []string) {
 	for i := range p.Domains {
 		name := p.Domains[i].Name
-		if d, err := s.o.Sink.DomainNamed(name); err != nil || d.ProjectID != p.Project.ID {
+		if d, err := s.o.Live.DomainNamed(name); err != nil || d.ProjectID != p.Project.ID {
 			list = append(list, name)
 		}
 	}
@@ -119,15 +121,15 @@ func (s *base) newDomains(p *catalog.ProjectConfig) (list []string) {
 
 // candidatesOf decodes the config files that differ, and those that take text from other files that do. in has the
 // files after the Difference.
-func (s *base) candidatesOf(d *compare.Difference, in contents) (list []*judge.Candidate, err error) {
+func (s *Base) candidatesOf(d *compare.Difference, in Contents) (list []*judge.Candidate, err error) {
 	differs := map[string]bool{}
 	for _, f := range d.Files {
 		differs[f.Path] = true
 	}
 	add := func(path string, b []byte) {
-		c := &judge.Candidate{Path: path, Prev: s.fileAt(path), Content: judge.Content{Bytes: b}, Gone: b == nil}
+		c := &judge.Candidate{Path: path, Prev: s.FileAt(path), Content: judge.Content{Bytes: b}, Gone: b == nil}
 		if !c.Gone {
-			c.Decode(path, in, s.rules())
+			c.Decode(path, in, s.Rules())
 		}
 		if !c.Gone || c.Prev != nil {
 			list = append(list, c)
@@ -139,7 +141,7 @@ func (s *base) candidatesOf(d *compare.Difference, in contents) (list []*judge.C
 			add(f.Path, f.After)
 			continue
 		}
-		for _, user := range s.usersOf(f.Path) {
+		for _, user := range s.UsersOf(f.Path) {
 			if !differs[user] {
 				users[user] = true
 			}
@@ -151,7 +153,7 @@ func (s *base) candidatesOf(d *compare.Difference, in contents) (list []*judge.C
 			continue // it is in no commit yet, or has just gone
 		}
 		if err != nil {
-			return nil, writeFault("read "+path, err)
+			return nil, WriteFault("read "+path, err)
 		}
 		add(path, b)
 	}
@@ -160,7 +162,7 @@ func (s *base) candidatesOf(d *compare.Difference, in contents) (list []*judge.C
 }
 
 // staleRefusal says why a file of a Difference was rejected.
-func (s *base) staleRefusal(j *judge.Case, c *judge.Candidate, covers catalog.Coverage) error {
+func (s *Base) staleRefusal(j *judge.Case, c *judge.Candidate, covers catalog.Coverage) error {
 	if conflict := j.Conflict(c, nil, covers); conflict != nil {
 		conflict.Message = "the proposal does not fit any more: " + conflict.Message
 		return conflict
@@ -175,10 +177,10 @@ func (s *base) staleRefusal(j *judge.Case, c *judge.Candidate, covers catalog.Co
 	return e
 }
 
-// listsStay refuses a change after which a list of projects would name a slug that no project has, or that another project
-// has than before: these lists follow their projects (api/README.md, Keys), and a proposal knows only the lists that were
-// there when it was made.
-func (s *base) listsStay(j *judge.Case, covers catalog.Coverage) error {
+// listsStay refuses a change after which a list of projects would name a slug that no project has, or that another
+// project has than before: these lists follow their projects (api/README.md, Keys), and a proposal knows only the lists
+// that were there when it was made.
+func (s *Base) listsStay(j *judge.Case, covers catalog.Coverage) error {
 	is, was := map[string]catalog.UUID{}, map[string]catalog.UUID{}
 	lists := map[catalog.ListHolder][]string{} // slugs, as the files that change will have them
 	for _, c := range j.Candidates {
@@ -191,7 +193,7 @@ func (s *base) listsStay(j *judge.Case, covers catalog.Coverage) error {
 		if c.Prev == nil {
 			continue
 		}
-		row, err := s.o.Sink.File(c.Path)
+		row, err := s.o.Live.File(c.Path)
 		if err != nil {
 			return err
 		}
@@ -205,19 +207,19 @@ func (s *base) listsStay(j *judge.Case, covers catalog.Coverage) error {
 		if is[slug] == uuid {
 			continue
 		}
-		for _, holder := range s.o.Sink.ListsNaming(slug) {
-			owner := s.table.Owner(judge.HolderClaim(holder))
+		for _, holder := range s.o.Live.ListsNaming(slug) {
+			owner := s.Table.Owner(judge.HolderClaim(holder))
 			changes := owner != nil && j.Candidate(owner.Path) != nil
 			if !changes || slices.Contains(lists[holder], slug) {
 				return listConflict(holder, slug, covers)
 			}
 		}
 	}
-	known := s.o.Sink.UnknownSlugs()
+	known := s.o.Live.UnknownSlugs()
 	for holder, slugs := range lists {
 		for _, slug := range slugs {
 			_, there := is[slug]
-			if _, gone := was[slug]; there || !gone && s.table.Owner(judge.ClaimOf("slug", slug)) != nil ||
+			if _, gone := was[slug]; there || !gone && s.Table.Owner(judge.ClaimOf("slug", slug)) != nil ||
 				slices.Contains(known, catalog.UnknownSlug{ListHolder: holder, Slug: slug}) {
 				continue
 			}
@@ -239,7 +241,7 @@ func listConflict(holder catalog.ListHolder, slug string, covers catalog.Coverag
 
 // mayMakeChange reports whether a key may make the change that a Difference is now, over the API (api/README.md, Keys).
 // nil is a key for every project, which may.
-func (s *base) mayMakeChange(w *compare.Weight, covers catalog.Coverage) error {
+func (s *Base) mayMakeChange(w *compare.Weight, covers catalog.Coverage) error {
 	if covers == nil {
 		return nil
 	}
@@ -256,7 +258,7 @@ func (s *base) mayMakeChange(w *compare.Weight, covers catalog.Coverage) error {
 			if !slices.Contains(w.Projects, p.Project.ID) {
 				continue
 			}
-			live, err := s.o.Sink.ProjectByID(p.Project.ID)
+			live, err := s.o.Live.ProjectByID(p.Project.ID)
 			switch {
 			case catalog.IsNotFound(err):
 				return refuse("it makes a project")
@@ -279,20 +281,20 @@ func (s *base) mayMakeChange(w *compare.Weight, covers catalog.Coverage) error {
 }
 
 // mayClaimAll is MayClaim for the domains of a project that it does not have yet, and MayProve for all.
-func (s *base) mayClaimAll(p *catalog.ProjectConfig, covers catalog.Coverage) error {
+func (s *Base) mayClaimAll(p *catalog.ProjectConfig, covers catalog.Coverage) error {
 	for i := range p.Domains {
 		name := p.Domains[i].Name
-		live, err := s.o.Sink.DomainNamed(name)
+		live, err := s.o.Live.DomainNamed(name)
 		if err != nil || live.ProjectID != p.Project.ID {
 			live = nil
 		}
-		if err := names.MayProve(live, &p.Domains[i], s.o.Sink.Defaults()); err != nil {
+		if err := names.MayProve(live, &p.Domains[i], s.o.Live.Defaults()); err != nil {
 			return err
 		}
 		if live != nil {
 			continue
 		}
-		if err := names.MayClaim(s.o.Sink, covers, p.Project.ID, name); err != nil {
+		if err := names.MayClaim(s.o.Live, covers, p.Project.ID, name); err != nil {
 			return err
 		}
 	}

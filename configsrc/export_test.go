@@ -33,13 +33,13 @@ func (s *Source) StatSweep(ctx context.Context) error {
 }
 
 // Racy reports whether a file's stamp cannot be trusted yet.
-func (s *Source) Racy(path string) bool { return s.base.fileAt(path).Racy.Load() }
+func (s *Source) Racy(path string) bool { return s.base.FileAt(path).Racy.Load() }
 
 // Recent compares the kept decoded forms with fresh ones, and returns their paths and the bytes of their texts.
 func (s *Source) Recent() (paths []string, bytes int, err error) {
 	s.writer.EachKept(func(k *Kept) {
 		fresh := &judge.Content{Bytes: k.Content.Bytes}
-		result := fresh.Decode(s.base.display(k.Path), nil, hclfile.Rules{Today: k.Day})
+		result := fresh.Decode(s.base.Display(k.Path), nil, hclfile.Rules{Today: k.Day})
 		if sha256.Sum256(fresh.Bytes) != k.Hash || !reflect.DeepEqual(k.Content, fresh) {
 			err = errors.Join(err, fmt.Errorf("%s is decoded as %+v, and was kept as %+v", k.Path, fresh, k.Content))
 		}

@@ -21,7 +21,7 @@ const chunk = 1024
 func (l *looker) load(ctx context.Context) error {
 	l.brake.confirmed = l.brake.confirmed || l.o.AcceptDeletes
 	first := l.loadAll
-	if len(l.table.Files) > 0 {
+	if len(l.Table.Files) > 0 {
 		first = func(ctx context.Context) error { return l.lookAt(ctx, scope{Seen: watch.Seen{All: true}}) }
 	}
 	err := l.lookUntilSettled(ctx, first)
@@ -40,7 +40,7 @@ func (l *looker) load(ctx context.Context) error {
 // order of precedence when two claim the same.
 func (l *looker) loadAll(ctx context.Context) error {
 	start := time.Now()
-	t, err := l.openTree()
+	t, err := l.OpenTree()
 	if err != nil {
 		return l.brake.holdFolder(err)
 	}
@@ -147,7 +147,7 @@ func (l *looker) examineNew(t *folder.Tree, part []folder.Entry) []*judge.Candid
 // refusePlain removes files with clear-text secrets again if a later file has sealing { require = true }; that may be
 // the last file.
 func (l *looker) refusePlain(t *folder.Tree, plain []folder.Entry) error {
-	if !l.sealed || len(plain) == 0 {
+	if !l.Sealed || len(plain) == 0 {
 		return nil
 	}
 	judged := l.examineNew(t, plain)

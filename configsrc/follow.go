@@ -29,7 +29,9 @@ type follower struct {
 }
 
 // received returns the files that one ApplyTree works on: as they were received, or as the Sink has them.
-func (e *follower) received(texts map[string][]byte) stored { return over(texts, e.o.Sink.Text) }
+func (e *follower) received(texts map[string][]byte) Stored {
+	return Over(texts, e.o.Sink.Text)
+}
 
 // applyTree is Source.ApplyTree.
 func (e *follower) applyTree(ctx context.Context, c catalog.TreeChange) error {
@@ -65,7 +67,7 @@ func (e *follower) applyTree(ctx context.Context, c catalog.TreeChange) error {
 		return err
 	}
 	var err error
-	if len(e.table.Files) == 0 && len(candidates) > chunk {
+	if len(e.Table.Files) == 0 && len(candidates) > chunk {
 		err = e.applyFirst(ctx, texts, change, candidates, start)
 	} else {
 		err = e.applyFiles(ctx, texts, change, sortedCandidates(candidates), start)
@@ -84,14 +86,14 @@ func (e *follower) addAffected(texts map[string][]byte, candidates map[string]*j
 			candidates[name] = receivedFile(name, b)
 		}
 	}
-	if all || len(e.quarantine) > 0 && len(e.quarantine) <= manyQuarantined {
+	if all || len(e.Quarantine) > 0 && len(e.Quarantine) <= manyQuarantined {
 		err = e.o.Sink.Refused(func(name string, content []byte) bool {
 			again(name, content)
 			return true
 		})
 	}
 	for text := range texts {
-		for _, f := range e.table.UsersOf(text) {
+		for _, f := range e.Table.UsersOf(text) {
 			b, ferr := e.o.Sink.LastGood(f.Path)
 			err = errors.Join(err, ferr)
 			again(f.Path, b)
@@ -101,7 +103,7 @@ func (e *follower) addAffected(texts map[string][]byte, candidates map[string]*j
 }
 
 func receivedFile(name string, b []byte) *judge.Candidate {
-	return &judge.Candidate{Path: name, Content: judge.Content{Bytes: b}, Stamp: stampOf(b)}
+	return &judge.Candidate{Path: name, Content: judge.Content{Bytes: b}, Stamp: StampOf(b)}
 }
 
 func sortedCandidates(by map[string]*judge.Candidate) (all []*judge.Candidate) {
@@ -173,7 +175,7 @@ func (e *follower) decodeReceived(ctx context.Context, texts map[string][]byte, 
 	each(len(candidates), e.live.Load(), func(i int) {
 		c := candidates[i]
 		if ctx.Err() == nil && !c.Gone {
-			c.Decode(c.Path, e.received(texts), e.rules())
+			c.Decode(c.Path, e.received(texts), e.Rules())
 		}
 	})
 	return ctx.Err()
@@ -181,13 +183,13 @@ func (e *follower) decodeReceived(ctx context.Context, texts map[string][]byte, 
 
 func (e *follower) judgeReceived(candidates []*judge.Candidate) *judge.Case {
 	for _, c := range candidates {
-		c.Prev = e.table.Files[c.Path]
+		c.Prev = e.Table.Files[c.Path]
 	}
 	return &judge.Case{
-		Table: e.table, Candidates: candidates, Require: e.sealed,
+		Table: e.Table, Candidates: candidates, Require: e.Sealed,
 		Row:     e.o.Sink.File,
 		Display: func(path string) string { return path },
-		Locate:  e.lastDecoded,
+		Locate:  e.LastDecoded,
 		Meant:   func(catalog.UUID) bool { return true },
 	}
 }
@@ -196,7 +198,7 @@ func (e *follower) judgeReceived(candidates []*judge.Candidate) *judge.Case {
 func (e *follower) commitReceived(change catalog.Change, candidates []*judge.Candidate, fill bool) error {
 	var accepted []*judge.Candidate
 	for _, c := range candidates {
-		refused := e.quarantine[c.Path] != nil
+		refused := e.Quarantine[c.Path] != nil
 		switch {
 		case c.Rejected && c.Gone:
 		case c.Rejected:
@@ -224,7 +226,7 @@ func (e *follower) retryRefused(ctx context.Context) error {
 	if err := e.addAffected(nil, candidates, true); err != nil {
 		return err
 	}
-	for name, f := range e.table.Files {
+	for name, f := range e.Table.Files {
 		if e.redecode || f.Warned { // warnings are only in memory
 			b, err := e.o.Sink.LastGood(name)
 			if err != nil {

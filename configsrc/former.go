@@ -47,7 +47,7 @@ func (m *formers) setAll(set map[catalog.UUID]catalog.Former) error {
 	known := m.all()
 	values := map[string][]byte{}
 	for uuid, f := range known {
-		if f.Old(m.now()) {
+		if f.Old(m.o.now()) {
 			values[catalog.FormerName(uuid)] = nil
 		}
 	}
@@ -58,7 +58,7 @@ func (m *formers) setAll(set map[catalog.UUID]catalog.Former) error {
 		return err
 	}
 	for uuid, f := range known {
-		if f.Old(m.now()) {
+		if f.Old(m.o.now()) {
 			delete(known, uuid)
 		}
 	}
@@ -80,10 +80,10 @@ func (m *formers) addRemoved(to map[catalog.UUID]catalog.Former, removed map[jud
 			continue
 		}
 		if decoded == nil {
-			decoded = judge.Positions(m.display(path), src)
+			decoded = judge.Positions(m.Display(path), src)
 		}
 		sum := decoded.Digest(ref)
-		to[ref.UUID] = catalog.Former{Removed: m.now().UTC(), Block: sum[:], Other: m.otherSince(ref.UUID)}
+		to[ref.UUID] = catalog.Former{Removed: m.o.now().UTC(), Block: sum[:], Other: m.otherSince(ref.UUID)}
 	}
 }
 
@@ -124,11 +124,11 @@ func (m *formers) noteRemoved(candidates []*judge.Candidate, removed []judge.Cla
 // isReplaced reports whether a project that a file declares anew has the uuid of a former one, and is another.
 func (m *formers) isReplaced(p *catalog.Project, decoded *hclfile.Result) bool {
 	f, known := m.all()[p.UUID]
-	if !known || m.table.Owner(judge.ProjectClaim(p.UUID)) != nil {
+	if !known || m.Table.Owner(judge.ProjectClaim(p.UUID)) != nil {
 		return false
 	}
 	sum := decoded.Digest(projectRef(p))
-	return f.Replaced(sum[:], m.now())
+	return f.Replaced(sum[:], m.o.now())
 }
 
 func projectRef(p *catalog.Project) catalog.Ref {
@@ -158,7 +158,7 @@ func (m *formers) holdReplaced(t *folder.Tree, candidates []*judge.Candidate) (w
 				wait[c.Path] = true
 			case err != nil:
 				m.o.Logger.Warn("the domains of a slug that is used again cannot be made pending in their file", "file",
-					m.display(c.Path), "error", err)
+					m.Display(c.Path), "error", err)
 			case again != nil:
 				c, candidates[i] = again, again
 			}
@@ -181,7 +181,7 @@ func (m *formers) replacements(c *judge.Candidate) (list []replacement) {
 	if c.Declared == nil || c.Diags.HasErrors() || !m.declaresFormer(c.Declared) {
 		return nil
 	}
-	decoded := judge.Positions(m.display(c.Path), c.Bytes)
+	decoded := judge.Positions(m.Display(c.Path), c.Bytes)
 	for i := range c.Declared.Projects {
 		p := &c.Declared.Projects[i]
 		r := replacement{project: p.Project}
@@ -230,7 +230,7 @@ func (m *formers) warnReplaced(c *judge.Candidate, list []replacement) {
 	if len(list) == 0 {
 		return
 	}
-	decoded := judge.Positions(m.display(c.Path), c.Bytes)
+	decoded := judge.Positions(m.Display(c.Path), c.Bytes)
 	for i := range list {
 		p := &list[i].project
 		c.Diags = append(c.Diags, decoded.Diagnose(projectRef(p), hclfile.Warning,
@@ -266,7 +266,7 @@ func (m *formers) noteReturned(candidates []*judge.Candidate) {
 		if c.Out() || c.Declared == nil || len(m.byUUID) == 0 || !m.declaresFormer(c.Declared) {
 			continue
 		}
-		decoded := judge.Positions(m.display(c.Path), c.Bytes)
+		decoded := judge.Positions(m.Display(c.Path), c.Bytes)
 		for i := range c.Declared.Projects {
 			p := &c.Declared.Projects[i].Project
 			f, known := m.byUUID[p.UUID]
@@ -274,7 +274,7 @@ func (m *formers) noteReturned(candidates []*judge.Candidate) {
 				continue
 			}
 			if m.isReplaced(p, decoded) {
-				f.Other = m.now().UTC()
+				f.Other = m.o.now().UTC()
 			}
 			set[p.UUID] = catalog.Former{Other: f.Other}
 		}

@@ -50,7 +50,7 @@ func (f *finder) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 		if e.Folder {
 			f.markBelow(e.Path)
 		}
-		prev := f.table.Files[e.Path]
+		prev := f.Table.Files[e.Path]
 		if prev != nil {
 			prev.Seen = f.lookNo
 		}
@@ -64,7 +64,7 @@ func (f *finder) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 		if err := t.List(f.beforeList, consider); err != nil {
 			return nil, err
 		}
-		for p, prev := range f.table.Files {
+		for p, prev := range f.Table.Files {
 			if prev.Seen != f.lookNo {
 				gone = append(gone, p)
 			}
@@ -80,7 +80,7 @@ func (f *finder) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 				}
 			case ok && folder.IsConfigPath(p):
 				consider(e)
-			case !ok && f.table.Files[p] != nil:
+			case !ok && f.Table.Files[p] != nil:
 				gone = append(gone, p)
 			case !ok:
 				f.forgetQuarantined(p)
@@ -91,7 +91,7 @@ func (f *finder) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 	sort.Slice(todo, func(i, j int) bool { return todo[i].Path < todo[j].Path })
 	f.examine(ctx, t, todo, &found)
 	for _, p := range gone {
-		found.candidates = append(found.candidates, &judge.Candidate{Path: p, Prev: f.table.Files[p], Gone: true,
+		found.candidates = append(found.candidates, &judge.Candidate{Path: p, Prev: f.Table.Files[p], Gone: true,
 			Stamp: t.FolderStamp(p), Named: sc.Names(p)})
 	}
 	judge.SortByPath(found.candidates)
@@ -100,7 +100,7 @@ func (f *finder) gather(ctx context.Context, t *folder.Tree, sc scope) (*finding
 
 // markBelow marks the files of a folder that cannot be listed as seen.
 func (f *finder) markBelow(dir string) {
-	for p, file := range f.table.Files {
+	for p, file := range f.Table.Files {
 		if strings.HasPrefix(p, dir+"/") {
 			file.Seen = f.lookNo
 		}
@@ -113,12 +113,12 @@ func (f *finder) withAffected(paths []string) []string {
 	set := map[string]bool{}
 	for _, p := range paths {
 		set[p] = true
-		for _, user := range f.table.UsersOf(p) {
+		for _, user := range f.Table.UsersOf(p) {
 			set[user.Path] = true
 		}
 	}
-	if len(f.quarantine) <= manyQuarantined {
-		for p := range f.quarantine {
+	if len(f.Quarantine) <= manyQuarantined {
+		for p := range f.Quarantine {
 			set[p] = true
 		}
 	}
@@ -156,8 +156,8 @@ func (f *finder) examine(ctx context.Context, t *folder.Tree, todo []folder.Entr
 		if f.progress != nil {
 			defer func() { f.progress(int(done.Add(1)), len(todo)) }()
 		}
-		e, prev := todo[i], f.table.Files[todo[i].Path]
-		bad := f.quarantine[e.Path]
+		e, prev := todo[i], f.Table.Files[todo[i].Path]
+		bad := f.Quarantine[e.Path]
 		switch {
 		case ctx.Err() != nil:
 		case bad != nil && bad.Broken != nil && !f.byHash && e.Err == nil && e.Stat.SameStat(bad.Stamp) && depsUnchanged(t,
@@ -197,7 +197,7 @@ func (f *finder) examineOne(t *folder.Tree, e folder.Entry, prev *judge.File) *j
 		if e.Folder {
 			what = "the folder "
 		}
-		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(f.display(e.Path), what+e.Err.Error(), "")}
+		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(f.Display(e.Path), what+e.Err.Error(), "")}
 		return c
 	}
 	b, stamp, err := t.Read(e.Path, folder.MaxFileBytes)
@@ -208,7 +208,7 @@ func (f *finder) examineOne(t *folder.Tree, e folder.Entry, prev *judge.File) *j
 		c.Gone = true
 		return c
 	case err != nil:
-		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(f.display(e.Path),
+		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(f.Display(e.Path),
 			"the file cannot be read: "+atomicfile.Cause(err).Error(), "")}
 		return c
 	}
@@ -218,21 +218,21 @@ func (f *finder) examineOne(t *folder.Tree, e folder.Entry, prev *judge.File) *j
 		c.Deps, c.Touched = prev.Deps, true
 		return c
 	}
-	c.Decode(f.display(e.Path), t, f.rules())
+	c.Decode(f.Display(e.Path), t, f.Rules())
 	return c
 }
 
 // forgetAbsent drops quarantined files that were never accepted and no longer exist. Existing quarantined files are
 // always in todo.
 func (f *finder) forgetAbsent(todo []folder.Entry) {
-	there := make(map[string]bool, len(f.quarantine))
+	there := make(map[string]bool, len(f.Quarantine))
 	for i := range todo {
-		if f.quarantine[todo[i].Path] != nil {
+		if f.Quarantine[todo[i].Path] != nil {
 			there[todo[i].Path] = true
 		}
 	}
-	for p := range f.quarantine {
-		if f.table.Files[p] == nil && !there[p] {
+	for p := range f.Quarantine {
+		if f.Table.Files[p] == nil && !there[p] {
 			f.forgetQuarantined(p)
 		}
 	}

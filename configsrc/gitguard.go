@@ -22,7 +22,7 @@ const (
 )
 
 // errGitBusy refuses a write while git is at work.
-var errGitBusy = busy("git is at work in the config folder")
+var errGitBusy = Busy("git is at work in the config folder")
 
 // A gitGuard tells whether a person's git is at work in a folder, so that writes do not come in between its steps. It
 // looks at git's folder, and runs no git. It is safe for concurrent use.
@@ -106,7 +106,7 @@ func (s gitState) refusal() error {
 	if s.unfinished == "" {
 		return errGitBusy
 	}
-	return busy("a git " + s.unfinished +
+	return Busy("a git " + s.unfinished +
 		" is not finished in the config folder, and aborting it would take the write away; finish or abort it")
 }
 

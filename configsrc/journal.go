@@ -4,7 +4,7 @@ package configsrc
 // the result, once.
 func (s *base) noteWrite(u *submission) (noted chan error) {
 	noted = make(chan error, 1)
-	if s.o.Journal == nil || u.dry != nil {
+	if s.o.Journal == nil || u.Preview != nil {
 		close(noted)
 		return noted
 	}

@@ -52,7 +52,7 @@ func Judge(dir string, written map[string][]byte, known Known, allow catalog.All
 	if known != nil {
 		row = known.File
 		if err := known.Files(func(path string, row *catalog.FileRow) bool {
-			s.table.Put(judge.NewFile(path, row, true))
+			s.Table.Put(judge.NewFile(path, row, true))
 			return true
 		}); err != nil {
 			return nil, fmt.Errorf("read the file table: %w", err)
@@ -71,18 +71,18 @@ func Judge(dir string, written map[string][]byte, known Known, allow catalog.All
 	}
 	judge.SortByPath(candidates)
 	j := &judge.Case{
-		Table: s.table, Candidates: candidates, Display: s.display, Row: row,
+		Table: s.Table, Candidates: candidates, Display: s.Display, Row: row,
 		Locate: func(p string) (*hclfile.Result, error) {
 			if content, ok := written[p]; ok {
-				return judge.Positions(s.display(p), content), nil
+				return judge.Positions(s.Display(p), content), nil
 			}
-			return locate(t, s.display(p), p)
+			return Locate(t, s.Display(p), p)
 		},
 	}
 	j.Run()
 	judged := make([]Judged, len(candidates))
 	for i, c := range candidates {
-		judged[i] = Judged{Path: c.Path, Display: s.display(c.Path), Bytes: c.Bytes, Declared: c.Declared,
+		judged[i] = Judged{Path: c.Path, Display: s.Display(c.Path), Bytes: c.Bytes, Declared: c.Declared,
 			Problems: slices.Concat(c.Diags, c.Cross)}
 		if c.Rejected {
 			judged[i].Declared = nil
@@ -95,10 +95,10 @@ func Judge(dir string, written map[string][]byte, known Known, allow catalog.All
 func (s *base) imagineFile(t *folder.Tree, path string, b []byte) *judge.Candidate {
 	c := &judge.Candidate{Path: path, Content: judge.Content{Bytes: b}}
 	if len(b) > folder.MaxFileBytes {
-		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(s.display(path),
+		c.Diags = hclfile.Diagnostics{hclfile.FileProblem(s.Display(path),
 			fmt.Sprintf("the file would have %d bytes, %d are allowed", len(b), folder.MaxFileBytes), "")}
 		return c
 	}
-	c.Decode(s.display(path), t, s.rules())
+	c.Decode(s.Display(path), t, s.Rules())
 	return c
 }

@@ -36,14 +36,14 @@ func (p *projectTarget) rewriteLists(w *attempt) error {
 			return err
 		}
 		if swap != nil {
-			w.update.files = append(w.update.files, swap)
+			w.update.Files = append(w.update.Files, swap)
 		}
 	}
 	return nil
 }
 
 // listSwap makes the new content of one file with such lists; nil if no list on disk names the slug any more.
-func (w *attempt) listSwap(path string, m *slugMove) (*fileSwap, error) {
+func (w *attempt) listSwap(path string, m *slugMove) (*Swap, error) {
 	f, was, decoded, err := w.openFile(path)
 	if err != nil {
 		return nil, err
@@ -57,13 +57,13 @@ func (w *attempt) listSwap(path string, m *slugMove) (*fileSwap, error) {
 	if f.Content, err = draft.Bytes(); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", path, err)
 	}
-	f.c = &judge.Candidate{Path: path, Content: judge.Content{Bytes: f.Content}, Stamp: f.stamp}
-	if f.c.Decode(w.display(path), w.tree, w.rules()); f.c.Declared == nil {
-		return nil, w.wouldBreak(f.c.Diags, w.edit.Covers)
+	f.Config = &judge.Candidate{Path: path, Content: judge.Content{Bytes: f.Content}, Stamp: f.Stamp}
+	if f.Config.Decode(w.Display(path), w.tree, w.Rules()); f.Config.Declared == nil {
+		return nil, w.wouldBreak(f.Config.Diags, w.edit.Covers)
 	}
 	want := *was.Declared
 	m.replaceIn(&want)
-	if !reflect.DeepEqual(&want, f.c.Declared) {
+	if !reflect.DeepEqual(&want, f.Config.Declared) {
 		return nil, fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
 	return f, nil

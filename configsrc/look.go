@@ -24,7 +24,7 @@ type looker struct {
 // that nothing was changed.
 func (l *looker) lookAt(ctx context.Context, sc scope) error {
 	start := time.Now()
-	t, err := l.openTree()
+	t, err := l.OpenTree()
 	if err != nil {
 		return l.brake.holdFolder(err)
 	}
@@ -78,10 +78,10 @@ func (l *looker) lookAt(ctx context.Context, sc scope) error {
 // caseOf makes the judge of a reload.
 func (l *looker) caseOf(t *folder.Tree, candidates []*judge.Candidate, now time.Time) *judge.Case {
 	return &judge.Case{
-		Table: l.table, Candidates: candidates, Require: l.sealed,
+		Table: l.Table, Candidates: candidates, Require: l.Sealed,
 		Row:        l.o.Sink.File,
-		Display:    l.display,
-		Locate:     func(p string) (*hclfile.Result, error) { return locate(t, l.display(p), p) },
+		Display:    l.Display,
+		Locate:     func(p string) (*hclfile.Result, error) { return Locate(t, l.Display(p), p) },
 		Suspicious: func(c *judge.Candidate) bool { return l.find.states.isSuspicious(c, now) },
 		Removed:    l.brake.removals.removing,
 		Meant:      func(project catalog.UUID) bool { return l.brake.removals.removing[judge.ProjectClaim(project)] },

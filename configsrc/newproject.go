@@ -30,12 +30,12 @@ func (n *newProject) read(w *attempt) (err error) {
 		}
 		if w.o.Fanout {
 			w.folder = slug[:min(2, len(slug))]
-			if err := w.ws.makeFolder(w.folder); err != nil {
+			if err := w.ws.MakeFolder(w.folder); err != nil {
 				return err
 			}
 			w.path = w.folder + "/" + w.path
 		}
-		if w.file, err = w.ws.createSwap(w.path); !errors.Is(err, fs.ErrExist) {
+		if w.file, err = w.ws.CreateSwap(w.path); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		if broken := w.brokenFile(w.path); broken != nil {

@@ -28,7 +28,7 @@ func (a *amender) nameNew(t *folder.Tree, candidates []*judge.Candidate) {
 		})
 		switch {
 		case err != nil:
-			a.o.Logger.Warn("uuid = \"new\" cannot be replaced in the file", "file", a.display(c.Path), "error", err)
+			a.o.Logger.Warn("uuid = \"new\" cannot be replaced in the file", "file", a.Display(c.Path), "error", err)
 		case again != nil:
 			candidates[i] = again
 		}

@@ -7,7 +7,6 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 )
 
@@ -18,7 +17,7 @@ const decoderRevision = 5
 // A Sink receives what a Source accepts; *resolver.Resolver implements it. Its methods are called by one goroutine at a
 // time.
 type Sink interface {
-	Facts
+	Live
 	// Apply commits a change as a whole and returns the generation that readers see from then on. After another error it
 	// may have committed it, and File tells. It refuses a client's
 	// change with catalog.ErrUnaudited, and has changed nothing then, if it cannot record who made it.
@@ -32,8 +31,6 @@ type Sink interface {
 	Files(yield func(path string, row *catalog.FileRow) bool) error
 	// Pace says whether clients read the Sink, so that background work is paced.
 	Pace(on bool)
-	// UnknownSlugs lists the slugs in lists of a catalog.ListHolder that no project has. The list must not be changed.
-	UnknownSlugs() []catalog.UnknownSlug
 	// SetNamed stores small values by name, durably, all or none; nil deletes one. Named returns one, EachNamed those
 	// whose names begin with a prefix.
 	SetNamed(values map[string][]byte) error
@@ -117,19 +114,4 @@ type Journal interface {
 	Begin(w *catalog.FileWrite) error
 	// End says whether the write of a Begin was made. Writes to one file end in the order in which they were made.
 	End(w *catalog.FileWrite, made bool)
-}
-
-// Facts say what is declared.
-type Facts interface {
-	names.Declared
-	// File returns one row of the file table; a NOT_FOUND *catalog.Error if there is none.
-	File(path string) (*catalog.FileRow, error)
-	// LastGood returns the last accepted bytes of a file.
-	LastGood(path string) ([]byte, error)
-	// ListsNaming lists those that list a slug.
-	ListsNaming(slug string) []catalog.ListHolder
-	KeyNames() []string          // of all keys
-	Webhooks() []catalog.Webhook // by name; the list must not be changed
-	Sealing() *catalog.Sealing   // nil: no such block
-	Defaults() *catalog.Defaults // nil: no such block
 }

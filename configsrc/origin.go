@@ -9,19 +9,22 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// origins say where what is served comes from.
-type origins struct{ base *base }
+// Origins say where what is served comes from.
+type Origins struct{ base *Base }
+
+// OriginsOf returns the Origins of a Base.
+func OriginsOf(b *Base) Origins { return Origins{b} }
 
 // Explain returns a project as it is served, with the origin of each value. Both come from the last good bytes of the
 // project's file and of the file with the defaults block, so they always agree. Paths are relative to the config
 // folder. A project that no file declares is a NOT_FOUND *catalog.Error. It may be called from any goroutine.
-func (o origins) Explain(project catalog.UUID) (*catalog.Explained, error) {
+func (o Origins) Explain(project catalog.UUID) (*catalog.Explained, error) {
 	path, file, declared, err := o.declared(project)
 	if err != nil {
 		return nil, err
 	}
 	var defaults hclfile.PlacedResult
-	if path, found := o.base.fileOf(judge.ClaimOf(string(catalog.KindDefaults), "")); found {
+	if path, found := o.base.FileOf(judge.ClaimOf(string(catalog.KindDefaults), "")); found {
 		if defaults.Result, err = o.lastPart(path, hclfile.DecodeDefaults); err != nil {
 			return nil, err
 		}
@@ -32,13 +35,13 @@ func (o origins) Explain(project catalog.UUID) (*catalog.Explained, error) {
 
 // FileOf returns the path of the file that declares a project, below the config folder. It may be called from any
 // goroutine.
-func (o origins) FileOf(project catalog.UUID) (path string, ok bool) {
-	return o.base.fileOf(judge.ProjectClaim(project))
+func (o Origins) FileOf(project catalog.UUID) (path string, ok bool) {
+	return o.base.FileOf(judge.ProjectClaim(project))
 }
 
 // declared returns a project as the last good bytes of its file declare it, with the file, perhaps that project's block
 // alone.
-func (o origins) declared(project catalog.UUID) (path string, file *hclfile.Result, p *catalog.ProjectConfig,
+func (o Origins) declared(project catalog.UUID) (path string, file *hclfile.Result, p *catalog.ProjectConfig,
 	err error) {
 	path, found := o.FileOf(project)
 	if !found {
@@ -50,7 +53,7 @@ func (o origins) declared(project catalog.UUID) (path string, file *hclfile.Resu
 	}
 	i := slices.IndexFunc(file.Declared.Projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == project })
 	if i < 0 {
-		return "", nil, nil, busy("the files have just changed")
+		return "", nil, nil, Busy("the files have just changed")
 	}
 	return path, file, &file.Declared.Projects[i], nil
 }
@@ -64,7 +67,7 @@ type Block struct {
 
 // Block returns a project's block out of the last good bytes of its file. Its secrets are shown as hclfile.Masked
 // shows them.
-func (o origins) Block(project catalog.UUID) (*Block, error) {
+func (o Origins) Block(project catalog.UUID) (*Block, error) {
 	path, file, declared, err := o.declared(project)
 	if err != nil {
 		return nil, err
@@ -80,9 +83,9 @@ func (o origins) Block(project catalog.UUID) (*Block, error) {
 	return &Block{File: path, Line: at.Block, Text: text.String()}, nil
 }
 
-// lastPart is lastDecoded for one block, if that can be found.
-func (o origins) lastPart(path string, block func(path string, src []byte) *hclfile.Result) (*hclfile.Result, error) {
-	b, err := o.base.facts.LastGood(path)
+// lastPart is LastDecoded for one block, if that can be found.
+func (o Origins) lastPart(path string, block func(path string, src []byte) *hclfile.Result) (*hclfile.Result, error) {
+	b, err := o.base.Facts.LastGood(path)
 	if err != nil {
 		return nil, err
 	}

@@ -22,10 +22,11 @@ import (
 //
 // It is for one call, and not for concurrent use.
 type Overlay struct {
-	writer
-	origins
+	Origins
+	base    *Base
+	writer  Writer
 	layer   Layer
-	branch  stored            // the files of the proposal's branch
+	branch  Stored            // the files of the proposal's branch
 	changed map[string][]byte // of these, what was written; nil: removed
 	writes  []*catalog.FileWrite
 }
@@ -37,22 +38,27 @@ type Layer interface {
 	Put(files ...catalog.FileChange) error
 }
 
-// Overlay returns what is live with a Difference from it. layer must have no files yet.
-func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
+// NewOverlay returns what is live with a Difference from it. layer must have no files yet.
+func NewOverlay(live *Base, d *compare.Difference, layer Layer) (*Overlay, error) {
 	o := &Overlay{layer: layer, changed: map[string][]byte{}}
-	o.branch = over(o.changed, d.After)
-	s.base.known.RLock()
-	under := s.base.table
-	s.base.known.RUnlock()
-	b := newBase(s.base.o)
-	b.facts, b.committing, b.known = layer, s.base.committing, s.base.known
-	o.writer, o.origins = writer{base: b, ws: o, submit: o.submit}, origins{b}
-	o.table.LieOver(under)
-	files, err := o.candidatesOf(d, o.branch)
+	o.branch = Over(o.changed, d.After)
+	live.Known.RLock()
+	under := live.Table
+	live.Known.RUnlock()
+	o.base = NewBase(live.o)
+	o.base.Facts, o.base.Committing, o.base.Known = layer, live.Committing, live.Known
+	o.base.Table.LieOver(under)
+	o.writer, o.Origins = Writer{Base: o.base, ws: onBranch{o}, submit: o.submit}, OriginsOf(o.base)
+	files, err := o.base.candidatesOf(d, o.branch)
 	if err != nil {
 		return nil, err
 	}
 	return o, o.putFiles(files...)
+}
+
+// Write is Writer.Write for the files of the branch: the writes are noted, and change no file.
+func (o *Overlay) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
+	return o.writer.Write(ctx, e)
 }
 
 // putFiles makes files of the branch part of the Overlay.
@@ -60,17 +66,17 @@ func (o *Overlay) putFiles(files ...*judge.Candidate) error {
 	changes := make([]catalog.FileChange, len(files))
 	for i, c := range files {
 		changes[i].Path = c.Path
-		o.table.Drop(c.Path)
-		delete(o.quarantine, c.Path)
-		o.table.Hide(c.Path)
+		o.base.Table.Drop(c.Path)
+		delete(o.base.Quarantine, c.Path)
+		o.base.Table.Hide(c.Path)
 		switch {
 		case c.Gone:
 		case c.Declared == nil:
-			o.quarantine[c.Path] = &judge.Quarantined{Diags: c.Diags}
+			o.base.Quarantine[c.Path] = &judge.Quarantined{Diags: c.Diags}
 		default:
 			changes[i].Row = &catalog.FileRow{Stamp: c.Stamp, Deps: c.Deps}
 			changes[i].Declared, changes[i].Bytes = c.Declared, c.Bytes
-			o.table.Put(&judge.File{Path: c.Path, Stamp: c.Stamp, Deps: c.Deps, Claims: c.Claims, Objects: len(c.Refs),
+			o.base.Table.Put(&judge.File{Path: c.Path, Stamp: c.Stamp, Deps: c.Deps, Claims: c.Claims, Objects: len(c.Refs),
 				Counts: c.Counts})
 		}
 	}
@@ -78,26 +84,26 @@ func (o *Overlay) putFiles(files ...*judge.Candidate) error {
 		return err
 	}
 	sealing := o.layer.Sealing()
-	o.sealed = sealing != nil && sealing.Require
+	o.base.Sealed = sealing != nil && sealing.Require
 	return nil
 }
 
 // Bring makes a project's file part of the Overlay if the branch has another than is live: somebody has saved it, and
 // not committed it yet. Without it, the ETags of reads are not those that writes compare with.
 func (o *Overlay) Bring(project catalog.UUID) error {
-	path, found := o.fileOf(judge.ProjectClaim(project))
-	if !found || o.table.Hides(path) {
+	path, found := o.base.FileOf(judge.ProjectClaim(project))
+	if !found || o.base.Table.Hides(path) {
 		return nil
 	}
 	is, err := o.branch(path)
 	if err != nil || is == nil {
 		return err // what is nowhere in the branch is shown as it is live
 	}
-	live, err := o.facts.LastGood(path)
+	live, err := o.base.Facts.LastGood(path)
 	if err != nil {
 		return err
 	}
-	f := o.fileAt(path)
+	f := o.base.FileAt(path)
 	same := f != nil && bytes.Equal(live, is)
 	for i := 0; same && i < len(f.Deps); i++ {
 		text, err := o.branch(f.Deps[i].Path)
@@ -110,13 +116,13 @@ func (o *Overlay) Bring(project catalog.UUID) error {
 		return nil
 	}
 	c := &judge.Candidate{Path: path, Prev: f, Content: judge.Content{Bytes: is}}
-	c.Decode(o.display(path), o.branch, o.rules())
+	c.Decode(o.base.Display(path), o.branch, o.base.Rules())
 	return o.putFiles(c)
 }
 
 // Broken lists the files of the branch that do not load.
 func (o *Overlay) Broken() (paths []string) {
-	for path := range o.quarantine {
+	for path := range o.base.Quarantine {
 		paths = append(paths, path)
 	}
 	slices.Sort(paths)
@@ -126,13 +132,16 @@ func (o *Overlay) Broken() (paths []string) {
 // Writes returns the writes so far.
 func (o *Overlay) Writes() []*catalog.FileWrite { return o.writes }
 
-func (o *Overlay) runPatiently(ctx context.Context, write func(context.Context) error) error {
+// onBranch is the Workspace of an Overlay.
+type onBranch struct{ *Overlay }
+
+func (o onBranch) RunPatiently(ctx context.Context, write func(context.Context) error) error {
 	return write(ctx)
 }
 
-func (o *Overlay) openFiles() (contents, error) { return o.branch, nil }
+func (o onBranch) OpenFiles() (Contents, error) { return o.branch, nil }
 
-func (o *Overlay) openSwap(t contents, path string) (f *fileSwap, src []byte, err error) {
+func (o onBranch) OpenSwap(t Contents, path string) (f *Swap, src []byte, err error) {
 	src, stamp, err := t.Read(path, folder.MaxFileBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -141,47 +150,46 @@ func (o *Overlay) openSwap(t contents, path string) (f *fileSwap, src []byte, er
 	case err != nil:
 		return nil, nil, err
 	}
-	return &fileSwap{path: path, stamp: stamp, had: src, Swap: atomicfile.Swap{Name: path, Old: stamp.Hash}}, src, nil
+	return &Swap{Path: path, Stamp: stamp, Had: src, Swap: atomicfile.Swap{Name: path, Old: stamp.Hash}}, src, nil
 }
 
-func (o *Overlay) createSwap(path string) (*fileSwap, error) {
+func (o onBranch) CreateSwap(path string) (*Swap, error) {
 	content, err := o.branch(path)
-	if err == nil && (content != nil || o.fileAt(path) != nil) {
+	if err == nil && (content != nil || o.base.FileAt(path) != nil) {
 		err = fs.ErrExist
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &fileSwap{path: path, Swap: atomicfile.Swap{Name: path, Creates: true}}, nil
+	return &Swap{Path: path, Swap: atomicfile.Swap{Name: path, Creates: true}}, nil
 }
 
-func (o *Overlay) makeFolder(string) error { return nil }
+func (o onBranch) MakeFolder(string) error { return nil }
 
-// noteDomains implements workspace: a proposal makes no record.
-func (o *Overlay) noteDomains(*domainNotes) error { return nil }
+// NoteDomains implements Workspace: a proposal makes no record.
+func (o onBranch) NoteDomains(*DomainNotes) error { return nil }
 
-// forgetDomains implements workspace.
-func (o *Overlay) forgetDomains(*domainNotes) {}
+// ForgetDomains implements Workspace.
+func (o onBranch) ForgetDomains(*DomainNotes) {}
 
-func (o *Overlay) dropFolder(string) {}
+func (o onBranch) DropFolder(string) {}
 
-func (o *Overlay) isLink(string) bool { return false }
+func (o onBranch) IsLink(string) bool { return false }
 
 // submit judges an update, and notes it.
-func (o *Overlay) submit(_ context.Context, update *update) (id int64, err error) {
-	u := newSubmission(update)
-	if u.dry != nil {
-		return 0, o.previewUpdate(u, o.branch)
+func (o *Overlay) submit(_ context.Context, u *Update) (id int64, err error) {
+	if u.Preview != nil {
+		return 0, o.base.Describe(u, o.branch)
 	}
-	if err := o.admitUpdate(u); err != nil {
+	if err := o.base.Admit(u); err != nil {
 		return 0, err
 	}
-	o.writes = append(o.writes, u.fileWrite())
-	for _, f := range u.files {
+	o.writes = append(o.writes, u.FileWrite())
+	for _, f := range u.Files {
 		o.changed[f.Name] = f.Content
 		if f.Removes {
 			o.changed[f.Name] = nil
 		}
 	}
-	return 0, o.putFiles(u.changed...)
+	return 0, o.putFiles(u.Changed...)
 }

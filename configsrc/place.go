@@ -25,7 +25,7 @@ func (d *configFolder) placeRound(round []*submission, before gitState) []*submi
 			continue
 		}
 		placed = append(placed, u)
-		for _, f := range u.files {
+		for _, f := range u.Files {
 			if dir := filepath.Dir(f.Target); !slices.Contains(folders, dir) {
 				folders = append(folders, dir)
 			}
@@ -43,12 +43,12 @@ func (d *configFolder) placeRound(round []*submission, before gitState) []*submi
 	durable := placed[:0]
 	for _, u := range placed {
 		var err error
-		for _, f := range u.files {
+		for _, f := range u.Files {
 			err = errors.Join(err, errs[slices.Index(folders, filepath.Dir(f.Target))])
 		}
 		if err != nil {
 			u.takeBack()
-			u.done <- writeFault("write "+u.c.Path, err)
+			u.done <- WriteFault("write "+u.Is.Path, err)
 			continue
 		}
 		durable = append(durable, u)
@@ -65,41 +65,41 @@ func (d *configFolder) putFiles(u *submission) (err error) {
 			u.takeBack()
 		}
 	}()
-	disk, last := d.o.Disk, len(u.files)-1
-	swaps := make([]*atomicfile.Swap, len(u.files))
-	for i, f := range u.files {
+	disk, last := d.o.Disk, len(u.Files)-1
+	swaps := make([]*atomicfile.Swap, len(u.Files))
+	for i, f := range u.Files {
 		swaps[i] = &f.Swap
 	}
 	if last > 0 {
 		if u.undo, err = atomicfile.Note(disk, swaps); err != nil {
-			return writeFault("write "+u.c.Path, err)
+			return WriteFault("write "+u.Is.Path, err)
 		}
 	}
-	for i, f := range u.files {
+	for i, f := range u.Files {
 		if i == last && last > 0 { // the others must be durable before the last, which decides
 			if err = atomicfile.SyncFolders(disk, swaps[:last]); err != nil {
-				return writeFault("write "+u.c.Path, err)
+				return WriteFault("write "+u.Is.Path, err)
 			}
 		}
 		if err = f.Put(); err != nil {
 			if fault, is := errors.AsType[*atomicfile.Fault](err); is {
-				return writeFault(fault.Step, fault.Err)
+				return WriteFault(fault.Step, fault.Err)
 			}
 			return err
 		}
-		f.stamp = folder.Renamed(f.stamp, f.Target)
-		if f.c != nil {
-			f.c.Stamp = f.stamp
+		f.Stamp = folder.Renamed(f.Stamp, f.Target)
+		if f.Config != nil {
+			f.Config.Stamp = f.Stamp
 			continue
 		}
-		for i := range u.c.Deps {
-			if u.c.Deps[i].Path == f.Name {
-				u.c.Deps[i].Stamp = f.stamp
+		for i := range u.Is.Deps {
+			if u.Is.Deps[i].Path == f.Name {
+				u.Is.Deps[i].Stamp = f.Stamp
 			}
 		}
 	}
-	if u.stays {
-		if now, rerr := disk.ReadFile(u.file.Target); rerr != nil || sha256.Sum256(now) != u.file.Old {
+	if u.Stays {
+		if now, rerr := disk.ReadFile(u.File.Target); rerr != nil || sha256.Sum256(now) != u.File.Old {
 			return atomicfile.ErrChanged
 		}
 	}
@@ -120,9 +120,9 @@ func sideBySide(n int, f func(i int)) {
 
 // takeBack undoes putFiles: the last file first, durably, because after a crash it decides over the others.
 func (u *submission) takeBack() {
-	for i, f := range slices.Backward(u.files) {
+	for i, f := range slices.Backward(u.Files) {
 		f.TakeBack()
-		if i > 0 && i == len(u.files)-1 {
+		if i > 0 && i == len(u.Files)-1 {
 			_ = atomicfile.SyncFolder(f.Folder.Disk, filepath.Dir(f.Target)) // was not acknowledged
 		}
 	}

@@ -18,11 +18,11 @@ type projectTarget struct {
 	project  *catalog.ProjectConfig
 	want     *catalog.ProjectConfig // the project after the edit; nil if it is removed
 	moves    *slugMove              // nil: the slug stays
-	created  map[string]*fileSwap   // new files of long bodies, see newBody; nil: none
+	created  map[string]*Swap       // new files of long bodies, see newBody; nil: none
 }
 
 func (p *projectTarget) find(w *attempt) (path string, err error) {
-	path, ok := w.fileOf(judge.ProjectClaim(p.edit.UUID))
+	path, ok := w.FileOf(judge.ProjectClaim(p.edit.UUID))
 	if !ok {
 		return "", catalog.NotFound("project")
 	}
@@ -38,7 +38,7 @@ func (p *projectTarget) read(w *attempt) (err error) {
 	if p.at < 0 {
 		return projectMoved(w.path)
 	}
-	p.project, p.defaults, p.draft = &projects[p.at], w.facts.Defaults(), hcledit.NewDraft(w.decoded)
+	p.project, p.defaults, p.draft = &projects[p.at], w.Facts.Defaults(), hcledit.NewDraft(w.decoded)
 	return nil
 }
 

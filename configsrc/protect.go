@@ -66,7 +66,7 @@ func (p *projectTarget) protect(w *attempt, have *catalog.ProjectConfig, f *cata
 
 // sealed returns a secret in clear text as the API writes it.
 func (w *attempt) sealed(context, plain string) (catalog.Secret, error) {
-	sealing := w.facts.Sealing()
+	sealing := w.Facts.Sealing()
 	if sealing == nil || len(sealing.Recipients) == 0 {
 		return catalog.Secret{}, &catalog.Error{Code: catalog.CodeSecretsMissing,
 			Message: "secrets are written sealed only, and no sealing block names recipients; run \"fingerpost secrets " +

@@ -26,7 +26,7 @@ func (s *base) quarantineFile(c *judge.Candidate) {
 				by.Actor), "; ")
 		}
 	}
-	old := s.quarantine[c.Path]
+	old := s.Quarantine[c.Path]
 	now := &judge.Quarantined{Sign: c.Sign(), Diags: diags, By: by}
 	switch {
 	case c.Refused != nil:
@@ -34,7 +34,7 @@ func (s *base) quarantineFile(c *judge.Candidate) {
 	case c.Declared == nil && c.Bytes != nil && age(c.Stamp, time.Now()) >= racyFor:
 		now.Broken, now.Stamp, now.Deps = c.Diags, c.Stamp, c.Deps
 	}
-	s.quarantine[c.Path] = now
+	s.Quarantine[c.Path] = now
 	if old != nil && old.Sign == c.Sign() && sameDiagnostics(old.Diags, diags) {
 		return
 	}
@@ -48,17 +48,17 @@ func (s *base) quarantineFile(c *judge.Candidate) {
 
 // forgetQuarantined forgets a file that is back in its accepted state, or gone without ever being accepted.
 func (s *base) forgetQuarantined(path string) {
-	s.known.Lock()
-	defer s.known.Unlock()
-	delete(s.quarantine, path)
+	s.Known.Lock()
+	defer s.Known.Unlock()
+	delete(s.Quarantine, path)
 }
 
 // acceptFile records that a file is accepted.
 func (s *base) acceptFile(c *judge.Candidate) {
-	if s.quarantine[c.Path] != nil && s.quarantine[c.Path].Diags.HasErrors() {
-		s.o.Logger.Info("config file is good again", "file", s.display(c.Path))
+	if s.Quarantine[c.Path] != nil && s.Quarantine[c.Path].Diags.HasErrors() {
+		s.o.Logger.Info("config file is good again", "file", s.Display(c.Path))
 	}
-	delete(s.quarantine, c.Path)
+	delete(s.Quarantine, c.Path)
 }
 
 func sameDiagnostics(a, b hclfile.Diagnostics) bool {
@@ -86,18 +86,18 @@ func (s *base) lastGood(c *judge.Candidate) *judge.Candidate {
 	if err != nil || b == nil {
 		return nil
 	}
-	t, err := s.openTree()
+	t, err := s.OpenTree()
 	if err != nil {
 		return nil
 	}
 	defer t.Close()
 	old := &judge.Candidate{Path: c.Path, Prev: c.Prev, Content: judge.Content{Bytes: b},
 		Stamp: catalog.Stamp{Hash: sha256.Sum256(b)}}
-	if old.Decode(s.display(c.Path), t, hclfile.Rules{}); old.Declared == nil {
+	if old.Decode(s.Display(c.Path), t, hclfile.Rules{}); old.Declared == nil {
 		return nil
 	}
 	for _, cl := range old.Claims {
-		if owner := s.table.Owner(cl); owner != nil && owner.Path != c.Path {
+		if owner := s.Table.Owner(cl); owner != nil && owner.Path != c.Path {
 			return nil
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // be another project's.
 
 // invalidFile says that a file has to be repaired before it can be written.
-func (s *base) invalidFile(ds hclfile.Diagnostics, covers catalog.Coverage) *catalog.Error {
+func (s *Base) invalidFile(ds hclfile.Diagnostics, covers catalog.Coverage) *catalog.Error {
 	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file is invalid; repair it first"}
 	for _, d := range ds {
 		if d.Severity == hclfile.Error {
@@ -36,7 +36,7 @@ func (s *base) invalidFile(ds hclfile.Diagnostics, covers catalog.Coverage) *cat
 
 // wouldBreak says that no file can hold the requested content, such as a text that is too large. The problem is in the
 // client's content, so a limited key learns of it, too.
-func (s *base) wouldBreak(ds hclfile.Diagnostics, covers catalog.Coverage) *catalog.Error {
+func (s *Base) wouldBreak(ds hclfile.Diagnostics, covers catalog.Coverage) *catalog.Error {
 	e := &catalog.Error{Code: catalog.CodeFileInvalid, Message: "the config file would be invalid with this change"}
 	for _, d := range ds {
 		if d.Severity == hclfile.Error {
@@ -51,7 +51,7 @@ func (s *base) wouldBreak(ds hclfile.Diagnostics, covers catalog.Coverage) *cata
 }
 
 // positionOf returns the position of a diagnostic, relative to the config folder.
-func (s *base) positionOf(d hclfile.Diagnostic) string {
+func (s *Base) positionOf(d hclfile.Diagnostic) string {
 	if d.Start.Line == 0 { // the file as a whole
 		return s.relative(d.File)
 	}
@@ -59,7 +59,7 @@ func (s *base) positionOf(d hclfile.Diagnostic) string {
 }
 
 // relative removes the config folder from the paths in a text, where display put it.
-func (s *base) relative(text string) string {
+func (s *Base) relative(text string) string {
 	return strings.ReplaceAll(text, filepath.Clean(s.o.Dir)+string(filepath.Separator), "")
 }
 
@@ -70,10 +70,10 @@ const tooMuch = "the file has at most 1 MiB, and this change has more than there
 
 // namedFault is writeFault for a file that a config file names. It may be a file of another project, so its name is left
 // out.
-func namedFault(err error) error { return writeFault("read a file that the config file names", err) }
+func namedFault(err error) error { return WriteFault("read a file that the config file names", err) }
 
-// writeFault returns the client's error for a failed system call. The original files are unchanged.
-func writeFault(step string, err error) error {
+// WriteFault returns the client's error for a failed system call. The original files are unchanged.
+func WriteFault(step string, err error) error {
 	var unfit *atomicfile.UnfitError
 	var known *catalog.Error
 	switch {
@@ -100,6 +100,7 @@ func writeFault(step string, err error) error {
 	return fmt.Errorf("%s: %w", step, err)
 }
 
-func busy(why string) error {
+// Busy refuses a write for a moment.
+func Busy(why string) error {
 	return &catalog.Error{Code: catalog.CodeUnavailable, Message: why + "; try again in a moment"}
 }

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/judge"
-	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/trace"
 )
@@ -28,27 +26,26 @@ type rounds struct {
 }
 
 // submit stages an update, passes it to the goroutine that looks, and waits until it is committed or refused.
-func (r *rounds) submit(ctx context.Context, update *update) (id int64, err error) {
-	u := newSubmission(update)
-	u.span = trace.From(ctx)
+func (r *rounds) submit(ctx context.Context, update *Update) (id int64, err error) {
+	u := &submission{Update: update, done: make(chan error, 1), span: trace.From(ctx)}
 	defer func() { // removes what was staged, or what putFiles has replaced
 		if u.undo != "" {
 			_ = r.files.o.Disk.Remove(u.undo)
 		}
-		for _, f := range u.files {
+		for _, f := range u.Files {
 			f.Discard()
 		}
 	}()
 	noted := r.files.noteWrite(u)
 	defer r.files.dropWrite(u, noted)
-	for _, f := range u.files {
+	for _, f := range u.Files {
 		if err := f.Stage(); errors.Is(err, atomicfile.ErrLocked) {
-			return 0, busy(err.Error())
+			return 0, Busy(err.Error())
 		} else if err != nil {
-			return 0, writeFault("write "+u.c.Path, err)
+			return 0, WriteFault("write "+u.Is.Path, err)
 		}
-		f.stamp = folder.StatOf(f.Info)
-		f.stamp.Hash = sha256.Sum256(f.Content)
+		f.Stamp = folder.StatOf(f.Info)
+		f.Stamp.Hash = sha256.Sum256(f.Content)
 	}
 	if err := <-noted; err != nil {
 		return 0, err
@@ -57,7 +54,7 @@ func (r *rounds) submit(ctx context.Context, update *update) (id int64, err erro
 	case r.updates <- u:
 		err = <-u.done // even if ctx is done: the update may be committed already, and only the result tells
 	case <-ctx.Done():
-		err = busy("the files are being reloaded")
+		err = Busy("the files are being reloaded")
 	}
 	if u.journaled != nil {
 		id = u.journaled.ID
@@ -81,12 +78,12 @@ func (r *rounds) commitQueued(first *submission) {
 	}
 	start := time.Now()
 	if r.commits.report.isHeld() {
-		answer(waiting, busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
+		answer(waiting, Busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
 		return
 	}
 	waiting = slices.DeleteFunc(waiting, func(u *submission) bool {
 		switch {
-		case u.dry == nil:
+		case u.Preview == nil:
 			return false
 		case r.files.git.state().working():
 			u.done <- errGitBusy
@@ -112,11 +109,11 @@ func (r *rounds) commitRound(updates []*submission, start time.Time) (later []*s
 	var round []*submission
 	taken := map[judge.Claim]bool{}
 	for _, u := range updates {
-		if u.clashes(taken) {
+		if u.Clashes(taken) {
 			later = append(later, u)
 			continue
 		}
-		if err := r.files.admitUpdate(u); err != nil {
+		if err := r.files.Admit(u.Update); err != nil {
 			u.done <- err
 			continue
 		}
@@ -135,7 +132,7 @@ func (r *rounds) commitRound(updates []*submission, start time.Time) (later []*s
 	endPublish := stepOf(round, "files.publish")
 	found := &finding{recording: func() func() { return stepOf(round, "ledger.sync") }}
 	for _, u := range round {
-		found.candidates = append(found.candidates, u.changed...)
+		found.candidates = append(found.candidates, u.Changed...)
 	}
 	// An error is one answer for the round, which was one change: either all of it is undone, or nothing.
 	err := r.commits.commitFound(found, false)
@@ -202,42 +199,9 @@ func stepOf(round []*submission, name string) (end func()) {
 	}
 }
 
-// clashes reports whether an earlier update of the round touches the same objects, or a domain above or below one that
-// this update adds. Otherwise it adds the update's own claims to taken.
-func (u *submission) clashes(taken map[judge.Claim]bool) bool {
-	claims := slices.Clone(u.was.Claims)
-	for _, c := range u.changed {
-		claims = append(claims, c.Claims...)
-	}
-	if u.permit != nil { // it must see the keys as the update before has left them
-		claims = append(claims, keysClaim)
-	}
-	clash := slices.ContainsFunc(claims, func(c judge.Claim) bool { return taken[c] })
-	for _, name := range u.domains {
-		suffix, wildcard := strings.CutPrefix(name, "*.")
-		clash = clash || wildcard && taken[aboveClaim(suffix)]
-		for wildcard := range names.Above(name) {
-			clash = clash || taken[judge.ClaimOf("domain", wildcard)]
-			claims = append(claims, aboveClaim(wildcard[len("*."):]))
-		}
-	}
-	if !clash {
-		for _, c := range claims {
-			taken[c] = true
-		}
-	}
-	return clash
-}
-
-// keysClaim is the claim to change keys.
-var keysClaim = judge.ClaimOf("keys", "")
-
-// aboveClaim is the claim to all names below a suffix.
-func aboveClaim(suffix string) judge.Claim { return judge.ClaimOf("below", suffix) }
-
 // answerDry answers an update that is a dry run, unless somebody has saved a file of it meanwhile.
 func (r *rounds) answerDry(u *submission) error {
-	for _, f := range u.files {
+	for _, f := range u.Files {
 		if f.Creates {
 			continue
 		}
@@ -245,15 +209,15 @@ func (r *rounds) answerDry(u *submission) error {
 		case errors.Is(err, fs.ErrNotExist), err == nil && sha256.Sum256(now) != f.Old:
 			return atomicfile.ErrChanged
 		case err != nil:
-			return writeFault("read "+f.Name, err)
+			return WriteFault("read "+f.Name, err)
 		}
 	}
-	t, err := r.files.openFiles()
+	t, err := r.files.OpenFiles()
 	if err != nil {
-		return writeFault("open the config folder", err)
+		return WriteFault("open the config folder", err)
 	}
 	defer t.Close()
-	return r.files.previewUpdate(u, t)
+	return r.files.Describe(u.Update, t)
 }
 
 // noteRound stores the removals of a round of API writes in the note, and returns the updates that may go on.
@@ -262,8 +226,8 @@ func (r *rounds) noteRound(round []*submission) []*submission {
 	removes := map[*submission]bool{}
 	former := map[catalog.UUID]catalog.Former{}
 	for _, u := range round {
-		had := u.was.Claims[:u.was.Counts.Projects+u.was.Counts.Domains]
-		stay := u.c.Claims[:u.c.Counts.Projects+u.c.Counts.Domains]
+		had := u.Was.Claims[:u.Was.Counts.Projects+u.Was.Counts.Domains]
+		stay := u.Is.Claims[:u.Is.Counts.Projects+u.Is.Counts.Domains]
 		if slices.Equal(had, stay) { // nearly always
 			continue
 		}
@@ -275,7 +239,7 @@ func (r *rounds) noteRound(round []*submission) []*submission {
 			}
 		}
 		if removes[u] = len(gone) > 0; removes[u] {
-			r.formers.addRemoved(former, gone, u.c.Path, u.was.Refs, u.was.Bytes)
+			r.formers.addRemoved(former, gone, u.Is.Path, u.Was.Refs, u.Was.Bytes)
 		}
 	}
 	if len(removed) == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
@@ -13,14 +14,15 @@ import (
 // It is a front: its loop watches and looks, its writer makes writes and hands them to the loop, its report and its
 // origins say what is served. All of them stand on one base, which is what is accepted.
 type Source struct {
-	origins
+	Origins
+	base   *base
 	report *reporter
 	turns  turns
 	look   *looker
 	loop   *loop
 	edge   *follower // with Options.Follow in place of the loop
 	git    *gitGuard
-	writer *writer
+	writer *Writer
 	writes writeCount
 }
 
@@ -50,7 +52,8 @@ func New(o Options) *Source {
 		removals: brake.removals, formers: formers}
 	turns := make(turns)
 	return &Source{
-		origins: origins{b},
+		Origins: OriginsOf(b.Base),
+		base:    b,
 		report:  report,
 		turns:   turns,
 		look:    look,
@@ -58,7 +61,7 @@ func New(o Options) *Source {
 			watching: watching, turns: turns, states: states, git: files.git, report: report},
 		edge:   &follower{base: b, commits: commits, brake: brake},
 		git:    files.git,
-		writer: &writer{base: b, ws: files, submit: rounds.submit, recent: new(decodedFiles)},
+		writer: NewWriter(b.Base, files, rounds.submit),
 	}
 }
 
@@ -127,7 +130,7 @@ func (s *Source) Rebuild(ctx context.Context) error {
 	})
 }
 
-// Write is writer.Write, and counts.
+// Write is Writer.Write, and counts.
 func (s *Source) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
 	out, err := s.writer.Write(ctx, e)
 	if !e.DryRun && (err != nil || len(out.Paths) > 0) { // else nothing was to be changed
@@ -154,6 +157,11 @@ func (s *Source) GitTurn(f func() error) error { return s.git.takeTurn(f) }
 // PatientGitTurn is GitTurn for a call that a client waits for: it waits as long for somebody's git as a write does.
 func (s *Source) PatientGitTurn(ctx context.Context, f func() error) error {
 	return s.git.runPatiently(ctx, func(context.Context) error { return s.git.takeTurn(f) })
+}
+
+// Overlay returns what is live with a Difference from it. layer must have no files yet.
+func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
+	return NewOverlay(s.base.Base, d, layer)
 }
 
 // Status returns the present state.

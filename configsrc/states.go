@@ -55,10 +55,10 @@ func (s *pathStates) stateOf(path string) pathState {
 	if _, suspect := s.suspects[path]; suspect {
 		return pathSuspect
 	}
-	if s.quarantine[path] != nil {
+	if s.Quarantine[path] != nil {
 		return pathQuarantined
 	}
-	switch f := s.table.Files[path]; {
+	switch f := s.Table.Files[path]; {
 	case f == nil:
 		return pathUnknown
 	case f.Racy.Load():
@@ -106,7 +106,7 @@ const secondLook = 500 * time.Millisecond
 // isSuspicious reports whether a candidate needs a second look: a file that is newly broken, empty, shorter by an object
 // or gone may be between two system calls of its writer.
 func (s *pathStates) isSuspicious(c *judge.Candidate, now time.Time) bool {
-	if b := s.quarantine[c.Path]; b != nil && b.Sign == c.Sign() && c.Rejected {
+	if b := s.Quarantine[c.Path]; b != nil && b.Sign == c.Sign() && c.Rejected {
 		return false // known to be broken
 	}
 	odd := c.Gone || c.Rejected || c.Prev != nil && len(c.Refs) < c.Prev.Objects

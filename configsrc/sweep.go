@@ -36,18 +36,18 @@ func (w *sweeper) sweepStats(ctx context.Context) (out swept) {
 	_ = w.checkWritable(w.report) // for the status; a write asks again
 	pace := w.newPace(ctx)
 	defer func() { out.cost = pace.worked() }()
-	t, err := w.openTree()
+	t, err := w.OpenTree()
 	if err != nil {
 		out.All = true
 		return out
 	}
 	defer t.Close()
-	w.known.RLock()
-	unseen := make(map[string]bool, len(w.table.Files)) // known files that the list has not shown
-	for p := range w.table.Files {
+	w.Known.RLock()
+	unseen := make(map[string]bool, len(w.Table.Files)) // known files that the list has not shown
+	for p := range w.Table.Files {
 		unseen[p] = true
 	}
-	w.known.RUnlock()
+	w.Known.RUnlock()
 	n := 0
 	var closed []string // folders that cannot be listed
 	err = t.List(func(dir string) {
@@ -80,11 +80,11 @@ func (w *sweeper) sweepStats(ctx context.Context) (out swept) {
 			out.Paths = append(out.Paths, p)
 		}
 	}
-	w.known.RLock()
-	for p := range w.quarantine {
+	w.Known.RLock()
+	for p := range w.Quarantine {
 		out.Paths = append(out.Paths, p)
 	}
-	w.known.RUnlock()
+	w.Known.RUnlock()
 	if len(out.Paths) > watch.ManyPaths {
 		out.All = true
 	}
@@ -97,14 +97,14 @@ func (w *sweeper) sweepHashes(ctx context.Context) (out swept) {
 	out.hash = true
 	pace := w.newPace(ctx)
 	defer func() { out.cost = pace.worked() }()
-	t, err := w.openTree()
+	t, err := w.OpenTree()
 	if err != nil {
 		return out // sweepStats reports it, too
 	}
 	defer t.Close()
-	w.known.RLock()
-	paths := slices.Sorted(maps.Keys(w.table.Files)) // folder by folder, as on the disk
-	w.known.RUnlock()
+	w.Known.RLock()
+	paths := slices.Sorted(maps.Keys(w.Table.Files)) // folder by folder, as on the disk
+	w.Known.RUnlock()
 	for _, p := range paths {
 		if ctx.Err() != nil {
 			return out
@@ -121,16 +121,16 @@ func (w *sweeper) sweepHashes(ctx context.Context) (out swept) {
 const sweepWhole = 256
 
 func (w *sweeper) newPace(ctx context.Context) *pacer {
-	w.known.RLock()
-	defer w.known.RUnlock()
-	return newPacer(ctx, w.live.Load() && len(w.table.Files) > sweepWhole)
+	w.Known.RLock()
+	defer w.Known.RUnlock()
+	return newPacer(ctx, w.live.Load() && len(w.Table.Files) > sweepWhole)
 }
 
 // knownAs returns the table's entry of a file, nil if there is none.
 func (w *sweeper) knownAs(path string) *judge.File {
-	w.known.RLock()
-	defer w.known.RUnlock()
-	return w.table.Files[path]
+	w.Known.RLock()
+	defer w.Known.RUnlock()
+	return w.Table.Files[path]
 }
 
 // racyPerSweep bounds the files that a sweep reads because of racy stamps, so that it takes little longer.

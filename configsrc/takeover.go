@@ -18,7 +18,7 @@ func (p *projectTarget) takeDomain(w *attempt, want *catalog.ProjectConfig) erro
 	if t == nil {
 		return nil
 	}
-	path, there := w.fileOf(judge.ProjectClaim(t.From))
+	path, there := w.FileOf(judge.ProjectClaim(t.From))
 	var err error
 	switch {
 	case !there:
@@ -71,15 +71,15 @@ func (w *attempt) takeDomainFrom(path string) error {
 	if f.Content, err = draft.Bytes(); err != nil {
 		return fmt.Errorf("edit %s: %w", path, err)
 	}
-	f.c = &judge.Candidate{Path: path, Content: judge.Content{Bytes: f.Content}, Stamp: f.stamp, By: l.by}
-	if f.c.Decode(w.display(path), w.tree, w.rules()); f.c.Declared == nil {
-		return w.wouldBreak(f.c.Diags, w.edit.Covers)
+	f.Config = &judge.Candidate{Path: path, Content: judge.Content{Bytes: f.Content}, Stamp: f.Stamp, By: l.by}
+	if f.Config.Decode(w.Display(path), w.tree, w.Rules()); f.Config.Declared == nil {
+		return w.wouldBreak(f.Config.Diags, w.edit.Covers)
 	}
 	left := *was.Declared
-	if left.Projects = l.projectsAfter(left.Projects, f.c.Declared.Projects); !reflect.DeepEqual(&left, f.c.Declared) {
+	if left.Projects = l.projectsAfter(left.Projects, f.Config.Declared.Projects); !reflect.DeepEqual(&left, f.Config.Declared) {
 		return fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
-	w.update.files = append(w.update.files, f)
+	w.update.Files = append(w.update.Files, f)
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (w *attempt) releaseDomain(draft *hcledit.Draft, projects []catalog.Project
 	}
 	record := had.Domains[i]
 	record.ProjectID = had.Project.ID
-	if free, err := names.Unproven(w.facts, &record); err != nil {
+	if free, err := names.Unproven(w.Facts, &record); err != nil {
 		return nil, err
 	} else if !free {
 		return nil, errTaken()
@@ -105,7 +105,7 @@ func (w *attempt) releaseDomain(draft *hcledit.Draft, projects []catalog.Project
 	l := &loser{at: at, left: had,
 		by: &catalog.Author{Door: catalog.DoorDNS, Reason: t.Reason, RequestID: catalog.NewUUID().String()}}
 	l.left.Domains = slices.DeleteFunc(slices.Clone(had.Domains), t.Is)
-	before, after := inForce(&had, w.facts.Defaults()), inForce(&l.left, w.facts.Defaults())
+	before, after := inForce(&had, w.Facts.Defaults()), inForce(&l.left, w.Facts.Defaults())
 	if err := draft.RewriteProject(&before, &after); err != nil {
 		return nil, fmt.Errorf("edit %s: %w", w.path, err)
 	}

@@ -37,6 +37,6 @@ func (t turns) insistOn(ctx context.Context, do func(running context.Context) er
 	case t <- asked:
 		return <-asked.done // even if ctx is done: the branch may have moved already, and only the result tells
 	case <-ctx.Done():
-		return busy("the files are being reloaded")
+		return Busy("the files are being reloaded")
 	}
 }

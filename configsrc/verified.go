@@ -30,7 +30,7 @@ func (s *Source) SetVerified(ctx context.Context, project catalog.UUID, domain, 
 			message += ": " + reason
 		}
 	default:
-		if msg := catalog.CheckVerified(to, s.base.rules().Today); msg != "" || to == catalog.VerifiedPending {
+		if msg := catalog.CheckVerified(to, s.base.Rules().Today); msg != "" || to == catalog.VerifiedPending {
 			return fmt.Errorf("set verified of %s to %q: it must be %q or a day of the past", domain, to, catalog.VerifiedLost)
 		}
 	}

@@ -21,12 +21,12 @@ type warnings struct {
 func newWarnings(b *base) *warnings {
 	w := &warnings{base: b, files: map[string]hclfile.Diagnostics{}}
 	w.names = names.NewWarnings(b.o.Sink, func(what, name string) (path string, hash [32]byte, declared bool) {
-		f := b.table.Owner(judge.ClaimOf(what, name))
+		f := b.Table.Owner(judge.ClaimOf(what, name))
 		if f == nil {
 			return "", hash, false
 		}
 		return f.Path, f.Stamp.Hash, true
-	}, b.display, w.logWarning)
+	}, b.Display, w.logWarning)
 	return w
 }
 
@@ -100,9 +100,9 @@ func (w *warnings) noteLoad() error {
 // warnings. If it fails, the next start lacks a warning; the commit is not affected.
 func (w *warnings) markFiles(paths []string) {
 	var change catalog.Change
-	w.known.Lock()
+	w.Known.Lock()
 	for _, path := range paths {
-		f := w.table.Files[path]
+		f := w.Table.Files[path]
 		if f == nil {
 			continue
 		}
@@ -112,7 +112,7 @@ func (w *warnings) markFiles(paths []string) {
 				Deps: f.Deps, Warned: warned}})
 		}
 	}
-	w.known.Unlock()
+	w.Known.Unlock()
 	if len(change.Files) > 0 {
 		_ = w.o.Sink.Fill(&change)
 	}

@@ -23,7 +23,7 @@ func (b *bulkTarget) find(w *attempt) (path string, err error) {
 	b.in = map[string][]*catalog.ProjectEdit{}
 	for i := range b.edits {
 		e := &b.edits[i]
-		path, ok := w.fileOf(judge.ProjectClaim(e.UUID))
+		path, ok := w.FileOf(judge.ProjectClaim(e.UUID))
 		if !ok {
 			return "", catalog.NotFound("project")
 		}
@@ -47,7 +47,7 @@ func (b *bulkTarget) change(w *attempt) (content []byte, err error) {
 			return nil, err
 		}
 		if swap != nil {
-			w.update.files = append(w.update.files, swap)
+			w.update.Files = append(w.update.Files, swap)
 		}
 	}
 	content, b.wants, err = b.rewrite(w, w.path, w.was, hcledit.NewDraft(w.decoded))
@@ -55,7 +55,7 @@ func (b *bulkTarget) change(w *attempt) (content []byte, err error) {
 }
 
 // swap makes the new content of a file other than the first, nil if it stays as it is.
-func (b *bulkTarget) swap(w *attempt, path string) (*fileSwap, error) {
+func (b *bulkTarget) swap(w *attempt, path string) (*Swap, error) {
 	f, was, decoded, err := w.openFile(path)
 	if err != nil {
 		return nil, err
@@ -65,15 +65,15 @@ func (b *bulkTarget) swap(w *attempt, path string) (*fileSwap, error) {
 		return nil, err
 	}
 	f.Content = content
-	f.c = &judge.Candidate{Path: path, Content: judge.Content{Bytes: content}, Stamp: f.stamp}
-	f.c.Decode(w.display(path), w.tree, w.rules())
-	return f, proveBulk(w, path, was, f.c, wants)
+	f.Config = &judge.Candidate{Path: path, Content: judge.Content{Bytes: content}, Stamp: f.Stamp}
+	f.Config.Decode(w.Display(path), w.tree, w.Rules())
+	return f, proveBulk(w, path, was, f.Config, wants)
 }
 
 // rewrite makes the edits of one file.
 func (b *bulkTarget) rewrite(w *attempt, path string, was *judge.Content, draft *hcledit.Draft) (content []byte,
 	wants map[int]*catalog.ProjectConfig, err error) {
-	projects, defaults := was.Declared.Projects, w.facts.Defaults()
+	projects, defaults := was.Declared.Projects, w.Facts.Defaults()
 	wants = map[int]*catalog.ProjectConfig{}
 	for _, e := range b.in[path] {
 		at := slices.IndexFunc(projects, func(p catalog.ProjectConfig) bool { return p.Project.UUID == e.UUID })
@@ -113,7 +113,7 @@ func proveBulk(w *attempt, path string, was *judge.Content, is *judge.Candidate,
 	same := len(want.Projects) == len(got.Projects)
 	got.Projects = slices.Clone(got.Projects)
 	for at, p := range wants {
-		same = same && sayEqual(inForce(&got.Projects[at], w.facts.Defaults()), p)
+		same = same && sayEqual(inForce(&got.Projects[at], w.Facts.Defaults()), p)
 		if same {
 			got.Projects[at] = want.Projects[at]
 		}

@@ -25,7 +25,7 @@ type keyTarget struct {
 }
 
 func (k *keyTarget) find(w *attempt) (path string, err error) {
-	path, exists := w.fileOf(judge.ClaimOf("key", k.edit.Name))
+	path, exists := w.FileOf(judge.ClaimOf("key", k.edit.Name))
 	switch {
 	case k.edit.Create == nil && !exists:
 		return "", catalog.NotFound("key")
@@ -35,14 +35,14 @@ func (k *keyTarget) find(w *attempt) (path string, err error) {
 		return "", KeyTaken(k.edit.Name)
 	}
 	var holders []catalog.ListHolder
-	for _, name := range w.facts.KeyNames() {
+	for _, name := range w.Facts.KeyNames() {
 		holders = append(holders, catalog.ListHolder{Kind: catalog.KindKey, Name: name})
 	}
 	return w.firstOf(holders, KeysFile), nil
 }
 
 // firstOf returns the first file, by path, that declares one of some keys or webhooks; else the path of a new one.
-func (s *base) firstOf(holders []catalog.ListHolder, path string) string {
+func (s *Base) firstOf(holders []catalog.ListHolder, path string) string {
 	if files := s.filesOf(holders); len(files) > 0 {
 		return files[0]
 	}
@@ -56,7 +56,7 @@ func (k *keyTarget) read(w *attempt) error {
 // readOrCreate reads the file of a key or webhook. creates says that it may not exist yet.
 func (w *attempt) readOrCreate(creates bool) (err error) {
 	if creates {
-		if w.file, err = w.ws.createSwap(w.path); !errors.Is(err, fs.ErrExist) {
+		if w.file, err = w.ws.CreateSwap(w.path); !errors.Is(err, fs.ErrExist) {
 			w.was = &judge.Content{Declared: new(catalog.Declared)}
 			return err
 		}

@@ -20,8 +20,8 @@ type webhookTarget struct {
 }
 
 func (h *webhookTarget) find(w *attempt) (path string, err error) {
-	path, exists := w.fileOf(judge.ClaimOf("webhook", h.edit.Name))
-	declared := w.facts.Webhooks()
+	path, exists := w.FileOf(judge.ClaimOf("webhook", h.edit.Name))
+	declared := w.Facts.Webhooks()
 	switch {
 	case h.edit.Create == nil && !exists:
 		return "", catalog.NotFound("webhook")
