@@ -9,7 +9,7 @@ import (
 	"fingerpost/api/platform/keys"
 	"fingerpost/api/platform/webhooks"
 	"fingerpost/api/web"
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/edits"
 	"fingerpost/mailer/suppress"
 	"fingerpost/resolver"
 )
@@ -57,8 +57,8 @@ func (rs *rooms) routes() []route {
 
 // proposed returns the run of a route's call on the state of a proposal: the same handlers on other objects and other
 // files.
-func (rs *rooms) proposed(rt *route, r *web.Request) func(*resolver.Overlay, *configsrc.Overlay) error {
-	return func(state *resolver.Overlay, files *configsrc.Overlay) error {
+func (rs *rooms) proposed(rt *route, r *web.Request) func(*resolver.Overlay, *edits.Overlay) error {
+	return func(state *resolver.Overlay, files *edits.Overlay) error {
 		writer := &web.Writer{Files: files, Store: rs.platform.Writer.Store}
 		table := slices.Concat(rs.platform.On(state, files, writer).Routes(), rs.mail.On(state, writer).Routes(),
 			rs.webhooks.On(state, writer).Routes())

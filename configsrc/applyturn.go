@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fingerpost/configsrc/compare"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
@@ -49,7 +50,7 @@ type Permit = func(w *compare.Weight) ([]catalog.Coverage, error)
 // that it would bring to brings, unless that is nil. It runs in a turn.
 func (s *Source) permitted(d *compare.Difference, permit Permit, brings *hclfile.Diagnostics) error {
 	if s.report.isHeld() {
-		return Busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")
+		return edits.Busy("a reload is held back until someone confirms it (fingerpost reload --confirm)")
 	}
 	w := s.Weigh(d)
 	limits, err := permit(w)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/edits"
 	"fingerpost/resolver/catalog"
 )
 
@@ -65,7 +65,7 @@ func TestRecentFiles(t *testing.T) {
 func TestRecentFilesAreBounded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	comment := "# " + strings.Repeat("x", configsrc.MaxDecodedBytes/5) + "\n"
+	comment := "# " + strings.Repeat("x", edits.MaxDecodedBytes/5) + "\n"
 	for i := range 8 {
 		write(t, filepath.Join(dir, fmt.Sprintf("p%d.hcl", i)), fmt.Sprintf("%sproject \"p%d\" {\n  name = \"P\"\n}\n", comment, i))
 	}
@@ -85,7 +85,7 @@ func TestRecentFilesAreBounded(t *testing.T) {
 	if want := []string{"p4.hcl", "p5.hcl", "p6.hcl", "p7.hcl"}; err != nil || !slices.Equal(paths, want) {
 		t.Errorf("%q are kept, want %q; %v", paths, want, err)
 	}
-	if bytes <= 0 || bytes > configsrc.MaxDecodedBytes {
+	if bytes <= 0 || bytes > edits.MaxDecodedBytes {
 		t.Errorf("%d bytes are kept", bytes)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
 )
@@ -37,7 +38,7 @@ func (s *Source) Racy(path string) bool { return s.base.FileAt(path).Racy.Load()
 
 // Recent compares the kept decoded forms with fresh ones, and returns their paths and the bytes of their texts.
 func (s *Source) Recent() (paths []string, bytes int, err error) {
-	s.writer.EachKept(func(k *Kept) {
+	s.writer.EachKept(func(k *edits.Kept) {
 		fresh := &judge.Content{Bytes: k.Content.Bytes}
 		result := fresh.Decode(s.base.Display(k.Path), nil, hclfile.Rules{Today: k.Day})
 		if sha256.Sum256(fresh.Bytes) != k.Hash || !reflect.DeepEqual(k.Content, fresh) {

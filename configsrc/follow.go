@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
@@ -29,8 +30,8 @@ type follower struct {
 }
 
 // received returns the files that one ApplyTree works on: as they were received, or as the Sink has them.
-func (e *follower) received(texts map[string][]byte) Stored {
-	return Over(texts, e.o.Sink.Text)
+func (e *follower) received(texts map[string][]byte) edits.Stored {
+	return edits.Over(texts, e.o.Sink.Text)
 }
 
 // applyTree is Source.ApplyTree.
@@ -103,7 +104,7 @@ func (e *follower) addAffected(texts map[string][]byte, candidates map[string]*j
 }
 
 func receivedFile(name string, b []byte) *judge.Candidate {
-	return &judge.Candidate{Path: name, Content: judge.Content{Bytes: b}, Stamp: StampOf(b)}
+	return &judge.Candidate{Path: name, Content: judge.Content{Bytes: b}, Stamp: edits.StampOf(b)}
 }
 
 func sortedCandidates(by map[string]*judge.Candidate) (all []*judge.Candidate) {

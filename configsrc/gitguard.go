@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"fingerpost/configsrc/edits"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 )
 
 // errGitBusy refuses a write while git is at work.
-var errGitBusy = Busy("git is at work in the config folder")
+var errGitBusy = edits.Busy("git is at work in the config folder")
 
 // A gitGuard tells whether a person's git is at work in a folder, so that writes do not come in between its steps. It
 // looks at git's folder, and runs no git. It is safe for concurrent use.
@@ -106,7 +108,7 @@ func (s gitState) refusal() error {
 	if s.unfinished == "" {
 		return errGitBusy
 	}
-	return Busy("a git " + s.unfinished +
+	return edits.Busy("a git " + s.unfinished +
 		" is not finished in the config folder, and aborting it would take the write away; finish or abort it")
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/edits"
 	"fingerpost/resolver/catalog"
 )
 
@@ -53,7 +53,7 @@ func appendText(text string) func([]byte) ([]byte, error) {
 
 // A writer makes edits: a Source or an Overlay.
 type writer interface {
-	Write(ctx context.Context, e *catalog.Edit) (configsrc.Outcome, error)
+	Write(ctx context.Context, e *catalog.Edit) (edits.Outcome, error)
 }
 
 func edit(ctx context.Context, w writer, e *catalog.Edit) error {

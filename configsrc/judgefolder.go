@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
@@ -76,7 +77,7 @@ func Judge(dir string, written map[string][]byte, known Known, allow catalog.All
 			if content, ok := written[p]; ok {
 				return judge.Positions(s.Display(p), content), nil
 			}
-			return Locate(t, s.Display(p), p)
+			return edits.Locate(t, s.Display(p), p)
 		},
 	}
 	j.Run()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
@@ -81,7 +82,7 @@ func (l *looker) caseOf(t *folder.Tree, candidates []*judge.Candidate, now time.
 		Table: l.Table, Candidates: candidates, Require: l.Sealed,
 		Row:        l.o.Sink.File,
 		Display:    l.Display,
-		Locate:     func(p string) (*hclfile.Result, error) { return Locate(t, l.Display(p), p) },
+		Locate:     func(p string) (*hclfile.Result, error) { return edits.Locate(t, l.Display(p), p) },
 		Suspicious: func(c *judge.Candidate) bool { return l.find.states.isSuspicious(c, now) },
 		Removed:    l.brake.removals.removing,
 		Meant:      func(project catalog.UUID) bool { return l.brake.removals.removing[judge.ProjectClaim(project)] },

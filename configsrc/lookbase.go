@@ -5,20 +5,21 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 )
 
-// A base is what is accepted, see Base, with what looks have to know of it.
+// A base is what is accepted, see edits.Base, with what looks have to know of it.
 type base struct {
-	*Base
+	*edits.Base
 	o        Options
 	redecode bool        // the decoder has changed: decode every file again, even with the same bytes
 	live     atomic.Bool // the Sink serves answers: work on many files leaves one core free
 }
 
 func newBase(o Options) *base {
-	return &base{o: o, Base: NewBase(BaseOptions{Dir: o.Dir, Clone: o.Clone, Live: o.Sink, Rules: o.rules,
+	return &base{o: o, Base: edits.NewBase(edits.Options{Dir: o.Dir, Clone: o.Clone, Live: o.Sink, Rules: o.rules,
 		Fanout: o.Fanout, OpenSecret: o.OpenSecret})}
 }
 

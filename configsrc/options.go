@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
@@ -17,7 +18,7 @@ const decoderRevision = 5
 // A Sink receives what a Source accepts; *resolver.Resolver implements it. Its methods are called by one goroutine at a
 // time.
 type Sink interface {
-	Live
+	edits.Live
 	// Apply commits a change as a whole and returns the generation that readers see from then on. After another error it
 	// may have committed it, and File tells. It refuses a client's
 	// change with catalog.ErrUnaudited, and has changed nothing then, if it cannot record who made it.

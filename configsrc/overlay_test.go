@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/compare"
+	"fingerpost/configsrc/edits"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -144,7 +144,7 @@ func differenceTo(change map[string]string) (*compare.Difference, map[string]str
 
 // A shownState is what reads of a state give: of a Resolver, or of an Overlay of one.
 type shownState interface {
-	configsrc.Facts
+	edits.Facts
 	Logins() []catalog.Login
 	Inbounds() []catalog.Inbound
 	ProjectBySlug(slug string) (*catalog.Project, error)
@@ -161,7 +161,7 @@ type shownState interface {
 // showState reads all that can be read, as texts by question. Times are left out: they are those of different stores.
 func showState(s shownState, where interface {
 	Explain(project catalog.UUID) (*catalog.Explained, error)
-	Block(project catalog.UUID) (*configsrc.Block, error)
+	Block(project catalog.UUID) (*edits.Block, error)
 }, ids []int64, domainIDs []int64, files []string) map[string]string {
 	shown := map[string]string{}
 	note := func(question string, v any, err error) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/folder"
 )
 
@@ -48,7 +49,7 @@ func (d *configFolder) placeRound(round []*submission, before gitState) []*submi
 		}
 		if err != nil {
 			u.takeBack()
-			u.done <- WriteFault("write "+u.Is.Path, err)
+			u.done <- edits.WriteFault("write "+u.Is.Path, err)
 			continue
 		}
 		durable = append(durable, u)
@@ -72,18 +73,18 @@ func (d *configFolder) putFiles(u *submission) (err error) {
 	}
 	if last > 0 {
 		if u.undo, err = atomicfile.Note(disk, swaps); err != nil {
-			return WriteFault("write "+u.Is.Path, err)
+			return edits.WriteFault("write "+u.Is.Path, err)
 		}
 	}
 	for i, f := range u.Files {
 		if i == last && last > 0 { // the others must be durable before the last, which decides
 			if err = atomicfile.SyncFolders(disk, swaps[:last]); err != nil {
-				return WriteFault("write "+u.Is.Path, err)
+				return edits.WriteFault("write "+u.Is.Path, err)
 			}
 		}
 		if err = f.Put(); err != nil {
 			if fault, is := errors.AsType[*atomicfile.Fault](err); is {
-				return WriteFault(fault.Step, fault.Err)
+				return edits.WriteFault(fault.Step, fault.Err)
 			}
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/judge"
 	"fingerpost/resolver/catalog"
@@ -26,7 +27,7 @@ type rounds struct {
 }
 
 // submit stages an update, passes it to the goroutine that looks, and waits until it is committed or refused.
-func (r *rounds) submit(ctx context.Context, update *Update) (id int64, err error) {
+func (r *rounds) submit(ctx context.Context, update *edits.Update) (id int64, err error) {
 	u := &submission{Update: update, done: make(chan error, 1), span: trace.From(ctx)}
 	defer func() { // removes what was staged, or what putFiles has replaced
 		if u.undo != "" {
@@ -40,9 +41,9 @@ func (r *rounds) submit(ctx context.Context, update *Update) (id int64, err erro
 	defer r.files.dropWrite(u, noted)
 	for _, f := range u.Files {
 		if err := f.Stage(); errors.Is(err, atomicfile.ErrLocked) {
-			return 0, Busy(err.Error())
+			return 0, edits.Busy(err.Error())
 		} else if err != nil {
-			return 0, WriteFault("write "+u.Is.Path, err)
+			return 0, edits.WriteFault("write "+u.Is.Path, err)
 		}
 		f.Stamp = folder.StatOf(f.Info)
 		f.Stamp.Hash = sha256.Sum256(f.Content)
@@ -54,7 +55,7 @@ func (r *rounds) submit(ctx context.Context, update *Update) (id int64, err erro
 	case r.updates <- u:
 		err = <-u.done // even if ctx is done: the update may be committed already, and only the result tells
 	case <-ctx.Done():
-		err = Busy("the files are being reloaded")
+		err = edits.Busy("the files are being reloaded")
 	}
 	if u.journaled != nil {
 		id = u.journaled.ID
@@ -78,7 +79,7 @@ func (r *rounds) commitQueued(first *submission) {
 	}
 	start := time.Now()
 	if r.commits.report.isHeld() {
-		answer(waiting, Busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
+		answer(waiting, edits.Busy("a reload is held back until someone confirms it (fingerpost reload --confirm)"))
 		return
 	}
 	waiting = slices.DeleteFunc(waiting, func(u *submission) bool {
@@ -209,12 +210,12 @@ func (r *rounds) answerDry(u *submission) error {
 		case errors.Is(err, fs.ErrNotExist), err == nil && sha256.Sum256(now) != f.Old:
 			return atomicfile.ErrChanged
 		case err != nil:
-			return WriteFault("read "+f.Name, err)
+			return edits.WriteFault("read "+f.Name, err)
 		}
 	}
 	t, err := r.files.OpenFiles()
 	if err != nil {
-		return WriteFault("open the config folder", err)
+		return edits.WriteFault("open the config folder", err)
 	}
 	defer t.Close()
 	return r.files.Describe(u.Update, t)

@@ -5,6 +5,7 @@ import (
 
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/compare"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
@@ -14,7 +15,7 @@ import (
 // It is a front: its loop watches and looks, its writer makes writes and hands them to the loop, its report and its
 // origins say what is served. All of them stand on one base, which is what is accepted.
 type Source struct {
-	Origins
+	edits.Origins
 	base   *base
 	report *reporter
 	turns  turns
@@ -22,7 +23,7 @@ type Source struct {
 	loop   *loop
 	edge   *follower // with Options.Follow in place of the loop
 	git    *gitGuard
-	writer *Writer
+	writer *edits.Writer
 	writes writeCount
 }
 
@@ -52,7 +53,7 @@ func New(o Options) *Source {
 		removals: brake.removals, formers: formers}
 	turns := make(turns)
 	return &Source{
-		Origins: OriginsOf(b.Base),
+		Origins: edits.OriginsOf(b.Base),
 		base:    b,
 		report:  report,
 		turns:   turns,
@@ -61,7 +62,7 @@ func New(o Options) *Source {
 			watching: watching, turns: turns, states: states, git: files.git, report: report},
 		edge:   &follower{base: b, commits: commits, brake: brake},
 		git:    files.git,
-		writer: NewWriter(b.Base, files, rounds.submit),
+		writer: edits.NewWriter(b.Base, files, rounds.submit),
 	}
 }
 
@@ -130,8 +131,8 @@ func (s *Source) Rebuild(ctx context.Context) error {
 	})
 }
 
-// Write is Writer.Write, and counts.
-func (s *Source) Write(ctx context.Context, e *catalog.Edit) (Outcome, error) {
+// Write is edits.Writer.Write, and counts.
+func (s *Source) Write(ctx context.Context, e *catalog.Edit) (edits.Outcome, error) {
 	out, err := s.writer.Write(ctx, e)
 	if !e.DryRun && (err != nil || len(out.Paths) > 0) { // else nothing was to be changed
 		s.writes.count(err, s.base.o.ReadOnly || s.base.o.Follow)
@@ -160,8 +161,8 @@ func (s *Source) PatientGitTurn(ctx context.Context, f func() error) error {
 }
 
 // Overlay returns what is live with a Difference from it. layer must have no files yet.
-func (s *Source) Overlay(d *compare.Difference, layer Layer) (*Overlay, error) {
-	return NewOverlay(s.base.Base, d, layer)
+func (s *Source) Overlay(d *compare.Difference, layer edits.Layer) (*edits.Overlay, error) {
+	return edits.NewOverlay(s.base.Base, d, layer)
 }
 
 // Status returns the present state.

@@ -1,6 +1,7 @@
 package configsrc
 
 import (
+	"fingerpost/configsrc/edits"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/trace"
 )
@@ -9,7 +10,7 @@ import (
 // that looks. That goroutine puts a round of submissions in place, with one sync of each folder and one Apply for all
 // of them.
 type submission struct {
-	*Update
+	*edits.Update
 	undo      string             // of a running write to several files, see atomicfile.Note
 	journaled *catalog.FileWrite // in the Journal; nil: there is none
 	published bool               // the Journal knows that the write was made

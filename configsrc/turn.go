@@ -3,6 +3,8 @@ package configsrc
 import (
 	"context"
 	"errors"
+
+	"fingerpost/configsrc/edits"
 )
 
 // A turn is a call that runs on the goroutine that looks, between two looks.
@@ -37,6 +39,6 @@ func (t turns) insistOn(ctx context.Context, do func(running context.Context) er
 	case t <- asked:
 		return <-asked.done // even if ctx is done: the branch may have moved already, and only the result tells
 	case <-ctx.Done():
-		return Busy("the files are being reloaded")
+		return edits.Busy("the files are being reloaded")
 	}
 }

@@ -29,7 +29,7 @@ type Overlay struct {
 	own      map[catalog.UUID]bool
 
 	// Bring, if set, is called before a project is shown that none of the files declares: the branch may have another file
-	// of it than is live, see configsrc.Overlay. It may put files.
+	// of it than is live, see edits.Overlay. It may put files.
 	Bring func(project catalog.UUID) error
 }
 

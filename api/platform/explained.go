@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"fingerpost/api/web"
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/edits"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 	"fingerpost/resolver/rowjson"
@@ -14,7 +14,7 @@ import (
 // away.
 type Explainer interface {
 	Explain(project catalog.UUID) (*catalog.Explained, error)
-	Block(project catalog.UUID) (*configsrc.Block, error)
+	Block(project catalog.UUID) (*edits.Block, error)
 	FileOf(project catalog.UUID) (path string, ok bool)
 }
 

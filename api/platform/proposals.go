@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fingerpost/api/web"
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/proposals"
 	"fingerpost/resolver"
@@ -95,13 +95,13 @@ func (*Proposed) Error() string { return "proposed: nothing is live yet" }
 
 // Run runs a call on the state of the proposal that the request names: the same handlers on other projects and other
 // files. So preconditions, ids and conflicts are those of the proposal. A write that was proposed returns a *Proposed.
-func (s *Proposals) Run(r *web.Request, call func(*resolver.Overlay, *configsrc.Overlay) error) error {
+func (s *Proposals) Run(r *web.Request, call func(*resolver.Overlay, *edits.Overlay) error) error {
 	if s.Set == nil {
 		return refuseNoGit
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), proposeTime)
 	defer cancel()
-	run := func(state *resolver.Overlay, files *configsrc.Overlay) error {
+	run := func(state *resolver.Overlay, files *edits.Overlay) error {
 		broken := files.Broken()
 		err := call(state, files)
 		if e, is := errors.AsType[*catalog.Error](err); is && e.Code == catalog.CodeNotFound && len(broken) > 0 &&

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"fingerpost/configsrc"
+	"fingerpost/configsrc/edits"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -20,10 +20,10 @@ import (
 //     the file is synced and the resolver answers from the new state.
 //  5. Read the resource back and answer.
 
-// Files is the config folder, which takes the writes; *configsrc.Source implements it, and *configsrc.Overlay for the
+// Files is the config folder, which takes the writes; *configsrc.Source implements it, and *edits.Overlay for the
 // state of a proposal.
 type Files interface {
-	Write(ctx context.Context, e *catalog.Edit) (configsrc.Outcome, error)
+	Write(ctx context.Context, e *catalog.Edit) (edits.Outcome, error)
 }
 
 // WriteTime is how long a write may wait for its turn at the file.
@@ -112,7 +112,7 @@ func (w *Writer) Update(r *Request, p *catalog.Project, change func(p *catalog.P
 }
 
 // A DryRun ends a handler at the point where a write would have been made. The caller of the handler answers with it.
-type DryRun struct{ Preview *configsrc.Preview }
+type DryRun struct{ Preview *edits.Preview }
 
 func (*DryRun) Error() string { return "dry run: nothing was changed" }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/cmd/fingerpost/cli"
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/cluster"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/resolver/catalog"
 )
@@ -38,11 +38,11 @@ func makeEdge(t cli.Terminal, dir, name, out string, asJSON bool) error {
 	if msg := catalog.CheckEdgeName(name); msg != "" {
 		return cli.Usage("%s", msg)
 	}
-	checked, err := checkFor(dir, "edge", name, configsrc.EdgesFile)
+	checked, err := checkFor(dir, "edge", name, edits.EdgesFile)
 	if err != nil {
 		return err
 	}
-	path := configsrc.EdgesFile
+	path := edits.EdgesFile
 	for i := range checked.Files {
 		f := &checked.Files[i]
 		for _, e := range f.Declared.Edges {

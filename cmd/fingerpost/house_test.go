@@ -73,10 +73,14 @@ var plan = map[string][]string{
 	// atomicfile: which errors are the disk's; seal: whether a recipient can be sealed for; folder: the bound of a text
 	"fingerpost/configsrc/judge": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
 		"fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile"},
+	// trace: the steps of a traced write; atomicfile: which errors are the disk's, and the shape of a swap
+	"fingerpost/configsrc/edits": {"fingerpost/resolver/catalog", "fingerpost/resolver/trace", "fingerpost/configsrc/judge",
+		"fingerpost/configsrc/compare", "fingerpost/configsrc/names", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit",
+		"fingerpost/configsrc/folder", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile"},
 	// trace: the steps of a traced write
-	"fingerpost/configsrc": {"fingerpost/configsrc/judge", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
+	"fingerpost/configsrc": {"fingerpost/configsrc/edits", "fingerpost/configsrc/judge", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
 		"fingerpost/configsrc/watch", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
-		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
+		"fingerpost/configsrc/hcledit",
 		"fingerpost/configsrc/atomicfile"},
 	// decides about proofs of domains, from values alone
 	"fingerpost/configsrc/verify/dcv": {"fingerpost/resolver/catalog"},
@@ -101,7 +105,7 @@ var plan = map[string][]string{
 		"fingerpost/resolver/trace"},
 	// hclfile: the warnings that a proposal would bring
 	"fingerpost/configsrc/proposals": {"fingerpost/resolver/share", "fingerpost/resolver/catalog", "fingerpost/resolver",
-		"fingerpost/configsrc", "fingerpost/configsrc/hclfile",
+		"fingerpost/configsrc", "fingerpost/configsrc/edits", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/compare", "fingerpost/configsrc/gitrepo"},
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
@@ -174,18 +178,18 @@ var plan = map[string][]string{
 	"fingerpost/api/gateway/jwks": {"fingerpost/resolver/catalog", "fingerpost/resolver/publicnet", "fingerpost/resolver/share"},
 	"fingerpost/api/gateway": {"fingerpost/api/gateway/jwks", "fingerpost/api/gate", "fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"github.com/golang-jwt/jwt/v5", "github.com/valyala/fasthttp"},
-	// configsrc: the outcome of a write, and the preview of a dry run; names: what a slug may have meant; trace: a handler's
+	// edits: the outcome of a write, and the preview of a dry run; names: what a slug may have meant; trace: a handler's
 	// steps belong to its request's span
-	"fingerpost/api/web": {"fingerpost/resolver/trace", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson", "fingerpost/configsrc",
+	"fingerpost/api/web": {"fingerpost/resolver/trace", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson", "fingerpost/configsrc/edits",
 		"fingerpost/configsrc/names",
 		"github.com/valyala/fasthttp"},
 	// trace: a send carries the span of its request; suppress: which reasons a send may ignore
 	"fingerpost/api/mailapi": {"fingerpost/resolver/rowjson", "fingerpost/mailer/suppress", "fingerpost/mailer/inbound", "fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/mailer", "fingerpost/mailer/sender", "fingerpost/mailer/template", "fingerpost/resolver/share"},
-	// configsrc: a project's block, and the state of a proposal; compare: what it touches; hclfile: the warnings that it
+	// edits: a project's block, and the state of a proposal; compare: what it touches; hclfile: the warnings that it
 	// would bring; names: what a key may claim; dcv: what is known of a domain
 	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
-		"fingerpost/configsrc", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
+		"fingerpost/configsrc/edits", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv"},
 	// names: what a word may have meant
 	"fingerpost/api/platform/keys": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
@@ -196,14 +200,14 @@ var plan = map[string][]string{
 	// trace: the span of a request begins and ends here; suppress: opens the links of recipients
 	"fingerpost/api": {"fingerpost/mailer/suppress", "fingerpost/resolver/records", "fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
 		"fingerpost/api/platform/keys", "fingerpost/api/platform/webhooks", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
-		"fingerpost/configsrc", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv",
+		"fingerpost/configsrc/edits", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console", "fingerpost/api/login",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
 	// trace: runs and flushes the exporter; authdns: asks for verify; suppress: makes the links of recipients
 	"fingerpost/cmd/fingerpost/node": {"fingerpost/mailer/suppress", "fingerpost/resolver/records", "fingerpost/resolver/rowjson", "fingerpost/configsrc/verify", "fingerpost/configsrc/verify/authdns",
 		"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
-		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/cluster",
+		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/edits", "fingerpost/configsrc/cluster",
 		"fingerpost/configsrc/cluster/natsd", "fingerpost/configsrc/gitrepo", "fingerpost/configsrc/proposals",
 		"fingerpost/mailer/smtp", "fingerpost/mailer", "fingerpost/mailer/inbound", "fingerpost/mailer/sender", "fingerpost/mailer/webhook", "fingerpost/api/conditions", "fingerpost/api/ops", "fingerpost/api/ops/history",
 		"fingerpost/api/console", "fingerpost/api/login", "fingerpost/api/transfer", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/gateway/jwks", "fingerpost/api/platform", "fingerpost/api",
@@ -236,7 +240,7 @@ var plan = map[string][]string{
 	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/resolver/datadir", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
-		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc",
+		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/edits",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/cluster/natsd",
 		"fingerpost/configsrc/gitrepo/plumbing", "fingerpost/mailer", "fingerpost/api/client",
 		"fingerpost/api/transfer", "fingerpost/api/transfer/table", "fingerpost/api/gateway", "fingerpost/api",

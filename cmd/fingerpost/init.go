@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/cmd/fingerpost/cli"
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
@@ -138,7 +138,7 @@ func writeFirstKey(t cli.Terminal, dir string) error {
 	}
 	content := "# For people, in the console and on the command line. Each service gets a key of its own, which may less.\n" +
 		hcledit.KeyBlock(&k)
-	if err := writeNew(t, dir, configsrc.KeysFile, []byte(content)); err != nil {
+	if err := writeNew(t, dir, edits.KeysFile, []byte(content)); err != nil {
 		return err
 	}
 	fmt.Fprintf(t.Err, "the key %q is for people, in the console and as FINGERPOST_KEY; it cannot be shown again:\n%s\n",

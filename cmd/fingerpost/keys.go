@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fingerpost/cmd/fingerpost/cli"
-	"fingerpost/configsrc"
 	"fingerpost/configsrc/atomicfile"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/offline"
@@ -149,7 +149,7 @@ func unseen(checked *offline.Checked, name string) string {
 }
 
 func createKey(t cli.Terminal, dir string, k catalog.Key, asJSON bool) error {
-	checked, err := checkFor(dir, "key", k.Name, configsrc.KeysFile)
+	checked, err := checkFor(dir, "key", k.Name, edits.KeysFile)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func createKey(t cli.Terminal, dir string, k catalog.Key, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	path := configsrc.KeysFile
+	path := edits.KeysFile
 	if len(keys) > 0 {
 		path = keys[0].file.Path
 	}

@@ -196,7 +196,7 @@ var shared = map[string]bounded{
 		"a key up to BodiesPerKey bytes, so several keys",
 		"503 until a body is handled",
 	},
-	"configsrc: decodedFiles": {
+	"configsrc/edits: decodedFiles": {
 		"any key that writes many projects",
 		"a write decodes what it replaces: a fifth more CPU time, the same result",
 	},

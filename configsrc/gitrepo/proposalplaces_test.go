@@ -13,6 +13,7 @@ import (
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hcledit"
 	"fingerpost/configsrc/proposals"
@@ -70,7 +71,7 @@ func TestOneKeyTakesTwoPlaces(t *testing.T) {
 	t.Parallel()
 	s := newSet(t)
 	view := func(ctx context.Context, key string, read func()) error {
-		return s.View(ctx, key, "x", pass, func(*resolver.Overlay, *configsrc.Overlay) error { read(); return nil })
+		return s.View(ctx, key, "x", pass, func(*resolver.Overlay, *edits.Overlay) error { read(); return nil })
 	}
 	end, inside, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 	for range 2 {
@@ -106,10 +107,10 @@ func TestOneKeyTakesTwoPlaces(t *testing.T) {
 func TestWritesOfTwoProposals(t *testing.T) {
 	t.Parallel()
 	s := newSet(t)
-	nothing := func(*resolver.Overlay, *configsrc.Overlay) error { return nil }
+	nothing := func(*resolver.Overlay, *edits.Overlay) error { return nil }
 	end, inside, ended := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		_, err := s.Propose(t.Context(), "one", proposals.Key{ID: "loud"}, pass, func(*resolver.Overlay, *configsrc.Overlay) error {
+		_, err := s.Propose(t.Context(), "one", proposals.Key{ID: "loud"}, pass, func(*resolver.Overlay, *edits.Overlay) error {
 			close(inside)
 			<-end
 			return nil
@@ -151,7 +152,7 @@ func TestManyAtOnce(t *testing.T) {
 			key, name := fmt.Sprint("key", i%3), fmt.Sprint("p", i)
 			for n := range 3 {
 				want := fmt.Sprintf("%s %d", name, n)
-				_, err := s.Propose(t.Context(), name, proposals.Key{ID: key}, pass, func(_ *resolver.Overlay, files *configsrc.Overlay) error {
+				_, err := s.Propose(t.Context(), name, proposals.Key{ID: key}, pass, func(_ *resolver.Overlay, files *edits.Overlay) error {
 					_, err := files.Write(t.Context(), &catalog.Edit{Project: &catalog.ProjectEdit{UUID: acme,
 						Change: func(p *catalog.ProjectConfig) error { p.Project.Name = want; return nil }}})
 					return err
@@ -159,7 +160,7 @@ func TestManyAtOnce(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s: %v", want, err)
 				}
-				if err := s.View(t.Context(), key, name, pass, func(o *resolver.Overlay, _ *configsrc.Overlay) error {
+				if err := s.View(t.Context(), key, name, pass, func(o *resolver.Overlay, _ *edits.Overlay) error {
 					p, err := o.ProjectBySlug("acme")
 					if err == nil && p.Name != want {
 						err = fmt.Errorf("the project is %q, want %q", p.Name, want)

@@ -15,6 +15,7 @@ import (
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hcledit"
@@ -151,7 +152,7 @@ func (r *rig) write(by author, slug string, change func(p *catalog.ProjectConfig
 	ctx, cancel := context.WithTimeout(context.Background(), testrig.Patience)
 	defer cancel()
 	edit := func(p *catalog.ProjectConfig) error { change(p); return nil }
-	var out configsrc.Outcome
+	var out edits.Outcome
 	for {
 		out, err = r.source.Write(ctx, &catalog.Edit{By: by.Author, Message: by.Message, Project: &catalog.ProjectEdit{UUID: p.UUID, Change: edit}})
 		var e *catalog.Error

@@ -8,14 +8,14 @@
 // Each edit is proved once, by a model of the whole file:
 //   - The functions for one edit parse their result and compare all values, blocks and comments with the intended ones.
 //     A difference is ErrVerify, and nothing is returned.
-//   - The caller of a Draft decodes the result and compares the nouns with those that it wants (package configsrc
+//   - The caller of a Draft decodes the result and compares the nouns with those that it wants (package edits
 //     does). That proof cannot see comments. Tests check that comments stay: random edits here, and the property test
 //     of API writes in configsrc.
 //
 // Merge makes an edit on a content that has changed meanwhile, field by field, for git's rebase; Subject says in one line
 // what an edit changes.
 //
-// AddKey, RotateKey and RemoveKey make the edits of keys, for the command line and for package configsrc.
+// AddKey, RotateKey and RemoveKey make the edits of keys, for the command line and for package edits.
 //
 // NewProject, WriteProject and WriteTemplates write whole files, Quote and Literal write values; each is read back
 // before it is returned.

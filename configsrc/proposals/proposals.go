@@ -5,7 +5,7 @@
 // is committed there instead of placed; that reads of a proposal show what its files declare and what is live
 // otherwise; and that applying one judges it against what is live in the same turn in which the branch moves.
 //
-// It unites three parts that do not know each other: gitrepo has the branches, configsrc.Overlay judges files, and
+// It unites three parts that do not know each other: gitrepo has the branches, edits.Overlay judges files, and
 // resolver.Overlay reads what they declare. Who may see or apply a proposal is the caller's to decide: it gives each
 // call a check, which gets the proposal with what it touches (compare.Weight). The error of a check is the call's
 // error, and nothing was changed.
@@ -30,6 +30,7 @@ import (
 
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/compare"
+	"fingerpost/configsrc/edits"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver"
@@ -131,7 +132,7 @@ func (s *Set) begin(ctx context.Context, key string) (end func(), err error) {
 }
 
 // over returns what a commit of a proposal declares. The caller closes the state.
-func (s *Set) over(tip *gitrepo.Tip) (*resolver.Overlay, *configsrc.Overlay, error) {
+func (s *Set) over(tip *gitrepo.Tip) (*resolver.Overlay, *edits.Overlay, error) {
 	at := tip.Written
 	if at.IsZero() {
 		at = time.Now().UTC()
@@ -154,7 +155,7 @@ func (s *Set) over(tip *gitrepo.Tip) (*resolver.Overlay, *configsrc.Overlay, err
 // changes to the proposal. The Overlays are valid until write returns. An error of write is returned as it is, and
 // nothing was changed. Calls on one proposal come one after the other: each is made on the commit of the one before.
 func (s *Set) Propose(ctx context.Context, name string, by Key, check Check,
-	write func(*resolver.Overlay, *configsrc.Overlay) error) (made *Proposal, err error) {
+	write func(*resolver.Overlay, *edits.Overlay) error) (made *Proposal, err error) {
 	free, err := s.names.lockName(ctx, name)
 	if err != nil {
 		return nil, errBusy
@@ -192,7 +193,7 @@ func (s *Set) checked(check Check) func(*gitrepo.Proposal) error {
 // View runs read for a key on the state of a proposal; NOT_FOUND if there is none of the name. The Overlays are valid
 // until read returns.
 func (s *Set) View(ctx context.Context, key, name string, check Check,
-	read func(*resolver.Overlay, *configsrc.Overlay) error) error {
+	read func(*resolver.Overlay, *edits.Overlay) error) error {
 	end, err := s.begin(ctx, key)
 	if err != nil {
 		return err

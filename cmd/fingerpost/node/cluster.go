@@ -21,6 +21,7 @@ import (
 	"fingerpost/configsrc"
 	"fingerpost/configsrc/cluster"
 	"fingerpost/configsrc/cluster/natsd"
+	"fingerpost/configsrc/edits"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
 )
@@ -294,9 +295,9 @@ type gatedFiles struct {
 }
 
 // Write implements web.Files.
-func (g gatedFiles) Write(ctx context.Context, e *catalog.Edit) (configsrc.Outcome, error) {
+func (g gatedFiles) Write(ctx context.Context, e *catalog.Edit) (edits.Outcome, error) {
 	if err := g.mayWrite(); err != nil {
-		return configsrc.Outcome{}, err
+		return edits.Outcome{}, err
 	}
 	return g.Files.Write(ctx, e)
 }

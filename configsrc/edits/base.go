@@ -1,4 +1,4 @@
-package configsrc
+package edits
 
 import (
 	"path/filepath"
@@ -12,8 +12,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// BaseOptions configure a Base.
-type BaseOptions struct {
+// Options configure a Base.
+type Options struct {
 	Dir   string // the config folder, which messages name
 	Clone folder.Clone
 	Live  Live
@@ -51,7 +51,7 @@ type Live interface {
 // A Base is a state that edits are made on: what is accepted, or that with a proposal over it. Looks, writes and the
 // status are measured against it. Its owner is the goroutine that looks, or the call that has an Overlay.
 type Base struct {
-	o     BaseOptions
+	o     Options
 	Facts Facts
 
 	// Committing is held from before a change is served until Table has it.
@@ -65,7 +65,7 @@ type Base struct {
 }
 
 // NewBase returns a Base of what is live, on which nothing is accepted yet.
-func NewBase(o BaseOptions) *Base {
+func NewBase(o Options) *Base {
 	return &Base{o: o, Facts: o.Live, Committing: new(sync.RWMutex), Known: new(sync.RWMutex), Table: judge.NewTable(),
 		Quarantine: map[string]*judge.Quarantined{}}
 }

@@ -1,4 +1,4 @@
-package configsrc
+package edits
 
 import (
 	"errors"

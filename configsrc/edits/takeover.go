@@ -1,4 +1,4 @@
-package configsrc
+package edits
 
 import (
 	"fmt"
@@ -76,7 +76,8 @@ func (w *attempt) takeDomainFrom(path string) error {
 		return w.wouldBreak(f.Config.Diags, w.edit.Covers)
 	}
 	left := *was.Declared
-	if left.Projects = l.projectsAfter(left.Projects, f.Config.Declared.Projects); !reflect.DeepEqual(&left, f.Config.Declared) {
+	left.Projects = l.projectsAfter(left.Projects, f.Config.Declared.Projects)
+	if !reflect.DeepEqual(&left, f.Config.Declared) {
 		return fmt.Errorf("edit %s: %w", path, hcledit.ErrVerify)
 	}
 	w.update.Files = append(w.update.Files, f)
