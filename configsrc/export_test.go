@@ -53,3 +53,6 @@ func (s *Source) Recent() (paths []string, bytes int, err error) {
 	})
 	return paths, bytes, err
 }
+
+// SecondLook is how long a suspicious state must hold.
+const SecondLook = secondLook

@@ -36,8 +36,11 @@ func TestCutFile(t *testing.T) {
 	file := write(t, filepath.Join(dir, "a.hcl"), whole)
 	n := newNode(t, dir, nodeOptions{})
 	for cut := 0; cut < len(whole); cut += 5 {
-		n.looked(func() { write(t, file, whole[:cut]) })
-		if got := n.name("one.example") + " " + n.name("two.example"); got != "one two" {
+		var saved time.Time
+		n.looked(func() { write(t, file, whole[:cut]); saved = time.Now() })
+		got := n.name("one.example") + " " + n.name("two.example")
+		// A busy machine comes too late for some cuts: they were there for the time of a second look.
+		if got != "one two" && time.Since(saved) < configsrc.SecondLook {
 			t.Fatalf("cut at byte %d: %s", cut, got)
 		}
 		n.looked(func() { write(t, file, whole) })
