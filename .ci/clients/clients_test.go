@@ -97,6 +97,14 @@ func (s service) BearerToken(context.Context, ogen.OperationName) (ogen.BearerTo
 	return ogen.BearerToken{}, nil
 }
 
+func (s service) InboundPassword(context.Context, ogen.OperationName) (ogen.InboundPassword, error) {
+	return ogen.InboundPassword{}, nil
+}
+
+func (s service) InboundToken(context.Context, ogen.OperationName) (ogen.InboundToken, error) {
+	return ogen.InboundToken{}, nil
+}
+
 // answered is the answer of a call, which is to have the type A.
 func answered[A any](t *testing.T) func(any, error) A {
 	return func(res any, err error) A {
