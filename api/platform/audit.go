@@ -55,8 +55,10 @@ func parseAuditQuery(raw []byte) (f catalog.AuditQuery, _ catalog.Problems) {
 	q.Text("actor", &f.Actor)
 	q.Text("action", &f.Action)
 	if f.Action != "" && !catalog.IsAuditAction(f.Action) {
-		q.Problems.Addf("action", "must be %s with .create, .update or .delete, or %s",
-			strings.Join(catalog.AuditObjects, ", "), strings.Join(catalog.AuditOthers, ", "))
+		// Two problems: one message would be longer than answers have it.
+		q.Problems.Addf("action", "must be %s with .create, .update or .delete, or a name of its own",
+			strings.Join(catalog.AuditObjects, ", "))
+		q.Problems.Addf("action", "names of their own are %s", strings.Join(catalog.AuditOthers, ", "))
 	}
 	q.Text("requestId", &f.RequestID)
 	if text, given := q.Values["newest"]; given {
