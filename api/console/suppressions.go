@@ -102,5 +102,6 @@ func (c *Console) released(ctx context.Context, s *session, project int64, addre
 	if of := left.Rows[0].Category; of != nil {
 		also = " of " + visible(*of)
 	}
-	return "The entry is gone, and " + visible(address) + " is on the list still, as " + visible(left.Rows[0].Reason) + also + "."
+	return "The entry is gone, and " + visible(address) + " is on the list still, as " + visible(left.Rows[0].Reason) +
+		also + "."
 }

@@ -132,8 +132,8 @@ func (d *Desk) Begin(ctx context.Context, s Start) (address, cookie string, err 
 	}
 	d.note(l, p, nil)
 	f := &flow{state: random(), provider: p, login: l.Name, clientID: l.ClientID,
-		redirect: RedirectURI(cmp.Or(s.PublicURL, d.o.PublicURL), l.Name), nonce: random(), verifier: oauth2.GenerateVerifier(),
-		returnTo: localPath(s.ReturnTo), peer: gate.Network(s.Peer), began: d.o.Now()}
+		redirect: RedirectURI(cmp.Or(s.PublicURL, d.o.PublicURL), l.Name), nonce: random(),
+		verifier: oauth2.GenerateVerifier(), returnTo: localPath(s.ReturnTo), peer: gate.Network(s.Peer), began: d.o.Now()}
 	cookie = f.state[:tagLen] + random()
 	f.cookie = sha256.Sum256([]byte(cookie))
 	d.flows.put(f)

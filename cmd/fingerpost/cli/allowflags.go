@@ -25,8 +25,8 @@ func (f *AllowFlags) Add(fl *pflag.FlagSet) {
 	f.AddWebhooks(fl)
 	f.AddKeySets(fl)
 	f.AddLogins(fl)
-	fl.String(publicURL, "", "address at which recipients of mail find the service, as serve has it; the empty text says that "+
-		"it has none, and links to unsubscribe are warnings (default not known)")
+	fl.String(publicURL, "", "address at which recipients of mail find the service, as serve has it; the empty text "+
+		"says it has none, and links to unsubscribe are warnings (default not known)")
 	f.publicURL = fl.Lookup(publicURL)
 }
 

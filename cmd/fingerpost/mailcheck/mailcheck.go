@@ -137,7 +137,8 @@ func (f *checkFlags) print(t cli.Terminal, all []checked, one bool) (err error) 
 
 func writeLines(out io.Writer, lines []sender.Line) {
 	for _, l := range lines {
-		fmt.Fprintf(out, "  %-8s %-6s %s\n", client.Printable(l.Level), client.Printable(l.Check), client.Printable(l.Message))
+		fmt.Fprintf(out, "  %-8s %-6s %s\n", client.Printable(l.Level), client.Printable(l.Check),
+			client.Printable(l.Message))
 		if l.Record != nil {
 			fmt.Fprintf(out, "  %-15s set: %s\n", "", client.Printable(*l.Record))
 		}

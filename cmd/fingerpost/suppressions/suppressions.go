@@ -219,7 +219,8 @@ func newRemove(t cli.Terminal) *cobra.Command {
 		Use:   "remove ADDRESS --project SLUG",
 		Short: "Let an address get mail again",
 		Long: "All entries of the address are removed, or with --reason and --category some; --category - are those without a\n" +
-			"category. Exit code 1 if there is none. Think twice about a complaint or an unsubscribe: it was the recipient's wish.",
+			"category. Exit code 1 if there is none. Think twice about a complaint or an unsubscribe: it was the\n" +
+			"recipient's wish.",
 		Args: cli.WantsNamed("ADDRESS"),
 		RunE: cli.Interruptible(func(cmd *cobra.Command, args []string) error {
 			server, project, err := f.connect(cmd.Context(), append(checkAddress(args[0]), of.check(true)...)...)
