@@ -50,7 +50,7 @@ func TestBucketWithoutBatches(t *testing.T) {
 	r := newRig(t, "fra1")
 	r.stop()
 	b := r.admin()
-	if err := b.js.DeleteKeyValue(t.Context(), Bucket("test")); err != nil {
+	if err := b.js.DeleteKeyValue(patient(t), Bucket("test")); err != nil {
 		t.Fatal(err)
 	}
 	// For a moment the server still removes the folder of the former bucket, and cannot make it again.

@@ -123,7 +123,7 @@ func TestDeletedBucketHeals(t *testing.T) {
 	e := r.edge("fra1")
 	r.reaches(e)
 	b := r.admin()
-	if err := b.js.DeleteKeyValue(t.Context(), Bucket("test")); err != nil {
+	if err := b.js.DeleteKeyValue(patient(t), Bucket("test")); err != nil {
 		t.Fatal(err)
 	}
 	r.tree.commit(map[string]string{"acme.hcl": "two"})
@@ -145,7 +145,7 @@ func TestBucketGoesBeforeTheNewsWasRead(t *testing.T) {
 	e := r.edge("fra1")
 	r.reaches(e)
 	e.told([]byte("1000000"))
-	if err := r.admin().js.DeleteKeyValue(t.Context(), Bucket("test")); err != nil {
+	if err := r.admin().js.DeleteKeyValue(patient(t), Bucket("test")); err != nil {
 		t.Fatal(err)
 	}
 	r.tree.commit(map[string]string{"acme.hcl": "last"})
@@ -251,7 +251,7 @@ func TestOtherBucketsAreRefused(t *testing.T) {
 	r.stop()
 	b := r.admin()
 	for _, format := range []string{"", "2"} {
-		if err := b.js.DeleteKeyValue(t.Context(), Bucket("test")); err != nil {
+		if err := b.js.DeleteKeyValue(patient(t), Bucket("test")); err != nil {
 			t.Fatal(err)
 		}
 		config := kvConfig("test")
@@ -262,7 +262,7 @@ func TestOtherBucketsAreRefused(t *testing.T) {
 		}
 		// The server answers a deletion before it has removed the stream's files, and refuses the same name until then.
 		testrig.Eventually(t, "the bucket is recreated", func() bool {
-			_, err := b.js.CreateKeyValue(t.Context(), config)
+			_, err := b.js.CreateKeyValue(patient(t), config)
 			return err == nil
 		})
 		if err := r.newAuthority(AuthorityOptions{}).Claim(t.Context()); err == nil || !strings.Contains(err.Error(), want) {

@@ -306,9 +306,16 @@ func (r *rig) admin() *bucket {
 	return b
 }
 
+// patient is a context for calls of NATS, which end after 5 s without a deadline: a busy machine takes longer.
+func patient(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), testrig.Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 func (b *bucket) putRaw(t testing.TB, key string, value []byte) {
 	t.Helper()
-	if _, err := b.js.PublishMsg(t.Context(), &nats.Msg{Subject: b.prefix + key, Data: value}); err != nil {
+	if _, err := b.js.PublishMsg(patient(t), &nats.Msg{Subject: b.prefix + key, Data: value}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -249,7 +249,7 @@ func TestSeededDefects(t *testing.T) {
 			r.h.End(late, history.Refused, catalog.Position{})
 			p = x.commit(map[string]string{soloFile: "late"})
 			if defect { // the condition of a publish always holds
-				st, err := former.bucket.state(t.Context())
+				st, err := former.bucket.state(patient(t))
 				if err != nil {
 					t.Fatal(err)
 				}
