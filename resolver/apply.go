@@ -180,7 +180,7 @@ func (r *Resolver) publishStore(st *store.Store) error {
 	return nil
 }
 
-// lists returns what has lists of projects and is no key.
+// lists returns the objects that have lists of projects, except keys.
 func (s *settled) lists() *catalog.Declared {
 	return &catalog.Declared{Webhooks: s.webhooks, Logins: s.logins, Inbounds: s.inbounds}
 }

@@ -150,7 +150,7 @@ func (o *Overlay) ListsNaming(slug string) (holders []catalog.ListHolder) {
 	return append(holders, listsNaming(o.lists(), slug)...)
 }
 
-// lists returns what has lists of projects and is no key.
+// lists returns the objects that have lists of projects, except keys.
 func (o *Overlay) lists() *catalog.Declared {
 	return &catalog.Declared{Webhooks: o.Webhooks(), Logins: o.Logins(), Inbounds: o.Inbounds()}
 }

@@ -19,7 +19,7 @@ type Contents interface {
 	Close()
 }
 
-// A Stored reads files that are in no folder, such as those of a branch; nil if there is no such file.
+// A Stored reads files that are in no folder, such as those of a branch; nil for a file that is missing.
 type Stored func(path string) ([]byte, error)
 
 // Over returns files over others; a nil one is removed.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"fingerpost/configsrc/hclfile"
 )
 
 // blocks is the text of new blocks.
@@ -79,4 +81,13 @@ func (b *blocks) heredocs() (all []heredocText) {
 func (b *blocks) saidBy(text string) bool {
 	other, err := openDocument([]byte(text))
 	return err == nil && maps.Equal(other.model().says, b.model().says)
+}
+
+// formattedBlock formats the text of a block whose values are quoted.
+func formattedBlock(text string) string {
+	out, diags := hclfile.Format([]byte(text))
+	if diags.HasErrors() {
+		panic("hcledit: a block does not parse: impossible, all of it is quoted")
+	}
+	return string(out)
 }

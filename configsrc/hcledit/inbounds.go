@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -16,11 +15,7 @@ func InboundBlock(b *catalog.Inbound) string {
 	if b.Projects != nil {
 		block += "projects = " + QuoteList(b.Projects) + "\n"
 	}
-	out, diags := hclfile.Format([]byte(block + "}\n"))
-	if diags.HasErrors() {
-		panic("hcledit: an inbound block does not parse: impossible, all of it is quoted")
-	}
-	return string(out)
+	return formattedBlock(block + "}\n")
 }
 
 // AddInbound appends an inbound block to the file.

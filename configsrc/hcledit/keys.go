@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -21,11 +20,7 @@ func KeyBlock(k *catalog.Key) string {
 	if !k.ExpiresAt.IsZero() {
 		block += fmt.Sprintf("expires_at = %s\n", quoteTime(k.ExpiresAt))
 	}
-	out, diags := hclfile.Format([]byte(block + "}\n"))
-	if diags.HasErrors() {
-		panic("hcledit: a key block does not parse: impossible, all of it is quoted")
-	}
-	return string(out)
+	return formattedBlock(block + "}\n")
 }
 
 func quoteTime(t time.Time) string { return Quote(catalog.FileMoment(t)) }

@@ -3,7 +3,6 @@ package hcledit
 import (
 	"strings"
 
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
@@ -26,11 +25,7 @@ func LoginBlock(l *catalog.Login) string {
 		b.WriteString("}\n")
 	}
 	b.WriteString("}\n")
-	out, diags := hclfile.Format([]byte(b.String()))
-	if diags.HasErrors() {
-		panic("hcledit: a login block does not parse: impossible, all of it is quoted")
-	}
-	return string(out)
+	return formattedBlock(b.String())
 }
 
 // An attributeText is an attribute with its value as HCL, "" for none.

@@ -25,11 +25,7 @@ func WebhookBlock(w *catalog.Webhook) string {
 	if !w.Active {
 		block += "active = false\n"
 	}
-	out, diags := hclfile.Format([]byte(block + "}\n"))
-	if diags.HasErrors() {
-		panic("hcledit: a webhook block does not parse: impossible, all of it is quoted")
-	}
-	return string(out)
+	return formattedBlock(block + "}\n")
 }
 
 // AddWebhook appends a webhook to the file.

@@ -16,8 +16,8 @@ import (
 var jsonTypes = []string{string(catalog.SuppressHardBounce), string(catalog.SuppressComplaint),
 	string(catalog.SuppressUnsubscribe)}
 
-// readJSON reads an outcome in our own format: {type, email, projectId, at, detail}. Its id is what it says, but for the
-// detail.
+// readJSON reads an outcome in our own format: {type, email, projectId, at, detail}. Its id is made of all
+// fields but the detail.
 func readJSON(message []byte, now time.Time) (list []outcome, ignored int, err error) {
 	var fields map[string]json.RawMessage // exact names, unlike a struct's
 	if err := decode(message, &fields); err != nil {

@@ -146,8 +146,8 @@ func (d *Desk) projectOf(b *Block, o *outcome) (id int64, err error) {
 const acrossPages = 10
 
 // sender returns the project whose log has the Message-ID of an outcome, 0 for none, and whether it may be a mail of ours.
-// A mail to another address does not count: whoever has got a mail knows its Message-ID, and may send others with it by
-// the same provider.
+// A mail to another address does not count: a recipient knows the Message-ID, and may send other mails with it by the
+// same provider.
 func (d *Desk) sender(first []int64, o *outcome) (project int64, ours bool, err error) {
 	own := ownID.FindStringSubmatch(o.messageID)
 	if own == nil {
