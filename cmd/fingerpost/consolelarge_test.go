@@ -66,11 +66,7 @@ func TestConsoleLargeProposals(t *testing.T) {
 	}
 	for _, page := range []string{"1", "2", "99999"} {
 		began := time.Now()
-		// The first list judges every branch. A busy machine may take longer than a page waits, and goes on meanwhile.
-		testrig.Eventually(t, "the list is there", func() bool {
-			v.ask("/console/proposals?page="+page, nil)
-			return !strings.Contains(v.body, "The service does not answer")
-		})
+		v.ask("/console/proposals?page="+page, nil)
 		testrig.Figure(t, "page %s of the list of %d proposals has %d kB, after %v", page, testrig.Size(t, 1000, 60),
 			len(v.body)>>10, time.Since(began).Round(time.Millisecond))
 		v.expects(http.StatusOK, "open proposals", "by hand", "Page ")

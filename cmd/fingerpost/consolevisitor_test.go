@@ -30,8 +30,21 @@ func newVisitor(t *testing.T, base string) *visitor {
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}}
 }
 
-// ask sends a request; a form is posted. It follows redirects, as browsers do.
+// ask sends a request; a form is posted. It follows redirects, as browsers do. A page that a busy machine could not make
+// in the console's time is asked for again, as a person would: the work for it goes on meanwhile.
 func (v *visitor) ask(path string, form url.Values, headers ...string) (status int) {
+	v.t.Helper()
+	if form != nil {
+		return v.askOnce(path, form, headers)
+	}
+	testrig.Eventually(v.t, "the console answers "+path, func() bool {
+		status = v.askOnce(path, nil, headers)
+		return !strings.Contains(v.body, "The service does not answer: it is stopping, or overloaded")
+	})
+	return status
+}
+
+func (v *visitor) askOnce(path string, form url.Values, headers []string) (status int) {
 	v.t.Helper()
 	method, body := http.MethodGet, io.Reader(nil)
 	if form != nil {
