@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 	"fingerpost/mailer/inbound"
 	"fingerpost/resolver/catalog"
 )
@@ -16,20 +17,25 @@ import (
 const inboundSecret = "relay-secret-0123456789"
 
 // An inboundHouse is a mailCare with inbound blocks: relay for the project "post", and both for "post" and "mute".
-type inboundHouse struct{ *mailCare }
+type inboundHouse struct {
+	*mailCare
+	desk *inbound.Desk
+}
 
 func startInbound(t testing.TB, changes ...func(*api.Options)) *inboundHouse {
 	t.Helper()
+	h := &inboundHouse{}
 	desk := func(o *api.Options) {
-		o.Config.Inbound = inbound.New(inbound.Options{Blocks: o.Resolver.Inbounds, Ledger: o.Resolver, Projects: o.Resolver, Logger: o.Logger,
+		h.desk = inbound.New(inbound.Options{Blocks: o.Resolver.Inbounds, Ledger: o.Resolver, Projects: o.Resolver, Logger: o.Logger,
 			Secrets: func(b *catalog.Inbound) (list []string, err error) {
 				for _, s := range b.Secrets {
 					list = append(list, s.Ref)
 				}
 				return list, nil
 			}})
+		o.Config.Inbound = h.desk
 	}
-	h := &inboundHouse{startMailCare(t, append([]func(*api.Options){desk}, changes...)...)}
+	h.mailCare = startMailCare(t, append([]func(*api.Options){desk}, changes...)...)
 	d := &catalog.Declared{}
 	for name, projects := range map[string][]string{"relay": {"post"}, "both": {"post", "mute"}} {
 		b := catalog.NewInbound(name)
@@ -180,6 +186,34 @@ func TestInboundBounds(t *testing.T) {
 	h.tell("relay", "{}").check(t, 401, "UNAUTHORIZED")
 	none := startMailCare(t)
 	none.askBody("POST", "/api/mail/inbound/relay", "", "{}", asBearer).check(t, 503, "UNAVAILABLE")
+}
+
+// TestSuppressionListIsFull: a list that has as many entries as it may takes no more, from a person or from a provider. A
+// provider that is told 409 sends again, and its outcome is listed once there is room.
+func TestSuppressionListIsFull(t *testing.T) {
+	testrig.Campaign(t)
+	h := startInbound(t)
+	list := make([]catalog.Suppression, 100_000)
+	for n := 0; n < catalog.MaxSuppressions; n += len(list) {
+		for i := range list {
+			list[i] = catalog.Suppression{Address: fmt.Sprintf("u%d@example.com", n+i), Reason: catalog.SuppressHardBounce}
+		}
+		if _, err := h.resolver.Suppress(postID, list, catalog.Author{}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outcome := outcomeOf("complaint", "eve@example.com", postID)
+	h.tell("relay", outcome, asBearer).check(t, 409, "CONFLICT")
+	if got := h.desk.Troubles(); len(got) != 1 || got[0].Block != "relay" || got[0].ListFull.IsZero() {
+		t.Errorf("%+v", got)
+	}
+	h.ask("POST", postList, h.writer, `{"address":"eve@example.com","reason":"manual"}`).check(t, 409, "CONFLICT")
+	h.tell("relay", outcomeOf("hard_bounce", "u7@example.com", postID), asBearer).check(t, 200, "") // is there
+	h.tell("both", outcomeOf("complaint", "eve@example.com", muteID), asBearer).check(t, 200, "")   // another list
+	h.ask("DELETE", postList+"?address=u7@example.com", h.writer, "").check(t, 200, "")
+	if a := h.tell("relay", outcome, asBearer); dataOf(a) != `{"listed":1,"present":0,"repeated":0,"ignored":0,"unmatched":0}` {
+		t.Errorf("%s", a.body)
+	}
 }
 
 // TestInboundAtAnEdge: an edge checks the secret, and passes on what has it.

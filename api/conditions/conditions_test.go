@@ -98,8 +98,8 @@ func TestOf(t *testing.T) {
 		{Name: "off", OffSince: at, Oldest: at.Add(-time.Hour)}, {Name: "closed", NoSecret: true, Oldest: at.Add(-time.Hour)}, {Name: "slow", Oldest: at.Add(-time.Hour)},
 		{Name: "history", DeadAt: at.Add(-7 * 24 * time.Hour), GapAt: at.Add(-7 * 24 * time.Hour)}}}, "secret-closed", "webhook-off", "webhook-waits")
 	f(conditions.State{WebhookProblem: "x", Unaudited: true}, "audit-unavailable")
-	f(conditions.State{Inbound: []conditions.Inbound{{Name: "history", Dropped: at.Add(-7 * 24 * time.Hour)}, {Name: "closed", Closed: "x"}, {Name: "full", Full: true}}},
-		"secret-closed", "inbound-dropped")
+	f(conditions.State{Inbound: []conditions.Inbound{{Name: "history", Dropped: at.Add(-7 * 24 * time.Hour)}, {Name: "closed", Closed: "x"}, {Name: "full", Full: true}, {Name: "list", ListFull: at}}},
+		"secret-closed", "inbound-dropped", "inbound-dropped")
 
 	s := &conditions.State{Time: at, Files: conditions.Files{Errors: 2, Quarantined: 1, FirstError: "acme.hcl:5: unknown status"},
 		Domains: []conditions.Domain{{Name: "a.example", State: "lost", Since: at}}}

@@ -43,8 +43,8 @@ and sum by (job, instance) (increase(fingerpost_mail_sends_total{result=~"failed
 			return told(s.MailRoom != "", "New mail is refused until there is room.", s.MailRoom)
 		}},
 	{ID: "inbound-dropped", Severity: Warning, Check: "mail",
-		Remedy: "give the block one project, or have the provider send the original headers; this ends a week after the " +
-			"last one",
+		Remedy: "give the block one project, have the provider send the original headers, or remove entries from a " +
+			"list that is full; this ends a week after the last one",
 		Alert: Alert{"InboundDropped", `increase(fingerpost_mail_inbound_total{result=~"unmatched|full"}[1h]) > 0`, "",
 			"{{ $labels.instance }}: outcomes that the provider {{ $labels.inbound }} has told list nobody"},
 		find: dropped},
@@ -61,6 +61,9 @@ func dropped(s *State) (list []Condition) {
 		case s.Time.Sub(b.Dropped) < lossIsNews:
 			c.Sentence = "The inbound block " + b.Name + " has dropped an outcome: no project of its list could be told."
 			c.Many, c.Since = "%s have dropped outcomes: no project of their lists could be told.", at(b.Dropped)
+		case s.Time.Sub(b.ListFull) < lossIsNews:
+			c.Sentence = "A suppression list is full, so an outcome of the inbound block " + b.Name + " is not on it."
+			c.Many, c.Since = "%s have outcomes that are not on their lists, which are full.", at(b.ListFull)
 		default:
 			continue
 		}

@@ -47,6 +47,8 @@ type Inbound struct {
 	Closed  string    // why a secret of it cannot be opened
 	Dropped time.Time // when an outcome was last dropped, because no project could be told
 	Full    bool      // it takes no further outcomes for now
+	// ListFull is when an outcome was last refused because its project's suppression list was full.
+	ListFull time.Time
 }
 
 // Files are the config files.

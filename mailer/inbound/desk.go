@@ -87,6 +87,7 @@ type state struct {
 	places       chan struct{}
 	certificates certificates
 	counts       [results]atomic.Uint64
+	overflowed   atomic.Int64 // when an outcome last found a full list, Unix nanoseconds; 0: never
 	dropped      atomic.Int64 // when an outcome was last dropped for want of a project, Unix nanoseconds; 0: never
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"fingerpost/resolver/catalog"
@@ -50,7 +51,7 @@ const (
 	ignoredResult
 	unmatched
 	refused // the message was
-	full    // the block has too many marks
+	full    // the block has too many marks, or the project's list too many entries
 	results
 )
 
@@ -85,6 +86,11 @@ func (d *Desk) apply(b *Block, o *outcome, now time.Time, by catalog.Author, r *
 		CreatedAt: now.UTC().Truncate(time.Microsecond)}
 	at := min(o.at.Unix(), now.Add(ahead).Unix())
 	once, err := d.o.Ledger.SuppressOnce(project, entry, o.mark(b.Name), strconv.AppendInt(nil, at, 10), by)
+	if catalog.IsConflict(err) {
+		b.counts[full].Add(1)
+		b.overflowed.Store(now.UnixNano())
+		log.Warn("the suppression list is full, so an outcome is not on it", "project", project)
+	}
 	if err != nil {
 		return err
 	}
@@ -229,19 +235,26 @@ type Trouble struct {
 	Closed  string    // why a secret cannot be opened; "": all are open
 	Dropped time.Time // when an outcome was last dropped for want of a project; zero: never
 	Full    bool      // it has as many marks as it may
+	// ListFull is when an outcome was last refused because its project's suppression list was full. Zero: never.
+	ListFull time.Time
 }
 
 // Troubles lists the blocks with which something is wrong, by name.
 func (d *Desk) Troubles() (list []Trouble) {
 	for name, b := range d.declared().blocks {
 		t := Trouble{Block: name, Closed: b.closed, Full: d.marks.full(name)}
-		if at := b.dropped.Load(); at != 0 {
-			t.Dropped = time.Unix(0, at).UTC()
-		}
-		if t.Closed != "" || t.Full || !t.Dropped.IsZero() {
+		t.Dropped, t.ListFull = timeOf(&b.dropped), timeOf(&b.overflowed)
+		if t.Closed != "" || t.Full || !t.Dropped.IsZero() || !t.ListFull.IsZero() {
 			list = append(list, t)
 		}
 	}
 	slices.SortFunc(list, func(a, b Trouble) int { return strings.Compare(a.Block, b.Block) })
 	return list
+}
+
+func timeOf(at *atomic.Int64) time.Time {
+	if n := at.Load(); n != 0 {
+		return time.Unix(0, n).UTC()
+	}
+	return time.Time{}
 }

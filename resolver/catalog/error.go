@@ -63,9 +63,14 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 func NotFound(what string) error { return &Error{Code: CodeNotFound, Message: "no such " + what} }
 
 // IsNotFound reports whether err is an Error NOT_FOUND.
-func IsNotFound(err error) bool {
+func IsNotFound(err error) bool { return hasCode(err, CodeNotFound) }
+
+// IsConflict reports whether err is an Error CONFLICT.
+func IsConflict(err error) bool { return hasCode(err, CodeConflict) }
+
+func hasCode(err error, code Code) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Code == CodeNotFound
+	return errors.As(err, &e) && e.Code == code
 }
 
 // Unavailable is the error while something cannot be read or written for a time.

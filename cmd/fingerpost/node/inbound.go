@@ -31,6 +31,6 @@ type inboundFacts struct{ *inbound.Desk }
 func (f inboundFacts) AddFacts(s *conditions.State) {
 	for _, t := range f.Troubles() {
 		s.Inbound = append(s.Inbound, conditions.Inbound{Name: t.Block, Closed: t.Closed, Dropped: t.Dropped,
-			Full: t.Full})
+			Full: t.Full, ListFull: t.ListFull})
 	}
 }

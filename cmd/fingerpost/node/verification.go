@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
@@ -77,8 +76,7 @@ func (w ownWriter) SetVerified(ctx context.Context, d verify.Domain, value, reas
 		return err
 	}
 	err := w.source.SetVerified(ctx, d.Project, d.Name, d.Verified, value, reason)
-	e := (*catalog.Error)(nil)
-	if errors.As(err, &e) && (e.Code == catalog.CodeConflict || e.Code == catalog.CodeNotFound) {
+	if catalog.IsConflict(err) || catalog.IsNotFound(err) {
 		return fmt.Errorf("%w: %w", verify.ErrOvertaken, err)
 	}
 	return err
