@@ -13,10 +13,10 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/api/console"
-	"fingerpost/api/console/customerlink"
 	"fingerpost/cmd/testrig"
 	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/signedlink"
 )
 
 // A customerRig is a server with its console, and a person who is signed in.
@@ -187,9 +187,9 @@ func TestCustomerLinkEnds(t *testing.T) {
 	t.Parallel()
 	testrig.Thorough(t)
 	r := newCustomerRig(t)
-	of := customerlink.Domain{Project: catalog.DeriveProjectUUID("acme"), Name: "shop.acme.example"}
-	links := customerlink.New(r.resolver)
-	made := func(of customerlink.Domain, at time.Time) string {
+	of := signedlink.Domain{Project: catalog.DeriveProjectUUID("acme"), Name: "shop.acme.example"}
+	links := signedlink.NewCustomers(r.resolver)
+	made := func(of signedlink.Domain, at time.Time) string {
 		t.Helper()
 		link, err := links.Make(of, at)
 		if err != nil {
@@ -197,12 +197,12 @@ func TestCustomerLinkEnds(t *testing.T) {
 		}
 		return "/console/domain/" + link
 	}
-	old := made(of, time.Now().Add(-customerlink.Life))
+	old := made(of, time.Now().Add(-signedlink.CustomerLife))
 	if page := r.opens(old, 404); !strings.Contains(page, "This link has ended") || strings.Contains(page, "shop.acme") {
 		t.Errorf("an old link: %s", page)
 	}
-	r.opens(made(customerlink.Domain{Project: catalog.DeriveProjectUUID("globex"), Name: of.Name}, time.Now()), 404)
-	r.opens(made(customerlink.Domain{Project: of.Project, Name: "none.example"}, time.Now()), 404)
+	r.opens(made(signedlink.Domain{Project: catalog.DeriveProjectUUID("globex"), Name: of.Name}, time.Now()), 404)
+	r.opens(made(signedlink.Domain{Project: of.Project, Name: "none.example"}, time.Now()), 404)
 
 	link := r.link()
 	r.opens(link, 200)
@@ -284,7 +284,7 @@ func TestCustomerLinkOff(t *testing.T) {
 	} {
 		h := start(t, func(o *api.Options) { o.Console = &console.Options{}; change(o) })
 		r := &customerRig{desk: &desk{house: h}, t: t, url: "http://" + h.listen(api.Console)}
-		link, err := customerlink.New(h.resolver).Make(customerlink.Domain{Project: catalog.DeriveProjectUUID("acme"), Name: "shop.acme.example"}, time.Now())
+		link, err := signedlink.NewCustomers(h.resolver).Make(signedlink.Domain{Project: catalog.DeriveProjectUUID("acme"), Name: "shop.acme.example"}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

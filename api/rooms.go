@@ -10,8 +10,8 @@ import (
 	"fingerpost/api/platform/webhooks"
 	"fingerpost/api/web"
 	"fingerpost/configsrc/edits"
-	"fingerpost/mailer/suppress"
 	"fingerpost/resolver"
+	"fingerpost/resolver/signedlink"
 )
 
 // rooms are the packages that answer most of the calls.
@@ -21,7 +21,7 @@ type rooms struct {
 	webhooks *webhooks.API
 	mail     *mailapi.API
 	gateway  *gateway.API
-	links    *suppress.Links // with which recipients unsubscribe
+	links    *signedlink.Recipients // with which recipients unsubscribe
 }
 
 func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
@@ -44,7 +44,7 @@ func newRooms(o *Options, ring *keyring, cacheControl []byte) *rooms {
 			Inbound: config.Inbound, Throttle: ring.throttle.fail, ReadOnly: config.ReadOnly},
 		gateway: &gateway.API{Options: o.Gateway, Live: traced{live}, KeySets: config.KeySets, Throttle: ring.throttle.fail,
 			CacheControl: cacheControl},
-		links: suppress.NewLinks(live),
+		links: signedlink.NewRecipients(live),
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 
 	"fingerpost/api"
 	"fingerpost/mailer"
-	"fingerpost/mailer/suppress"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/signedlink"
 )
 
 // A mailCare is a post whose project has a template with a category, and further keys.
 type mailCare struct {
 	*post
-	links                    *suppress.Links
+	links                    *signedlink.Recipients
 	writer, support, strange string // keys: write on post; write and mail on post; write and read on mute
 }
 
@@ -23,12 +23,12 @@ func startMailCare(t testing.TB, changes ...func(*api.Options)) *mailCare {
 	t.Helper()
 	m := &mailCare{}
 	m.post = startPost(t, newSink(t), func(o *mailer.Options) {
-		o.UnsubscribeLink = func(of suppress.Subscription) (string, error) {
+		o.UnsubscribeLink = func(of signedlink.Subscription) (string, error) {
 			link, err := m.links.Make(of)
-			return "https://post.example" + suppress.Path + link, err
+			return "https://post.example" + signedlink.RecipientPath + link, err
 		}
 	}, changes...)
-	m.links = suppress.NewLinks(m.resolver)
+	m.links = signedlink.NewRecipients(m.resolver)
 	d := m.mailFixture()
 	for i := range d.Projects {
 		if p := &d.Projects[i]; p.Project.ID == postID {

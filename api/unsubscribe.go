@@ -13,8 +13,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"fingerpost/api/web"
-	"fingerpost/mailer/suppress"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/signedlink"
 )
 
 // The links with which recipients leave the mail of a category (RFC 8058). A POST, with any body, leaves, and is answered
@@ -38,7 +38,7 @@ const unsubscribePolicy = "default-src 'none'; style-src 'unsafe-inline'; form-a
 
 // toUnsubscribe reports whether a request is that of a recipient's link.
 func toUnsubscribe(c *conn, path []byte) bool {
-	return c.services&(Platform|Mail|Console) != 0 && bytes.HasPrefix(path, []byte(suppress.Path))
+	return c.services&(Platform|Mail|Console) != 0 && bytes.HasPrefix(path, []byte(signedlink.RecipientPath))
 }
 
 // answerUnsubscribe answers a recipient's link. The body of a request is never read.
@@ -64,12 +64,12 @@ func (s *Server) answerUnsubscribe(ctx *fasthttp.RequestCtx) {
 	if err != nil {
 		s.failUnsubscribe(ctx, err)
 	}
-	s.finish(ctx, suppress.Path, nil, nil)
+	s.finish(ctx, signedlink.RecipientPath, nil, nil)
 }
 
 // failUnsubscribe tells a person that nothing has happened. What is wrong with a link is not told.
 func (s *Server) failUnsubscribe(ctx *fasthttp.RequestCtx, err error) {
-	if errors.Is(err, suppress.ErrUnknown) || catalog.IsNotFound(err) {
+	if errors.Is(err, signedlink.ErrUnknown) || catalog.IsNotFound(err) {
 		s.showUnsubscribe(ctx, http.StatusNotFound, unsubscribePage{Title: "This link is not known here",
 			Text: "Perhaps it was cut: copy all of it."})
 		return
@@ -83,8 +83,8 @@ func (s *Server) failUnsubscribe(ctx *fasthttp.RequestCtx, err error) {
 }
 
 // opened returns what the link of a request ends, and the project that it is of.
-func (s *Server) opened(ctx *fasthttp.RequestCtx) (of suppress.Subscription, p *catalog.Project, err error) {
-	link := string(bytes.TrimPrefix(ctx.URI().PathOriginal(), []byte(suppress.Path)))
+func (s *Server) opened(ctx *fasthttp.RequestCtx) (of signedlink.Subscription, p *catalog.Project, err error) {
+	link := string(bytes.TrimPrefix(ctx.URI().PathOriginal(), []byte(signedlink.RecipientPath)))
 	if of, err = s.rooms.links.Open(link); err != nil {
 		return of, nil, err
 	}
@@ -93,7 +93,7 @@ func (s *Server) opened(ctx *fasthttp.RequestCtx) (of suppress.Subscription, p *
 }
 
 // listed reports whether the list of a project has what a link puts on it.
-func (s *Server) listed(of *suppress.Subscription) (bool, error) {
+func (s *Server) listed(of *signedlink.Subscription) (bool, error) {
 	there, err := s.resolver.Suppressions(of.ProjectID, of.Address)
 	entry := of.Entry()
 	for i := range there {
@@ -179,7 +179,7 @@ func (s *Server) forwardUnsubscribe(ctx *fasthttp.RequestCtx) error {
 	if err := errors.Join(to.Write(w), w.Flush()); err != nil {
 		return err
 	}
-	answer, err := s.o.Cluster.Edge.Forward(context.Background(), suppress.Path, wire.Bytes())
+	answer, err := s.o.Cluster.Edge.Forward(context.Background(), signedlink.RecipientPath, wire.Bytes())
 	if err != nil {
 		return err
 	}

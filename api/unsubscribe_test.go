@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"fingerpost/api"
-	"fingerpost/mailer/suppress"
+	"fingerpost/resolver/signedlink"
 )
 
 // link returns the path of a link of the project "post".
 func (m *mailCare) link(address, category string) string {
 	m.t.Helper()
-	link, err := m.links.Make(suppress.Subscription{ProjectID: postID, Address: address, Category: category})
+	link, err := m.links.Make(signedlink.Subscription{ProjectID: postID, Address: address, Category: category})
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return suppress.Path + link
+	return signedlink.RecipientPath + link
 }
 
 // open sends a request as a browser or a receiver does, without a key.
@@ -93,11 +93,11 @@ func TestUnsubscribe(t *testing.T) {
 func TestUnsubscribeUnknown(t *testing.T) {
 	m := startMailCare(t)
 	link := m.link("ada@example.com", "newsletter")
-	gone, err := m.links.Make(suppress.Subscription{ProjectID: 999, Address: "ada@example.com", Category: "newsletter"})
+	gone, err := m.links.Make(signedlink.Subscription{ProjectID: 999, Address: "ada@example.com", Category: "newsletter"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := suppress.NewLinks(start(t).resolver).Make(suppress.Subscription{ProjectID: postID, Address: "ada@example.com", Category: "newsletter"})
+	other, err := signedlink.NewRecipients(start(t).resolver).Make(signedlink.Subscription{ProjectID: postID, Address: "ada@example.com", Category: "newsletter"})
 	if err != nil {
 		t.Fatal(err)
 	}

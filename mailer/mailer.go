@@ -20,7 +20,7 @@ type Send struct {
 	// Unsubscribe is the caller's own link with which the recipient leaves the template's category, see
 	// catalog.CheckUnsubscribe; "": the service makes one.
 	Unsubscribe string
-	// Ignored are the reasons of the suppression list that do not stop this mail, see suppress.Ignorable.
+	// Ignored are the reasons of the suppression list that do not stop this mail, see Ignorable.
 	Ignored []catalog.SuppressionReason
 
 	AgainOf        int64    // the log entry of the project that this mail repeats; 0: none

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"fingerpost/mailer/smtp"
-	"fingerpost/mailer/suppress"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/signedlink"
 )
 
 // Projects answers what the files declare. *resolver.Resolver implements it. Errors are *catalog.Error: NOT_FOUND for
@@ -53,7 +53,7 @@ type Options struct {
 
 	// UnsubscribeLink returns the address at which a recipient leaves a category. Nil: the service has none, and templates with a
 	// category need the link of the caller.
-	UnsubscribeLink func(of suppress.Subscription) (address string, err error)
+	UnsubscribeLink func(of signedlink.Subscription) (address string, err error)
 
 	// Keep keeps every mail instead of sending it, also mail that an earlier process has queued. No secret is opened, and
 	// no server is contacted. The entries of such mail are SENT by the provider SINK.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"fingerpost/mailer/smtp"
-	"fingerpost/mailer/suppress"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/signedlink"
 	"fingerpost/resolver/trace"
 )
 
@@ -23,7 +23,7 @@ func (m *Mailer) stoppedBy(mail *catalog.QueuedMail) (*catalog.Suppression, erro
 	if err != nil {
 		return nil, err
 	}
-	return suppress.Stops(entries, mail.Category, mail.Ignored), nil
+	return stoppedBy(entries, mail.Category, mail.Ignored), nil
 }
 
 // suppress stores that a mail was not sent, with its answer: a repeat gets the same one.
@@ -101,7 +101,7 @@ func (m *Mailer) unsubscribeLink(s *Send, p *catalog.ProjectConfig, t *catalog.T
 	if err != nil { // the check of the whole mail tells it, with all other problems
 		address = ""
 	}
-	link, err := m.options.UnsubscribeLink(suppress.Subscription{ProjectID: p.Project.ID, Address: address,
+	link, err := m.options.UnsubscribeLink(signedlink.Subscription{ProjectID: p.Project.ID, Address: address,
 		Category: t.Category})
 	if err != nil {
 		m.options.Logger.Error("a link to unsubscribe cannot be made", "error", err)

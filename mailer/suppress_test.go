@@ -12,8 +12,8 @@ import (
 	"fingerpost/cmd/testrig"
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
-	"fingerpost/mailer/suppress"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/signedlink"
 )
 
 const suppressed = catalog.MailSuppressed
@@ -69,10 +69,10 @@ func categories(to interface{ Port() int }) catalog.ProjectConfig {
 // newCategories starts a Mailer for that project, with links to unsubscribe.
 func newCategories(t *testing.T, to interface{ Port() int }) *rig {
 	r := newRig(t, categories(to))
-	links := suppress.NewLinks(r.resolver)
-	r.options.UnsubscribeLink = func(of suppress.Subscription) (string, error) {
+	links := signedlink.NewRecipients(r.resolver)
+	r.options.UnsubscribeLink = func(of signedlink.Subscription) (string, error) {
 		link, err := links.Make(of)
-		return "https://acme.example" + suppress.Path + link, err
+		return "https://acme.example" + signedlink.RecipientPath + link, err
 	}
 	r.kill()
 	return r
@@ -358,10 +358,10 @@ func TestUnsubscribeLink(t *testing.T) {
 		p.Templates[i].BodyText = "Leave: {{unsubscribeUrl}}"
 	}
 	r.declare(p)
-	links := suppress.NewLinks(r.resolver)
-	r.options.UnsubscribeLink = func(of suppress.Subscription) (string, error) {
+	links := signedlink.NewRecipients(r.resolver)
+	r.options.UnsubscribeLink = func(of signedlink.Subscription) (string, error) {
 		link, err := links.Make(of)
-		return "https://acme.example" + suppress.Path + link, err
+		return "https://acme.example" + signedlink.RecipientPath + link, err
 	}
 	r.kill()
 	r.refuse(of("RESET", "ada@peer.example"), catalog.CodeValidation) // where it is a variable like others
@@ -372,7 +372,7 @@ func TestUnsubscribeLink(t *testing.T) {
 	_, rest, _ := strings.Cut(letter, "List-Unsubscribe: <https://acme.example/u/")
 	link, rest, _ := strings.Cut(rest, ">")
 	opened, err := links.Open(link)
-	if err != nil || opened != (suppress.Subscription{ProjectID: projectID("acme"), Address: "Ada@peer.example", Category: "newsletter"}) {
+	if err != nil || opened != (signedlink.Subscription{ProjectID: projectID("acme"), Address: "Ada@peer.example", Category: "newsletter"}) {
 		t.Errorf("%+v, %v\n%s", opened, err, letter)
 	}
 	if !strings.Contains(letter, "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n") || strings.Contains(letter, "evil") ||
@@ -382,7 +382,7 @@ func TestUnsubscribeLink(t *testing.T) {
 	if r.send(raw("acme")); strings.Contains(k.Letters()[2].Text, "List-Unsubscribe") {
 		t.Errorf("%s", k.Letters()[2].Text)
 	}
-	r.options.UnsubscribeLink = func(suppress.Subscription) (string, error) { return "", errors.New("the disk is full") }
+	r.options.UnsubscribeLink = func(signedlink.Subscription) (string, error) { return "", errors.New("the disk is full") }
 	r.kill()
 	r.refuse(of("NEWS", "ada@peer.example"), catalog.CodeUnavailable)
 }

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"fingerpost/api/conditions"
-	"fingerpost/api/console/customerlink"
 	"fingerpost/api/ops/history"
 	"fingerpost/configsrc"
 	"fingerpost/mailer"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/signedlink"
 )
 
 // Prefix is the path below which all pages stand.
@@ -204,7 +204,7 @@ func New(o Options) (*Console, error) {
 	c.sessions.ended = map[string]string{}
 	c.files, c.pages = sync.OnceValue(loadAssets), sync.OnceValue(c.parsePages)
 	if o.Customers != nil {
-		c.shared.links = customerlink.New(o.Customers)
+		c.shared.links = signedlink.NewCustomers(o.Customers)
 	}
 	c.routes()
 	cross := http.NewCrossOriginProtection()

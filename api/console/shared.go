@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"fingerpost/api/client"
-	"fingerpost/api/console/customerlink"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/signedlink"
 )
 
 // Customers is what customers see by a link, without a key: one domain each. Its errors for a domain that is not the
 // project's any more are NOT_FOUND.
 type Customers interface {
-	customerlink.Store
+	signedlink.Store
 	// Note appends an entry to the audit trail.
 	Note(action string, by catalog.Author, changes ...catalog.FieldChange)
 	View(ctx context.Context, project catalog.UUID, domain string) (catalog.VerificationView, error)
@@ -30,23 +30,23 @@ const sharedEvery = 30 * time.Second
 
 // sharedDomains are the links, and when domains were last checked by one.
 type sharedDomains struct {
-	links   *customerlink.Links
+	links   *signedlink.Customers
 	mu      sync.Mutex // guards what follows
-	checked map[customerlink.Domain]time.Time
+	checked map[signedlink.Domain]time.Time
 }
 
 // maxShared bounds how many domains are remembered.
 const maxShared = 10_000
 
 // takeCheck lets a domain be checked, or returns how long that has to wait.
-func (d *sharedDomains) takeCheck(of customerlink.Domain, now time.Time) (wait time.Duration) {
+func (d *sharedDomains) takeCheck(of signedlink.Domain, now time.Time) (wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if wait = sharedEvery - now.Sub(d.checked[of]); wait > 0 {
 		return wait
 	}
 	if d.checked == nil {
-		d.checked = map[customerlink.Domain]time.Time{}
+		d.checked = map[signedlink.Domain]time.Time{}
 	}
 	for old, at := range d.checked {
 		if len(d.checked) < maxShared && now.Sub(at) < sharedEvery {
@@ -71,7 +71,7 @@ func (c *Console) offerLink(r *http.Request, s *session, v *domainView) {
 	if c.o.Customers == nil || !v.Check {
 		return
 	}
-	made, err := c.shared.links.Make(customerlink.Domain{Project: v.Project.UUID, Name: v.Domain.Name}, time.Now())
+	made, err := c.shared.links.Make(signedlink.Domain{Project: v.Project.UUID, Name: v.Domain.Name}, time.Now())
 	if err != nil {
 		c.o.Logger.Warn("a link for a customer cannot be made", "error", err)
 		return
@@ -134,7 +134,7 @@ func (c *Console) checkShared(w http.ResponseWriter, r *http.Request) {
 }
 
 // openShared opens the link of a request, or answers why it does not.
-func (c *Console) openShared(w http.ResponseWriter, r *http.Request) (of customerlink.Domain, found bool) {
+func (c *Console) openShared(w http.ResponseWriter, r *http.Request) (of signedlink.Domain, found bool) {
 	h := w.Header()
 	h.Set("Referrer-Policy", "no-referrer") // the address is the credential
 	h.Set("X-Robots-Tag", "noindex, nofollow")
@@ -142,10 +142,10 @@ func (c *Console) openShared(w http.ResponseWriter, r *http.Request) (of custome
 	switch {
 	case err == nil:
 		return of, true
-	case errors.Is(err, customerlink.ErrEnded):
+	case errors.Is(err, signedlink.ErrEnded):
 		c.answerShared(w, r, http.StatusNotFound, sharedView{Title: "This link has ended",
 			Message: "It was good for 7 days. Ask for a new one where you got it."})
-	case !errors.Is(err, customerlink.ErrUnknown):
+	case !errors.Is(err, signedlink.ErrUnknown):
 		c.refuseShared(w, r, err)
 	default:
 		if wait := c.o.Keys.Fail(peerOf(r)); wait > 0 {

@@ -9,7 +9,6 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/mailer"
-	"fingerpost/mailer/suppress"
 	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
 )
@@ -83,7 +82,7 @@ func (f *form) ignores(m *mailer.Send) {
 	case !given || value == nil:
 		return
 	case !isList:
-		f.Fail(ignoreField, "must be a list of "+strings.Join(suppress.Ignorable, ", "))
+		f.Fail(ignoreField, "must be a list of "+strings.Join(mailer.Ignorable, ", "))
 		return
 	}
 	for i, v := range list {
@@ -91,8 +90,8 @@ func (f *form) ignores(m *mailer.Send) {
 		switch at := web.Element(ignoreField, i); {
 		case reason == string(catalog.SuppressUnsubscribe):
 			f.Fail(at, "cannot be ignored: the recipient does not want such mail")
-		case !slices.Contains(suppress.Ignorable, reason):
-			f.Fail(at, "must be one of "+strings.Join(suppress.Ignorable, ", "))
+		case !slices.Contains(mailer.Ignorable, reason):
+			f.Fail(at, "must be one of "+strings.Join(mailer.Ignorable, ", "))
 		case !slices.Contains(m.Ignored, catalog.SuppressionReason(reason)):
 			m.Ignored = append(m.Ignored, catalog.SuppressionReason(reason))
 		}

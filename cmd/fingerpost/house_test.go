@@ -32,8 +32,9 @@ var plan = map[string][]string{
 	// a leaf: which addresses are public, for each room that connects to what strangers name
 	"fingerpost/resolver/publicnet": {},
 	// a leaf: the shares of tenants in what is bounded, for each room that many of them use
-	"fingerpost/resolver/share":      {},
-	"fingerpost/resolver/signedlink": {},
+	"fingerpost/resolver/share": {},
+	// the links of customers and of recipients
+	"fingerpost/resolver/signedlink": {"fingerpost/resolver/catalog"},
 	// cbor encodes its records
 	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
 		"github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
@@ -124,12 +125,10 @@ var plan = map[string][]string{
 	"fingerpost/mailer/message": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
 	// x/net/html parses HTML, to check it and for the text part; x/text: which of a template's languages suits another one
 	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html", "golang.org/x/text/language"},
-	// a leaf: what of a suppression list stops what, and the links of recipients
-	"fingerpost/mailer/suppress": {"fingerpost/resolver/catalog", "fingerpost/resolver/signedlink"},
 	// publicnet: certificates and confirmations of a provider
 	"fingerpost/mailer/inbound": {"fingerpost/resolver/catalog", "fingerpost/resolver/publicnet"},
-	// trace: the attempts of a traced send; suppress: what of a list stops a mail
-	"fingerpost/mailer": {"fingerpost/mailer/suppress", "fingerpost/mailer/oauth", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
+	// trace: the attempts of a traced send; signedlink: what a link to unsubscribe ends
+	"fingerpost/mailer": {"fingerpost/resolver/signedlink", "fingerpost/mailer/oauth", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/mailer/smtp", "fingerpost/mailer/message",
 		"fingerpost/mailer/template"},
 	// records: the events, and how far webhooks have come; share: the requests of all webhooks
 	"fingerpost/mailer/webhook": {"fingerpost/resolver/catalog", "fingerpost/resolver/records", "fingerpost/resolver/publicnet",
@@ -160,10 +159,9 @@ var plan = map[string][]string{
 	"fingerpost/api/console/form": {"fingerpost/api/client", "fingerpost/api/console/say", "fingerpost/configsrc/hclfile",
 		"fingerpost/resolver/catalog"},
 	// transfer: a proposal's plan, as the command prints it; hclfile: the errors of a project's file
-	"fingerpost/api/console/customerlink": {"fingerpost/resolver/catalog", "fingerpost/resolver/signedlink"},
 	// mailer/webhook and records: how webhooks do, and what their receivers were sent; mailer/sender: reads the headers of a
 	// test mail; login: the words of a failed sign-in
-	"fingerpost/api/console": {"fingerpost/api/login", "fingerpost/mailer/webhook", "fingerpost/resolver/records", "fingerpost/api/conditions", "fingerpost/api/console/customerlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/chart",
+	"fingerpost/api/console": {"fingerpost/api/login", "fingerpost/mailer/webhook", "fingerpost/resolver/records", "fingerpost/api/conditions", "fingerpost/resolver/signedlink", "fingerpost/api/console/form", "fingerpost/api/console/now", "fingerpost/api/console/chart",
 		"fingerpost/api/ops/history", "fingerpost/api/console/say",
 		"fingerpost/api/transfer", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/client", "fingerpost/resolver/catalog", "fingerpost/configsrc", "fingerpost/mailer", "fingerpost/mailer/sender", "golang.org/x/net/idna", "golang.org/x/net/html"},
@@ -184,7 +182,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/names",
 		"github.com/valyala/fasthttp"},
 	// trace: a send carries the span of its request; suppress: which reasons a send may ignore
-	"fingerpost/api/mailapi": {"fingerpost/resolver/rowjson", "fingerpost/mailer/suppress", "fingerpost/mailer/inbound", "fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
+	"fingerpost/api/mailapi": {"fingerpost/resolver/rowjson", "fingerpost/mailer/inbound", "fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/mailer", "fingerpost/mailer/sender", "fingerpost/mailer/template", "fingerpost/resolver/share"},
 	// edits: a project's block, and the state of a proposal; compare: what it touches; hclfile: the warnings that it
 	// would bring; names: what a key may claim; dcv: what is known of a domain
@@ -198,13 +196,13 @@ var plan = map[string][]string{
 	"fingerpost/api/platform/webhooks": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc/names", "fingerpost/mailer/webhook", "fingerpost/resolver/records"},
 	// trace: the span of a request begins and ends here; suppress: opens the links of recipients
-	"fingerpost/api": {"fingerpost/mailer/suppress", "fingerpost/resolver/records", "fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
+	"fingerpost/api": {"fingerpost/resolver/signedlink", "fingerpost/resolver/records", "fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
 		"fingerpost/api/platform/keys", "fingerpost/api/platform/webhooks", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc/edits", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console", "fingerpost/api/login",
 		"github.com/fasthttp/router", "github.com/valyala/fasthttp"},
 	// trace: runs and flushes the exporter; authdns: asks for verify; suppress: makes the links of recipients
-	"fingerpost/cmd/fingerpost/node": {"fingerpost/mailer/suppress", "fingerpost/resolver/records", "fingerpost/resolver/rowjson", "fingerpost/configsrc/verify", "fingerpost/configsrc/verify/authdns",
+	"fingerpost/cmd/fingerpost/node": {"fingerpost/resolver/signedlink", "fingerpost/resolver/records", "fingerpost/resolver/rowjson", "fingerpost/configsrc/verify", "fingerpost/configsrc/verify/authdns",
 		"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile",
 		"fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/edits", "fingerpost/configsrc/cluster",

@@ -1,4 +1,5 @@
-// Package signedlink makes and opens the parts of URLs by which somebody without a key may see or do one thing.
+// Package signedlink makes and opens the parts of URLs by which somebody without a key may see or do one thing: a
+// customer sees a domain (Customers), a recipient of mail leaves a list (Recipients).
 //
 // What it promises. A link opens to exactly what it was made of: another spelling, another length or another bit is refused.
 // It carries its content with an HMAC-SHA-256, so nothing is stored for a link. Two kinds of links have a key and a context
@@ -6,7 +7,8 @@
 //
 // What it needs. A Store that keeps the key of each kind durably: with another key, every link is unknown.
 //
-// What it does not do. It knows neither HTTP nor time: an end is part of the content, and the caller limits guesses.
+// What it does not do. It knows no HTTP, and does not look up whether what a link names is still there. The caller limits
+// guesses.
 package signedlink
 
 import (
@@ -30,20 +32,20 @@ var ErrUnknown = errors.New("the link was not made here, or all links were ended
 
 var encoding = base64.RawURLEncoding
 
-// Links makes and opens the links of one kind. Safe for concurrent use.
-type Links struct {
+// links makes and opens the links of one kind. Safe for concurrent use.
+type links struct {
 	store            Store
 	keyName, context string
 	mu               sync.Mutex // held while a key is made
 }
 
-// New returns the Links whose key is in a store under keyName. context is a text that only links of this kind have.
-func New(store Store, keyName, context string) *Links {
-	return &Links{store: store, keyName: keyName, context: context}
+// newLinks returns the links whose key is in a store under keyName. context is a text that only links of this kind have.
+func newLinks(store Store, keyName, context string) *links {
+	return &links{store: store, keyName: keyName, context: context}
 }
 
 // Make returns the link with a content, for a URL. It is the same at each call until EndAll.
-func (l *Links) Make(content []byte) (link string, err error) {
+func (l *links) Make(content []byte) (link string, err error) {
 	key, found, err := l.key()
 	if err == nil && !found {
 		key, err = l.firstKey()
@@ -56,7 +58,7 @@ func (l *Links) Make(content []byte) (link string, err error) {
 
 // Open returns the content of a link. Contents have at least least bytes, and at most most. Errors other than ErrUnknown are
 // the Store's.
-func (l *Links) Open(link string, least, most int) (content []byte, err error) {
+func (l *links) Open(link string, least, most int) (content []byte, err error) {
 	if len(link) > encoding.EncodedLen(sha256.Size+most) {
 		return nil, ErrUnknown
 	}
@@ -76,14 +78,14 @@ func (l *Links) Open(link string, least, most int) (content []byte, err error) {
 }
 
 // EndAll ends every link that was made so far.
-func (l *Links) EndAll() error {
+func (l *links) EndAll() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, err := l.renew()
 	return err
 }
 
-func (l *Links) key() (key []byte, found bool, err error) {
+func (l *links) key() (key []byte, found bool, err error) {
 	if key, found, err = l.store.Named(l.keyName); err != nil {
 		return nil, false, fmt.Errorf("read the key of links: %w", err)
 	}
@@ -91,7 +93,7 @@ func (l *Links) key() (key []byte, found bool, err error) {
 }
 
 // firstKey returns the key, and makes one if no other call has made one meanwhile.
-func (l *Links) firstKey() ([]byte, error) {
+func (l *links) firstKey() ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if key, found, err := l.key(); err != nil || found {
@@ -101,7 +103,7 @@ func (l *Links) firstKey() ([]byte, error) {
 }
 
 // renew stores a new key. The caller holds mu.
-func (l *Links) renew() ([]byte, error) {
+func (l *links) renew() ([]byte, error) {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
 	if err := l.store.SetNamed(map[string][]byte{l.keyName: key}); err != nil {
@@ -110,7 +112,7 @@ func (l *Links) renew() ([]byte, error) {
 	return key, nil
 }
 
-func (l *Links) sign(key, content []byte) []byte {
+func (l *links) sign(key, content []byte) []byte {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(l.context))
 	mac.Write(content)

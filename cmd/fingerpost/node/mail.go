@@ -10,9 +10,9 @@ import (
 
 	"fingerpost/mailer"
 	"fingerpost/mailer/smtp"
-	"fingerpost/mailer/suppress"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/signedlink"
 )
 
 // A mailService is the mailer with its dependencies.
@@ -38,12 +38,12 @@ func openMail(o Mail, data, publicURL string, r *resolver.Resolver, open func(ca
 		waiting: func() int64 { return m.mailer.Counts().Waiting },
 		reclaim: func() error { return r.ReclaimMail(ctx) },
 	}
-	var unsubscribe func(suppress.Subscription) (string, error)
+	var unsubscribe func(signedlink.Subscription) (string, error)
 	if publicURL != "" {
-		links := suppress.NewLinks(r)
-		unsubscribe = func(of suppress.Subscription) (string, error) {
+		links := signedlink.NewRecipients(r)
+		unsubscribe = func(of signedlink.Subscription) (string, error) {
 			link, err := links.Make(of)
-			return strings.TrimRight(publicURL, "/") + suppress.Path + link, err
+			return strings.TrimRight(publicURL, "/") + signedlink.RecipientPath + link, err
 		}
 	}
 	var err error

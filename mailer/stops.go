@@ -1,15 +1,4 @@
-// Package suppress has the rules of suppression lists: which entry of a project's list stops which mail, and the links by
-// which a recipient puts an address on it.
-//
-// What it promises. Stops decides from values alone, and always finds the strongest entry that stops a mail. A link names
-// one address and one category of one project: who has it can stop that mail, and nothing else. It never ends, and a changed
-// one is not opened.
-//
-// What it needs. A Store that keeps the key of links, see package signedlink: with another key, the links in mails that were
-// sent are unknown.
-//
-// What it does not do. It keeps no list (package ledger does), sends nothing, and knows no HTTP.
-package suppress
+package mailer
 
 import (
 	"slices"
@@ -17,11 +6,11 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// Stops returns the strongest of the entries of a recipient that stop a mail, nil if none does. category is that of the
+// stoppedBy returns the strongest of the entries of a recipient that stop a mail, nil if none does. category is that of the
 // mail's template, "" for none, and ignored are the reasons that do not count for this mail. A complaint and a hard bounce
 // stop everything. A manual entry stops everything, or its category. An unsubscribe stops its category, or without one all
 // mail that has a category: what a recipient never subscribed to, such as a new password, is sent.
-func Stops(entries []catalog.Suppression, category string,
+func stoppedBy(entries []catalog.Suppression, category string,
 	ignored []catalog.SuppressionReason) (strongest *catalog.Suppression) {
 	for i := range entries {
 		e := &entries[i]

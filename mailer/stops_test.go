@@ -1,9 +1,8 @@
-package suppress_test
+package mailer
 
 import (
 	"testing"
 
-	"fingerpost/mailer/suppress"
 	"fingerpost/resolver/catalog"
 )
 
@@ -22,7 +21,7 @@ func TestStops(t *testing.T) {
 	f := func(want string, category string, ignored []catalog.SuppressionReason, entries ...catalog.Suppression) {
 		t.Helper()
 		got := ""
-		if e := suppress.Stops(entries, category, ignored); e != nil {
+		if e := stoppedBy(entries, category, ignored); e != nil {
 			got = string(e.Reason)
 		}
 		if got != want {

@@ -1,0 +1,5 @@
+package signedlink
+
+type Links = links
+
+var New = newLinks
