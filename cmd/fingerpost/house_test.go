@@ -216,15 +216,13 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/offline", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// a command's group: datadir reads the store of a server that does not run; dcv and authdns: what check asks and shows
 	// without a server
-	"fingerpost/cmd/fingerpost/mailcheck": {"fingerpost/resolver/catalog", "fingerpost/api/client", "fingerpost/configsrc/offline",
+	"fingerpost/cmd/fingerpost/mailcare": {"fingerpost/resolver/catalog", "fingerpost/api/client", "fingerpost/configsrc/offline",
 		"fingerpost/configsrc/verify/authdns", "fingerpost/mailer/sender", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	"fingerpost/cmd/fingerpost/domains": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver/rowjson", "fingerpost/resolver/datadir", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/verify/dcv", "fingerpost/configsrc/verify/authdns",
 		"fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	// records: the states of deliveries
 	"fingerpost/cmd/fingerpost/webhooks": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/api/client",
-		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
-	"fingerpost/cmd/fingerpost/suppressions": {"fingerpost/resolver/catalog", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	"fingerpost/cmd/fingerpost/logs": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver/rowjson", "fingerpost/resolver/datadir", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
@@ -246,7 +244,7 @@ var plan = map[string][]string{
 		"fingerpost/api/console", "fingerpost/api/docs", "fingerpost/api/ops",
 		"fingerpost/cmd/fingerpost/node", "fingerpost/cmd/fingerpost/cli",
 		"fingerpost/cmd/fingerpost/doctor", "fingerpost/cmd/fingerpost/domains", "fingerpost/cmd/fingerpost/logs",
-		"fingerpost/cmd/fingerpost/webhooks", "fingerpost/cmd/fingerpost/mailcheck", "fingerpost/cmd/fingerpost/suppressions",
+		"fingerpost/cmd/fingerpost/webhooks", "fingerpost/cmd/fingerpost/mailcare",
 		"github.com/rogpeppe/go-internal/diff", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"},
 	// for tests alone, so no other package of the plan may import them; go-smtp and go-sasl: mail servers of the tests
 	"fingerpost/cmd/testrig":         {"github.com/emersion/go-sasl", "github.com/emersion/go-smtp"},

@@ -10,8 +10,7 @@ import (
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/cmd/fingerpost/domains"
 	"fingerpost/cmd/fingerpost/logs"
-	"fingerpost/cmd/fingerpost/mailcheck"
-	"fingerpost/cmd/fingerpost/suppressions"
+	"fingerpost/cmd/fingerpost/mailcare"
 	"fingerpost/cmd/fingerpost/webhooks"
 )
 
@@ -73,7 +72,7 @@ func newRoot(t cli.Terminal) *cobra.Command {
 	root.PersistentFlags().String("config", "projects.d", "folder of the HCL files")
 	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newProjects(t), newRename(t),
 		newSecrets(t), newInit(t), newReload(t), newConsoleLink(t), logs.NewMail(t), logs.NewAudit(t), newPlan(t),
-		newPropose(t), newImport(t), newExport(t), newBackup(t), newRestore(t), domains.New(t), mailcheck.New(t),
-		webhooks.New(t), suppressions.New(t), newEdges(t), newDoctor(t), newClusterServer(t), newDocs(t), newVersion(t))
+		newPropose(t), newImport(t), newExport(t), newBackup(t), newRestore(t), domains.New(t), mailcare.NewMail(t),
+		webhooks.New(t), mailcare.NewSuppressions(t), newEdges(t), newDoctor(t), newClusterServer(t), newDocs(t), newVersion(t))
 	return root
 }

@@ -1,4 +1,4 @@
-package suppressions
+package mailcare
 
 import (
 	"context"

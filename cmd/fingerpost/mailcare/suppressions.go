@@ -1,11 +1,4 @@
-// Package suppressions is the command "fingerpost suppressions": to whom a project does not send.
-//
-//   - list, add, remove: the entries of the suppression list of a project on a running server;
-//   - import: a table of addresses, such as the export of another mail service.
-//
-// All of them call the API, with a key that has read or write. Adding twice changes nothing, so a command that was cut off
-// can be run again. This package decides nothing about a mail.
-package suppressions
+package mailcare
 
 import (
 	"context"
@@ -25,8 +18,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// New returns the command.
-func New(t cli.Terminal) *cobra.Command {
+// NewSuppressions returns the command "suppressions": to whom a project does not send.
+func NewSuppressions(t cli.Terminal) *cobra.Command {
 	return cli.Group("suppressions", "To whom a project of a running server does not send",
 		"An address is listed as hard_bounce or complaint, which stops everything, as manual, or as unsubscribe, which\n"+
 			"stops mail of a category.",

@@ -1,6 +1,14 @@
-// Package mailcheck is the command "fingerpost mail check": what receivers find of the senders of projects, by a server or
-// from the files, and what the server of a received test mail has found. The rules are those of package sender.
-package mailcheck
+// Package mailcare is the commands by which mail arrives, and none goes to those who do not want it.
+//
+// "fingerpost mail check" says what receivers find of the senders of projects, by a server or from the files, and what the
+// server of a received test mail has found; the rules are those of package sender. "fingerpost suppressions" lists, adds,
+// removes and imports the addresses to which a project does not send.
+//
+// What it needs. Suppressions are the server's, so a key that has read or write. Adding twice changes nothing, so a command
+// that was cut off can be run again.
+//
+// What it does not do. It decides nothing about a mail.
+package mailcare
 
 import (
 	"fmt"
@@ -19,8 +27,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// New returns the command "mail".
-func New(t cli.Terminal) *cobra.Command {
+// NewMail returns the command "mail".
+func NewMail(t cli.Terminal) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mail",
 		Short: "Whether receivers accept the mail of projects: SPF, DKIM and DMARC of their senders",

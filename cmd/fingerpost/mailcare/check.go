@@ -1,4 +1,4 @@
-package mailcheck
+package mailcare
 
 import (
 	"errors"
