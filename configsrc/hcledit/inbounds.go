@@ -1,7 +1,6 @@
 package hcledit
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -10,12 +9,12 @@ import (
 
 // InboundBlock returns the block that declares b, formatted. Its secrets must not be in clear text.
 func InboundBlock(b *catalog.Inbound) string {
-	block := fmt.Sprintf("inbound %s {\nformat = %s\nsecret = %s\n", Quote(b.Name), Quote(b.Format),
-		oneOrList(secretTexts(b.Secrets)))
-	if b.Projects != nil {
-		block += "projects = " + QuoteList(b.Projects) + "\n"
-	}
-	return formattedBlock(block + "}\n")
+	return attributeBlock("inbound", b.Name, inboundAttributes(b))
+}
+
+func inboundAttributes(b *catalog.Inbound) []attribute {
+	return []attribute{textAttribute("format", b.Format), secretsAttribute("secret", b.Secrets),
+		listAttribute("projects", b.Projects)}
 }
 
 // AddInbound appends an inbound block to the file.
@@ -29,30 +28,8 @@ func RemoveInbound(src []byte, name string) ([]byte, error) { return RemoveBlock
 // ChangeInbound turns the block of was into want, which has its name.
 func ChangeInbound(src []byte, was, want *catalog.Inbound) ([]byte, error) {
 	return editBlock(src, BlockPath{"inbound", was.Name}, func(s *site) error {
-		if was.Format != want.Format {
-			if err := s.set("format", Quote(want.Format)); err != nil {
-				return err
-			}
-		}
-		if !slices.Equal(was.Secrets, want.Secrets) {
-			if err := s.setList("secret", secretTexts(want.Secrets), oneOrList); err != nil {
-				return err
-			}
-		}
-		return s.changeList("projects", was.Projects, want.Projects)
+		return s.change(inboundAttributes(was), inboundAttributes(want))
 	})
-}
-
-// changeList notes the edit that turns a list of texts into another one; nil stands for no attribute.
-func (s *site) changeList(name string, was, want []string) error {
-	switch {
-	case reflect.DeepEqual(was, want):
-		return nil
-	case want == nil:
-		s.unset(name)
-		return nil
-	}
-	return s.setList(name, quoteAll(want), listText)
 }
 
 // mergedInbound returns t with what changes from b to o; o, if both have added the block.

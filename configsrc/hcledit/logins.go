@@ -9,54 +9,25 @@ import (
 // LoginBlock returns the block that declares l, formatted. Its secret must not be in clear text.
 func LoginBlock(l *catalog.Login) string {
 	var b strings.Builder
-	b.WriteString("login " + Quote(l.Name) + " {\n")
-	for _, a := range loginAttributes(l) {
-		if a.expr != "" {
-			b.WriteString(a.name + " = " + a.expr + "\n")
-		}
-	}
+	b.WriteString("login " + Quote(l.Name) + " {\n" + attributeLines(loginAttributes(l)))
 	for i := range l.Rules {
-		b.WriteString("\nrule {\n")
-		for _, a := range ruleAttributes(&l.Rules[i]) {
-			if a.expr != "" {
-				b.WriteString(a.name + " = " + a.expr + "\n")
-			}
-		}
-		b.WriteString("}\n")
+		b.WriteString("\nrule {\n" + attributeLines(ruleAttributes(&l.Rules[i])) + "}\n")
 	}
-	b.WriteString("}\n")
-	return formattedBlock(b.String())
+	return formattedBlock(b.String() + "}\n")
 }
 
-// An attributeText is an attribute with its value as HCL, "" for none.
-type attributeText struct{ name, expr string }
-
-func loginAttributes(l *catalog.Login) []attributeText {
-	secret := ""
+func loginAttributes(l *catalog.Login) []attribute {
+	secret := attribute{name: "client_secret"}
 	if l.ClientSecret.Source != catalog.SecretNone {
-		secret = secretTexts([]catalog.Secret{l.ClientSecret})[0]
+		secret = secretsAttribute(secret.name, []catalog.Secret{l.ClientSecret})
 	}
-	return []attributeText{{"issuer", Quote(l.Issuer)}, {"client_id", Quote(l.ClientID)}, {"client_secret", secret},
-		{"scopes", listOrNone(l.Scopes)}, {"label", quoteOrNone(l.Label)}, {"ca_file", quoteOrNone(l.CAFile)}}
+	return []attribute{textAttribute("issuer", l.Issuer), textAttribute("client_id", l.ClientID), secret,
+		listAttribute("scopes", l.Scopes), optionalText("label", l.Label), optionalText("ca_file", l.CAFile)}
 }
 
-func ruleAttributes(r *catalog.LoginRule) []attributeText {
-	return []attributeText{{"claim", Quote(r.Claim)}, {"value", Quote(r.Value)}, {"allow", QuoteList(r.Allow.Words())},
-		{"projects", listOrNone(r.Projects)}}
-}
-
-func listOrNone(list []string) string {
-	if list == nil {
-		return ""
-	}
-	return QuoteList(list)
-}
-
-func quoteOrNone(text string) string {
-	if text == "" {
-		return ""
-	}
-	return Quote(text)
+func ruleAttributes(r *catalog.LoginRule) []attribute {
+	return []attribute{textAttribute("claim", r.Claim), textAttribute("value", r.Value),
+		listAttribute("allow", r.Allow.Words()), listAttribute("projects", r.Projects)}
 }
 
 // AddLogin appends a login to the file.
@@ -85,20 +56,4 @@ func ChangeLogin(src []byte, was, want *catalog.Login) ([]byte, error) {
 		}
 		return nil
 	})
-}
-
-// change notes the edits of attributes whose values differ.
-func (s *site) change(was, want []attributeText) error {
-	for i, a := range want {
-		switch {
-		case a == was[i]:
-		case a.expr == "":
-			s.unset(a.name)
-		default:
-			if err := s.set(a.name, a.expr); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

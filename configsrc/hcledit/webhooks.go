@@ -1,31 +1,23 @@
 package hcledit
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-
-	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
 )
 
 // WebhookBlock returns the block that declares w, formatted. Its secrets must not be in clear text.
 func WebhookBlock(w *catalog.Webhook) string {
-	block := fmt.Sprintf("webhook %s {\nurl = %s\nsecret = %s\n", Quote(w.Name), Quote(w.URL),
-		oneOrList(secretTexts(w.Secrets)))
-	if w.Events != nil {
-		block += "events = " + QuoteList(w.Events) + "\n"
-	}
-	if w.Projects != nil {
-		block += "projects = " + QuoteList(w.Projects) + "\n"
-	}
+	return attributeBlock("webhook", w.Name, webhookAttributes(w))
+}
+
+func webhookAttributes(w *catalog.Webhook) []attribute {
+	active := ""
 	if !w.Active {
-		block += "active = false\n"
+		active = "false"
 	}
-	return formattedBlock(block + "}\n")
+	return []attribute{textAttribute("url", w.URL), secretsAttribute("secret", w.Secrets), listAttribute("events", w.Events),
+		listAttribute("projects", w.Projects), {name: "active", expr: active}}
 }
 
 // AddWebhook appends a webhook to the file.
@@ -38,75 +30,11 @@ func RemoveWebhook(src []byte, name string) ([]byte, error) {
 	return RemoveBlock(src, "webhook", name)
 }
 
-// ChangeWebhook turns the block of was into want, which has its name.
+// ChangeWebhook turns the block of was into want, which has its name. One that is active again says so.
 func ChangeWebhook(src []byte, was, want *catalog.Webhook) ([]byte, error) {
-	return editBlock(src, BlockPath{"webhook", was.Name}, func(s *site) error {
-		if was.URL != want.URL {
-			if err := s.set("url", Quote(want.URL)); err != nil {
-				return err
-			}
-		}
-		if !slices.Equal(was.Secrets, want.Secrets) {
-			if err := s.setList("secret", secretTexts(want.Secrets), oneOrList); err != nil {
-				return err
-			}
-		}
-		err := errors.Join(s.changeList("events", was.Events, want.Events),
-			s.changeList("projects", was.Projects, want.Projects))
-		if err != nil {
-			return err
-		}
-		if was.Active != want.Active {
-			return s.set("active", strconv.FormatBool(want.Active))
-		}
-		return nil
-	})
-}
-
-// secretTexts returns secrets as HCL.
-func secretTexts(list []catalog.Secret) []string {
-	texts := make([]string, len(list))
-	for i, s := range list {
-		if s.Source == catalog.SecretPlain { // one that the file has already
-			texts[i] = Quote(s.Ref)
-			continue
-		}
-		texts[i], _ = fieldText(catalog.Field{Value: &s})
+	before, after := webhookAttributes(was), webhookAttributes(want)
+	if was.Active != want.Active {
+		after[len(after)-1].expr = strconv.FormatBool(want.Active)
 	}
-	return texts
-}
-
-// oneOrList is listText, but a single element stands alone.
-func oneOrList(elements []string) string {
-	if len(elements) == 1 {
-		return elements[0]
-	}
-	return listText(elements)
-}
-
-// setList notes the edits that turn the list of an attribute into elements, which are HCL. In a list of several lines, or
-// with comments, elements that stay keep their places. text returns the value where the list is replaced as a whole.
-func (s *site) setList(name string, elements []string, text func([]string) string) error {
-	attr := s.block.Body.Attributes[name]
-	var list *hclsyntax.TupleConsExpr
-	if attr != nil {
-		list, _ = hclfile.Unparen(attr.Expr).(*hclsyntax.TupleConsExpr)
-	}
-	if list == nil || s.oneLine || !s.d.spread(list) {
-		return s.set(name, text(elements))
-	}
-	value, err := parseExpression(name, listText(elements))
-	if err != nil {
-		return err
-	}
-	parts, stays := s.d.listSplices(list, value, elements)
-	if !stays {
-		return s.set(name, text(elements))
-	}
-	s.replace(attr, value)
-	if s.parts == nil {
-		s.parts = map[*hclsyntax.Attribute][]splice{}
-	}
-	s.parts[attr] = parts
-	return nil
+	return editBlock(src, BlockPath{"webhook", was.Name}, func(s *site) error { return s.change(before, after) })
 }
