@@ -155,37 +155,27 @@ func (o *Overlay) lists() *catalog.Declared {
 	return &catalog.Declared{Webhooks: o.Webhooks(), Logins: o.Logins(), Inbounds: o.Inbounds()}
 }
 
-// Webhooks lists the webhooks by name: those that are live, if the store cannot be read.
-func (o *Overlay) Webhooks() (list []catalog.Webhook) {
-	if !o.webhooks {
-		return o.live.Webhooks()
-	}
-	if o.store.Webhooks(func(w *catalog.Webhook) bool { list = append(list, *w); return true }) != nil {
-		return o.live.Webhooks()
-	}
-	return list
+// Webhooks lists the webhooks by name: those that are live, if the store cannot be read. Logins and Inbounds are likewise.
+func (o *Overlay) Webhooks() []catalog.Webhook {
+	return overlaidList(o.webhooks, o.store.Webhooks, o.live.Webhooks)
 }
 
-// Logins lists the logins by name: those that are live, if the store cannot be read.
-func (o *Overlay) Logins() (list []catalog.Login) {
-	if !o.logins {
-		return o.live.Logins()
-	}
-	if o.store.Logins(func(l *catalog.Login) bool { list = append(list, *l); return true }) != nil {
-		return o.live.Logins()
-	}
-	return list
+// Logins lists the logins by name.
+func (o *Overlay) Logins() []catalog.Login {
+	return overlaidList(o.logins, o.store.Logins, o.live.Logins)
 }
 
-// Inbounds lists the inbound blocks by name: those that are live, if the store cannot be read.
-func (o *Overlay) Inbounds() (list []catalog.Inbound) {
-	if !o.inbounds {
-		return o.live.Inbounds()
+// Inbounds lists the inbound blocks by name.
+func (o *Overlay) Inbounds() []catalog.Inbound {
+	return overlaidList(o.inbounds, o.store.Inbounds, o.live.Inbounds)
+}
+
+// overlaidList returns what the proposal's store has of a kind that the proposal touches, and else what is live.
+func overlaidList[T any](touched bool, each func(func(*T) bool) error, live func() []T) (list []T) {
+	if touched && each(func(v *T) bool { list = append(list, *v); return true }) == nil {
+		return list
 	}
-	if o.store.Inbounds(func(b *catalog.Inbound) bool { list = append(list, *b); return true }) != nil {
-		return o.live.Inbounds()
-	}
-	return list
+	return live()
 }
 
 // eachKey calls f with all keys; with those that are live, if the store cannot be read.

@@ -73,6 +73,7 @@ func newRoot(t cli.Terminal) *cobra.Command {
 	root.AddCommand(newServe(t), newValidate(t), newFmt(t), newResolve(t), newKeys(t), newProjects(t), newRename(t),
 		newSecrets(t), newInit(t), newReload(t), newConsoleLink(t), logs.NewMail(t), logs.NewAudit(t), newPlan(t),
 		newPropose(t), newImport(t), newExport(t), newBackup(t), newRestore(t), domains.New(t), mailcare.NewMail(t),
-		webhooks.New(t), mailcare.NewSuppressions(t), newEdges(t), newDoctor(t), newClusterServer(t), newDocs(t), newVersion(t))
+		webhooks.New(t), mailcare.NewSuppressions(t), newEdges(t), newDoctor(t), newClusterServer(t), newDocs(t),
+		newVersion(t))
 	return root
 }

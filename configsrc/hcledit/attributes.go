@@ -9,8 +9,8 @@ import (
 	"fingerpost/resolver/catalog"
 )
 
-// An attribute is one of a block that is written as a whole, with its value as HCL: in expr, or as the elements of a list. One
-// with neither is left out.
+// An attribute is one of a block that is written as a whole, with its value as HCL: in expr, or as the elements of a
+// list. One with neither is left out.
 type attribute struct {
 	name, expr string
 	elements   []string
@@ -100,8 +100,8 @@ func (s *site) change(was, want []attribute) error {
 	return nil
 }
 
-// setList notes the edits that turn a list into a. In one of several lines, or with comments, elements that stay keep their
-// places.
+// setList notes the edits that turn a list into a. In one of several lines, or with comments, elements that stay keep
+// their places.
 func (s *site) setList(a *attribute) error {
 	attr := s.block.Body.Attributes[a.name]
 	var list *hclsyntax.TupleConsExpr

@@ -16,8 +16,8 @@ func webhookAttributes(w *catalog.Webhook) []attribute {
 	if !w.Active {
 		active = "false"
 	}
-	return []attribute{textAttribute("url", w.URL), secretsAttribute("secret", w.Secrets), listAttribute("events", w.Events),
-		listAttribute("projects", w.Projects), {name: "active", expr: active}}
+	return []attribute{textAttribute("url", w.URL), secretsAttribute("secret", w.Secrets),
+		listAttribute("events", w.Events), listAttribute("projects", w.Projects), {name: "active", expr: active}}
 }
 
 // AddWebhook appends a webhook to the file.
