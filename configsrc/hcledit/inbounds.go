@@ -1,11 +1,6 @@
 package hcledit
 
-import (
-	"reflect"
-	"slices"
-
-	"fingerpost/resolver/catalog"
-)
+import "fingerpost/resolver/catalog"
 
 // InboundBlock returns the block that declares b, formatted. Its secrets must not be in clear text.
 func InboundBlock(b *catalog.Inbound) string {
@@ -38,14 +33,8 @@ func mergedInbound(b, o, t *catalog.Inbound) *catalog.Inbound {
 		return o
 	}
 	want := t.Clone()
-	if b.Format != o.Format {
-		want.Format = o.Format
-	}
-	if !slices.Equal(b.Secrets, o.Secrets) {
-		want.Secrets = o.Secrets
-	}
-	if !reflect.DeepEqual(b.Projects, o.Projects) {
-		want.Projects = o.Projects
-	}
+	takeChange(&want.Format, b.Format, o.Format)
+	takeChange(&want.Secrets, b.Secrets, o.Secrets)
+	takeChange(&want.Projects, b.Projects, o.Projects)
 	return &want
 }

@@ -22,18 +22,12 @@ func mergedLogin(b, o, t *catalog.Login) *catalog.Login {
 		return o
 	}
 	want := t.Clone()
-	for _, f := range []struct{ b, o, want *string }{{&b.Issuer, &o.Issuer, &want.Issuer},
-		{&b.ClientID, &o.ClientID, &want.ClientID}, {&b.Label, &o.Label, &want.Label}, {&b.CAFile, &o.CAFile, &want.CAFile}} {
-		if *f.b != *f.o {
-			*f.want = *f.o
-		}
-	}
-	if b.ClientSecret != o.ClientSecret {
-		want.ClientSecret = o.ClientSecret
-	}
-	if !reflect.DeepEqual(b.Scopes, o.Scopes) {
-		want.Scopes = o.Scopes
-	}
+	takeChange(&want.Issuer, b.Issuer, o.Issuer)
+	takeChange(&want.ClientID, b.ClientID, o.ClientID)
+	takeChange(&want.Label, b.Label, o.Label)
+	takeChange(&want.CAFile, b.CAFile, o.CAFile)
+	takeChange(&want.ClientSecret, b.ClientSecret, o.ClientSecret)
+	takeChange(&want.Scopes, b.Scopes, o.Scopes)
 	if rules, ok := mergedRules(b.Rules, o.Rules, t.Rules); ok {
 		want.Rules = rules
 	} else {

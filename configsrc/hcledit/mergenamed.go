@@ -156,26 +156,23 @@ func mergedKey(b, o, t *catalog.Key) *catalog.Key {
 	return &want
 }
 
+// takeChange sets to to proposed where a proposal has changed what was there before.
+func takeChange[T any](to *T, before, proposed T) {
+	if !reflect.DeepEqual(before, proposed) {
+		*to = proposed
+	}
+}
+
 // mergedWebhook returns t with what changes from b to o; o, if both have added the webhook.
 func mergedWebhook(b, o, t *catalog.Webhook) *catalog.Webhook {
 	if b == nil {
 		return o
 	}
 	want := t.Clone()
-	if b.URL != o.URL {
-		want.URL = o.URL
-	}
-	if !slices.Equal(b.Secrets, o.Secrets) {
-		want.Secrets = o.Secrets
-	}
-	if !reflect.DeepEqual(b.Events, o.Events) {
-		want.Events = o.Events
-	}
-	if !reflect.DeepEqual(b.Projects, o.Projects) {
-		want.Projects = o.Projects
-	}
-	if b.Active != o.Active {
-		want.Active = o.Active
-	}
+	takeChange(&want.URL, b.URL, o.URL)
+	takeChange(&want.Secrets, b.Secrets, o.Secrets)
+	takeChange(&want.Events, b.Events, o.Events)
+	takeChange(&want.Projects, b.Projects, o.Projects)
+	takeChange(&want.Active, b.Active, o.Active)
 	return &want
 }

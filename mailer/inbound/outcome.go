@@ -114,8 +114,9 @@ var ownID = regexp.MustCompile(`^<([0-9]{1,19})\.[0-9a-f]{16}@[^<>\s]+>$`)
 // projectOf returns the project of an outcome: that which the provider names, that whose log has the Message-ID, or else
 // the only one of the block. 0: there is none, or the block may not touch it.
 func (d *Desk) projectOf(b *Block, o *outcome) (id int64, err error) {
-	var may []int64 // of the list
-	for _, slug := range b.Projects {
+	listed := slices.Compact(slices.Sorted(slices.Values(b.Projects)))
+	var may []int64 // those of them that are there
+	for _, slug := range listed {
 		p, err := d.o.Projects.ProjectBySlug(slug)
 		switch {
 		case err == nil:
@@ -132,7 +133,7 @@ func (d *Desk) projectOf(b *Block, o *outcome) (id int64, err error) {
 		o.project = of
 	}
 	switch {
-	case o.project == 0 && len(b.Projects) == 1 && len(may) == 1:
+	case o.project == 0 && len(listed) == 1 && len(may) == 1:
 		return may[0], nil
 	case o.project == 0 || b.Projects != nil && !slices.Contains(may, o.project):
 		return 0, nil

@@ -17,7 +17,8 @@ func TestProjects(t *testing.T) {
 	all.Projects = nil
 	none, gone := block("none", catalog.InboundSES), block("gone", catalog.InboundSES, "nobody")
 	none.Projects = []string{}
-	r := newRig(t, s.Provider, all, none, gone, block("one", catalog.InboundSES, "acme"), block("two", catalog.InboundSES, "acme", "shop"), block("jsons", catalog.InboundJSON, "acme", "shop"))
+	r := newRig(t, s.Provider, all, none, gone, block("one", catalog.InboundSES, "acme"),
+		block("twice", catalog.InboundSES, "acme", "acme"), block("two", catalog.InboundSES, "acme", "shop"), block("jsons", catalog.InboundJSON, "acme", "shop"))
 	now := time.Now()
 	n := 0
 	address := func() string { return fmt.Sprintf("a%d@example.com", n) } // of the next outcome
@@ -48,6 +49,7 @@ func TestProjects(t *testing.T) {
 	f("one", foreign, 1)
 	f("one", strings.Replace(of(1), "0123456789abcdef", "fedcba9876543210", 1), 1) // its entry may be too old
 	f("one", "", 1)
+	f("twice", "", 1)
 	f("two", of(1), 1)
 	f("two", strings.Trim(of(2), "<>"), 2)
 	f("two", of(3), 0)

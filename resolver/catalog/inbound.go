@@ -80,31 +80,8 @@ func (b *Inbound) Validate() Problems {
 	case !slices.Contains(InboundFormats, b.Format):
 		ps.Addf("format", "must be one of %s", choices)
 	}
-	switch n := len(b.Secrets); {
-	case n == 0:
-		ps.Addf("secret", "is required: it lets the provider in, and nobody else")
-	case n > MaxInboundSecrets:
-		ps.Addf("secret", "has %d values, %d are allowed", n, MaxInboundSecrets)
-	}
-	for _, s := range b.Secrets {
-		if s.Source != SecretPlain {
-			continue
-		}
-		if msg := CheckInboundSecret(s.Ref); msg != "" {
-			ps.Addf("secret", "%s", msg)
-		}
-	}
-	if b.Projects != nil && len(b.Projects) == 0 {
-		ps.Warnf("projects", "is empty, so every outcome is dropped: name some, leave the line out for every project, "+
-			"or remove the block")
-	}
-	for i, slug := range b.Projects {
-		if msg := CheckSlug(slug); msg != "" {
-			ps.Addf("projects", "%q is no slug: it %s", slug, msg)
-		} else if slices.Contains(b.Projects[:i], slug) {
-			ps.Addf("projects", "%q is in the list twice", slug)
-		}
-	}
+	ps.checkSecrets(b.Secrets, MaxInboundSecrets, "lets the provider in, and nobody else", CheckInboundSecret)
+	ps.checkProjects(b.Projects, "block", "every outcome is dropped")
 	return ps
 }
 

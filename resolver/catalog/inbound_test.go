@@ -46,5 +46,5 @@ func TestInboundRules(t *testing.T) {
 	f(func(b *catalog.Inbound) { b.Format, b.Secrets = "SES", nil }, "format", "secret")
 	f(func(b *catalog.Inbound) { b.Name, b.Format = "S E S", "" }, "name", "format")
 	f(func(b *catalog.Inbound) { b.Projects = []string{} }, "projects?")
-	f(func(b *catalog.Inbound) { b.Projects = []string{"acme", "Acme", "acme"} }, "projects", "projects")
+	f(func(b *catalog.Inbound) { b.Projects = []string{"acme", "Acme", "acme"} }, "projects", "projects?")
 }

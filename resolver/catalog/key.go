@@ -274,14 +274,10 @@ func (k *Key) Validate() Problems {
 	if k.Allow&MayCreate != 0 && k.Owner == "" {
 		ps.Addf("allow", `has "create", which needs an owner: owner = %q gives it to the projects that the key creates`, "app")
 	}
-	if k.Projects != nil && len(k.Projects) == 0 && k.Owner == "" {
-		ps.Warnf("projects", "is empty, so the key reaches no project: name some, leave the line out for every project, "+
-			"or remove the key")
+	empty := "the key reaches no project"
+	if k.Owner != "" {
+		empty = "" // it reaches those that it has made
 	}
-	for _, slug := range k.Projects {
-		if msg := CheckSlug(slug); msg != "" {
-			ps.Addf("projects", "%q is no slug: it %s", slug, msg)
-		}
-	}
+	ps.checkProjects(k.Projects, "key", empty)
 	return ps
 }

@@ -166,15 +166,7 @@ func (r *LoginRule) Validate() Problems {
 	if r.Allow&MayCreate != 0 {
 		ps.Addf("allow", `must not have "create", which needs an owner as keys have: "write" without projects creates projects`)
 	}
-	if r.Projects != nil && len(r.Projects) == 0 {
-		ps.Warnf("projects", "is empty, so the rule allows nothing: name some, leave the line out for every project, "+
-			"or remove the rule")
-	}
-	for _, slug := range r.Projects {
-		if msg := CheckSlug(slug); msg != "" {
-			ps.Addf("projects", "%q is no slug: it %s", slug, msg)
-		}
-	}
+	ps.checkProjects(r.Projects, "rule", "the rule allows nothing")
 	return ps
 }
 

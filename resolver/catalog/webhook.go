@@ -83,20 +83,7 @@ func (w *Webhook) Validate(allow *HTTPAllow) Problems {
 	} else {
 		webhookURL.check(&ps, w.URL, allow)
 	}
-	switch n := len(w.Secrets); {
-	case n == 0:
-		ps.Addf("secret", "is required: it signs what is sent")
-	case n > MaxWebhookSecrets:
-		ps.Addf("secret", "has %d values, %d are allowed", n, MaxWebhookSecrets)
-	}
-	for _, s := range w.Secrets {
-		if s.Source != SecretPlain {
-			continue
-		}
-		if msg := CheckWebhookSecret(s.Ref); msg != "" {
-			ps.Addf("secret", "%s", msg)
-		}
-	}
+	ps.checkSecrets(w.Secrets, MaxWebhookSecrets, "signs what is sent", CheckWebhookSecret)
 	if w.Events != nil && len(w.Events) == 0 {
 		ps.Addf("events", `is empty: name some, or leave the line out for everything but "mail.*"`)
 	}
@@ -107,15 +94,7 @@ func (w *Webhook) Validate(allow *HTTPAllow) Problems {
 			ps.Addf("events", "%q is in the list twice", e)
 		}
 	}
-	if w.Projects != nil && len(w.Projects) == 0 {
-		ps.Warnf("projects", "is empty, so nothing is sent: name some, leave the line out for every project, "+
-			"or remove the webhook")
-	}
-	for _, slug := range w.Projects {
-		if msg := CheckSlug(slug); msg != "" {
-			ps.Addf("projects", "%q is no slug: it %s", slug, msg)
-		}
-	}
+	ps.checkProjects(w.Projects, "webhook", "nothing is sent")
 	return ps
 }
 
