@@ -2,7 +2,6 @@ package login
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
@@ -169,7 +168,7 @@ func (d *Desk) discover(ctx context.Context, l *catalog.Login, ca []byte) (*prov
 	}
 	p := &provider{issuer: l.Issuer, ca: ca, fetched: d.o.Now(),
 		transport: &transport{client: publicnet.NewClient(options), timeout: d.o.Timeout,
-			agent: "fingerpost/" + cmp.Or(d.o.Version, "unknown")}}
+			agent: publicnet.UserAgent(d.o.Version)}}
 	p.client = &http.Client{Transport: p.transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	var err error

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,6 +54,13 @@ func TestModulePath(t *testing.T) {
 			t.Errorf("these packages have the old path:\n%s", list)
 		}
 	}
+	for name := range before {
+		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, ".ci/") {
+			for _, text := range textsWith(t, filepath.Join(copied, name), other+"/") {
+				t.Errorf("%s: %s was renamed and is no import: build it of the program's name and a slash", name, text)
+			}
+		}
+	}
 	if testrig.Full() {
 		run(t, copied, "go", "build", "./...")
 		run(t, copied, "go", "test", "-short", "./...")
@@ -74,4 +84,21 @@ func run(t *testing.T, dir, name string, args ...string) string {
 		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out.String(), problems.String())
 	}
 	return out.String()
+}
+
+// textsWith lists the texts of a Go file that begin with prefix, but for imports.
+func textsWith(t *testing.T, path, prefix string) (texts []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	must(t, err)
+	ast.Inspect(file, func(n ast.Node) bool {
+		if _, is := n.(*ast.ImportSpec); is {
+			return false
+		}
+		if text, is := n.(*ast.BasicLit); is && text.Kind == token.STRING && strings.HasPrefix(text.Value[1:], prefix) {
+			texts = append(texts, text.Value)
+		}
+		return true
+	})
+	return texts
 }

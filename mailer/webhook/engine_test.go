@@ -51,7 +51,7 @@ func TestDelivers(t *testing.T) {
 		t.Errorf("the webhook of one project got %s", got)
 	}
 	first := some.all()[0]
-	if h := first.header; h.Get("Content-Type") != "application/json" || h.Get("User-Agent") != "fingerpost/1.2.3" || h.Get("Accept-Encoding") != "" {
+	if h := first.header; h.Get("Content-Type") != "application/json" || h.Get("User-Agent") != "fingerpost"+"/1.2.3" || h.Get("Accept-Encoding") != "" {
 		t.Errorf("%v", h)
 	}
 	if list := r.deliveries("few"); len(list) != 5 || list[0] != "domain.update o1 delivered 1" {

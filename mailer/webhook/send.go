@@ -48,7 +48,7 @@ type sender struct {
 
 func newSender(o *Options) *sender {
 	return &sender{
-		agent:   "fingerpost/" + o.Version,
+		agent:   publicnet.UserAgent(o.Version),
 		timeout: o.Timeout,
 		client: publicnet.NewClient(publicnet.ClientOptions{Guard: publicnet.New(o.Allow), Resolver: o.Resolver,
 			Idle: sharedPlaces, IdleOfOne: onWire, HeaderBytes: maxRead}),

@@ -351,7 +351,7 @@ func (k *Keeper) get(ctx context.Context, url string) (*Set, error) {
 	if err != nil {
 		return nil, errors.New("the address is none")
 	}
-	req.Header = http.Header{"Accept": {"application/json"}, "User-Agent": {"fingerpost/" + k.o.Version}}
+	req.Header = http.Header{"Accept": {"application/json"}, "User-Agent": {publicnet.UserAgent(k.o.Version)}}
 	res, none := k.client.Do(req)
 	if none != nil {
 		return nil, errors.New(none.Sentence(k.o.Timeout))
