@@ -53,7 +53,7 @@ func TestPulledThoughTheIndexStays(t *testing.T) {
 	testrig.Git(t, person, "push", "-q")
 	// While the branch moves, the copy of the index becomes a folder, which cannot take the index's place.
 	save(t, clone, ".git/hooks/reference-transaction", "#!/bin/sh\n[ \"$1\" = committed ] && grep -q refs/heads/main || exit 0\n"+
-		"touch .git/moved\nrm .git/fingerpost-index\nmkdir .git/fingerpost-index\n")
+		"touch .git/moved\nrm .git/fingerpost-scratch/index\nmkdir .git/fingerpost-scratch/index\n")
 	hook := filepath.Join(clone, ".git/hooks/reference-transaction")
 	if err := os.Chmod(hook, 0o755); err != nil {
 		t.Fatal(err)

@@ -283,6 +283,8 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) (failed e
 		if err := r.o.Ledger.ChangePending(map[int64][]byte{intentID: record}); err != nil {
 			return err
 		}
+		ready := r.readyIndex(ctx, tree, s.old, changes)
+		defer r.dropOwnIndex()
 		// ---- Up to here only unused objects were added. ----
 		err = r.files.GitTurn(func() error {
 			return r.index.lock.Under(func() error {
@@ -291,7 +293,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) (failed e
 				if err := r.git.MoveRef(ctx, h.branch, made, h.commit, oneLine("fingerpost: "+done[0].Subject, 200)); err != nil {
 					return err
 				}
-				if err := r.align(ctx, tree, s.old, changes); err != nil {
+				if err := r.alignTo(ctx, ready, tree, s.old, changes); err != nil {
 					r.o.Logger.Warn("git: the commit is made, but the index was not brought up to date", "error", err)
 				}
 				return nil

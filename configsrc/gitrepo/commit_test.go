@@ -1,7 +1,9 @@
 package gitrepo_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
+	"fingerpost/configsrc"
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver/catalog"
 )
@@ -356,5 +359,49 @@ func TestStaleIndex(t *testing.T) {
 	r.mustWrite(key("ci", "6"), "other", "Six")
 	if got := staged(); got != "" {
 		t.Errorf("staged on another branch: %s", got)
+	}
+}
+
+// turned lets a person do something in the turn of a commit, before it takes git's lock.
+type turned struct {
+	*configsrc.Source
+	first *func()
+}
+
+func (f turned) GitTurn(work func() error) error {
+	return f.Source.GitTurn(func() error {
+		if first := *f.first; first != nil {
+			*f.first = nil
+			first()
+		}
+		return work()
+	})
+}
+
+// TestStagedSinceTheIndexWasReady: a commit makes the index ready before it takes git's lock. What a person stages in
+// between stays, and so does the commit's change.
+func TestStagedSinceTheIndexWasReady(t *testing.T) {
+	t.Parallel()
+	clone := newClone(t)
+	var first func()
+	r := startWith(t, clone, "projects.d", nil, nil, func(s *configsrc.Source) gitrepo.Files { return turned{s, &first} })
+	status := func(want string) {
+		t.Helper()
+		if got := testrig.Git(t, clone, "status", "--porcelain"); got != want {
+			t.Errorf("git status: %q, want %q", got, want)
+		}
+	}
+	r.mustWrite(key("ci", "1"), "acme", "One")
+	status("")
+	save(t, clone, "mine.txt", "mine\n")
+	asked := false
+	first = func() { asked = true; testrig.Git(t, clone, "add", "mine.txt") }
+	r.mustWrite(key("ci", "2"), "acme", "Two")
+	status("A  mine.txt")
+	first = func() { testrig.Git(t, clone, "rm", "-q", "--cached", "mine.txt") }
+	r.mustWrite(key("ci", "3"), "other", "Three")
+	status("?? mine.txt")
+	if _, err := os.Lstat(filepath.Join(clone, ".git", "fingerpost-scratch", "index")); !asked || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a person was asked: %v; our copy of the index stays: %v", asked, err)
 	}
 }

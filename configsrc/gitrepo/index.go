@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,8 +15,10 @@ import (
 	"fingerpost/configsrc/gitrepo/plumbing"
 )
 
-// ownIndex is the copy of people's index that is edited before it takes the index's place.
-const ownIndex = "fingerpost-index"
+// scratchFolder has, in git's folder, the copy of people's index that is edited before it takes the index's place. It is a
+// folder of its own because the copy is made while others may work: what changes in git's folder itself is taken for the
+// work of a git, and writes wait for that.
+const scratchFolder = "fingerpost-scratch"
 
 // An index is git's index, which people share with the service.
 type index struct {
@@ -40,18 +44,81 @@ const repeatSteps, repeatEvery = 10 * time.Second, 2 * time.Second
 // commit comes in between, they write back what the index was before it. Our change would then look like a staged
 // revert for ever, and the person's next commit would make it.
 func (r *Repo) align(ctx context.Context, tree string, old, changes map[string]plumbing.Entry) error {
-	now := time.Now()
-	for path, e := range changes {
-		r.index.steps = append(r.index.steps, step{path, old[path], e, now})
-	}
-	behind, err := r.behind(ctx, tree)
+	r.index.steps = append(r.index.recent(), stepsOf(old, changes)...)
+	behind, err := r.behind(ctx, tree, r.index.steps)
 	if err != nil || len(behind) == 0 {
 		return err
 	}
-	return r.withOwnIndex(func(env []string) error {
+	return r.withOwnIndex(r.updateOf(ctx, behind))
+}
+
+// updateOf returns the edit of our copy of the index that behind has told.
+func (r *Repo) updateOf(ctx context.Context, behind []byte) func(env []string) error {
+	return func(env []string) error {
 		_, err := r.git.Call(ctx, plumbing.LocalLimit, env, behind, "update-index", "-z", "--index-info")
 		return err
-	})
+	}
+}
+
+// A readyIndex is what align will make of people's index, made before git's lock is taken: no write goes on while it is
+// held, and to read and write the index of 100,000 files takes a tenth of a second.
+type readyIndex struct {
+	was    fs.FileInfo // people's index that it was made of
+	edited bool        // our copy has what is new; else nothing is
+}
+
+// readyIndex returns the index for a commit that is going to be made, nil if it has to be aligned under the lock. The
+// caller holds work until it is used or dropped.
+func (r *Repo) readyIndex(ctx context.Context, tree string, old, changes map[string]plumbing.Entry) *readyIndex {
+	was, err := os.Lstat(filepath.Join(r.git.GitDir, "index"))
+	if err != nil {
+		return nil
+	}
+	behind, err := r.behind(ctx, tree, append(r.index.recent(), stepsOf(old, changes)...))
+	if err != nil {
+		return nil
+	}
+	if len(behind) > 0 {
+		err := r.editOwnIndex(r.updateOf(ctx, behind))
+		if err == nil {
+			err = plumbing.SyncFolder(r.ownIndex())
+		}
+		if err != nil {
+			r.dropOwnIndex()
+			return nil
+		}
+	}
+	return &readyIndex{was: was, edited: len(behind) > 0}
+}
+
+// alignTo is align with an index that was made ready before, if people's is still the one that it was made of: every git
+// replaces the file. The caller holds git's lock.
+func (r *Repo) alignTo(ctx context.Context, ready *readyIndex, tree string, old, changes map[string]plumbing.Entry) error {
+	is, err := os.Lstat(filepath.Join(r.git.GitDir, "index"))
+	if ready == nil || err != nil || !os.SameFile(is, ready.was) || is.Size() != ready.was.Size() ||
+		!is.ModTime().Equal(ready.was.ModTime()) {
+		return r.align(ctx, tree, old, changes)
+	}
+	r.index.steps = append(r.index.recent(), stepsOf(old, changes)...)
+	if !ready.edited {
+		return nil
+	}
+	return r.replaceIndex()
+}
+
+// recent returns the steps that are still repeated, and forgets the others.
+func (x *index) recent() []step {
+	since := time.Now().Add(-repeatSteps)
+	x.steps = slices.DeleteFunc(x.steps, func(s step) bool { return s.at.Before(since) })
+	return slices.Clip(x.steps)
+}
+
+func stepsOf(old, changes map[string]plumbing.Entry) (list []step) {
+	now := time.Now()
+	for path, e := range changes {
+		list = append(list, step{path, old[path], e, now})
+	}
+	return list
 }
 
 // followFor is how long the index is brought up to date again after it could not follow a move of the branch, and
@@ -69,14 +136,12 @@ func (x *index) noteMove(old, changes map[string]plumbing.Entry) {
 }
 
 // behind returns the entries in which people's index is behind our steps to the tree, as update-index takes them.
-func (r *Repo) behind(ctx context.Context, tree string) ([]byte, error) {
-	since := time.Now().Add(-repeatSteps)
-	r.index.steps = slices.DeleteFunc(r.index.steps, func(s step) bool { return s.at.Before(since) })
-	if len(r.index.steps) == 0 {
+func (r *Repo) behind(ctx context.Context, tree string, steps []step) ([]byte, error) {
+	if len(steps) == 0 {
 		return nil, nil
 	}
 	last, replaced := map[string]plumbing.Entry{}, map[step]bool{}
-	for _, s := range r.index.steps {
+	for _, s := range steps {
 		last[s.path] = s.now
 		replaced[step{path: s.path, old: s.old}] = true
 	}
@@ -141,7 +206,7 @@ func (r *Repo) alignAgain(ctx context.Context) error {
 	if err != nil || h.commit == "" {
 		return err
 	}
-	if behind, err := r.behind(ctx, h.tree); err != nil || len(behind) == 0 {
+	if behind, err := r.behind(ctx, h.tree, r.index.recent()); err != nil || len(behind) == 0 {
 		return err
 	}
 	return r.files.GitTurn(func() error {
@@ -151,7 +216,7 @@ func (r *Repo) alignAgain(ctx context.Context) error {
 
 // checkIndex reads people's index, and notes in the status if that fails.
 func (r *Repo) checkIndex(ctx context.Context) error {
-	_, err := r.git.Run(ctx, "--literal-pathspecs", "ls-files", "-s", "--", ownIndex)
+	_, err := r.git.Run(ctx, "--literal-pathspecs", "ls-files", "-s", "--", scratchFolder)
 	return r.indexRead(err)
 }
 

@@ -219,6 +219,7 @@ func Open(ctx context.Context, o Options) (*Repo, error) {
 	r.git.SignKey = r.o.SignKey
 	r.git.Committer = []string{"GIT_COMMITTER_NAME=fingerpost", "GIT_COMMITTER_EMAIL=fingerpost@" + o.Domain}
 	r.index.lock = plumbing.NewIndexLock(r.git.GitDir, r.unlocked)
+	r.makeScratch() // now, when nobody takes it for the work of a git
 	if err := r.git.Open(ctx); err != nil {
 		return nil, fmt.Errorf("--git: %w", err)
 	}

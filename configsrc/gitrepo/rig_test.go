@@ -86,6 +86,13 @@ func startIn(t testing.TB, clone, dir string, change func(o *gitrepo.Options)) *
 // startAt is startIn with the clock of the Source; nil: the system's.
 func startAt(t testing.TB, clone, dir string, now func() time.Time, change func(o *gitrepo.Options)) *rig {
 	t.Helper()
+	return startWith(t, clone, dir, now, change, func(s *configsrc.Source) gitrepo.Files { return s })
+}
+
+// startWith is startAt with what the Repo has for its Files.
+func startWith(t testing.TB, clone, dir string, now func() time.Time, change func(o *gitrepo.Options),
+	files func(*configsrc.Source) gitrepo.Files) *rig {
+	t.Helper()
 	r := &rig{t: t, clone: clone, dir: filepath.Join(clone, dir)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	if testing.Verbose() {
@@ -127,7 +134,7 @@ func startAt(t testing.TB, clone, dir string, now func() time.Time, change func(
 	running.Go(func() { _ = r.source.Run(ctx) })
 	gitCtx, stopGit := context.WithCancel(context.Background())
 	var committing sync.WaitGroup
-	r.repo.Recover(ctx, r.source)
+	r.repo.Recover(ctx, files(r.source))
 	committing.Go(func() { _ = r.repo.Run(gitCtx) })
 	r.end = sync.OnceFunc(func() {
 		stopGit()

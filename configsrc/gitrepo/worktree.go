@@ -130,23 +130,36 @@ func (r *Repo) moveUnderLock(ctx context.Context, h head, from string, c *plumbi
 // withOwnIndex runs f with the variables for a copy of people's index, which then takes the index's place, also after
 // an error. The caller holds git's lock.
 func (r *Repo) withOwnIndex(f func(env []string) error) error {
-	index, own := filepath.Join(r.git.GitDir, "index"), filepath.Join(r.git.GitDir, ownIndex)
-	_ = os.Remove(own)
-	_ = os.Remove(own + ".lock")
-	if err := os.Link(index, own); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	defer os.Remove(own)
-	err := f([]string{"GIT_INDEX_FILE=" + own})
-	if _, missing := os.Lstat(own); missing == nil {
+	defer r.dropOwnIndex()
+	err := r.editOwnIndex(f)
+	if _, missing := os.Lstat(r.ownIndex()); missing == nil {
 		err = errors.Join(err, r.replaceIndex())
 	}
 	return err
 }
 
+func (r *Repo) ownIndex() string { return filepath.Join(r.git.GitDir, scratchFolder, "index") }
+
+// makeScratch makes the folder of our copy of the index. Where that fails, so does the copy.
+func (r *Repo) makeScratch() { _ = os.MkdirAll(filepath.Dir(r.ownIndex()), 0o700) }
+
+// editOwnIndex makes our copy of people's index, and edits it with f.
+func (r *Repo) editOwnIndex(f func(env []string) error) error {
+	own := r.ownIndex()
+	r.makeScratch() // a person may have removed it
+	r.dropOwnIndex()
+	_ = os.Remove(own + ".lock")
+	if err := os.Link(filepath.Join(r.git.GitDir, "index"), own); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return f([]string{"GIT_INDEX_FILE=" + own})
+}
+
+func (r *Repo) dropOwnIndex() { _ = os.Remove(r.ownIndex()) }
+
 // replaceIndex puts our copy of people's index in the index's place. git has not synced it.
 func (r *Repo) replaceIndex() error {
-	own := filepath.Join(r.git.GitDir, ownIndex)
+	own := r.ownIndex()
 	if err := plumbing.SyncFolder(own); err != nil {
 		return err
 	}
@@ -182,8 +195,7 @@ func (r *Repo) finishMove(ctx context.Context) error {
 	}
 	if h.commit == to { // the branch has moved, the new index perhaps not
 		err := r.index.lock.Under(func() error {
-			own := filepath.Join(r.git.GitDir, ownIndex)
-			if _, missing := os.Lstat(own); missing != nil {
+			if _, missing := os.Lstat(r.ownIndex()); missing != nil {
 				return nil //nolint:nilerr // nothing to put in place
 			}
 			return r.replaceIndex()
