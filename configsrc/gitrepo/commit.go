@@ -283,7 +283,7 @@ func (r *Repo) commitOnce(ctx context.Context, writes []*pendingWrite) (failed e
 		if err := r.o.Ledger.ChangePending(map[int64][]byte{intentID: record}); err != nil {
 			return err
 		}
-		ready := r.readyIndex(ctx, tree, s.old, changes)
+		ready := r.makeReadyIndex(ctx, tree, s.old, changes)
 		defer r.dropOwnIndex()
 		// ---- Up to here only unused objects were added. ----
 		err = r.files.GitTurn(func() error {

@@ -5,9 +5,9 @@
 // (queue.go), and a commit follows: HEAD's tree with exactly the changed files, made by git's plumbing without anybody's
 // index (commit.go), and a ref moved from its old value only. If a person has edits in the same file that are not
 // committed, the commit has HEAD's version with the write made on it as an edit. People's index follows for our paths,
-// under git's own lock (index.go). The record goes once the commit is made; a start finds those of a process that was
-// killed, and the record of the commit that it was about to make, so that each write is in the history once
-// (journal.go).
+// made ready before git's own lock is taken and put in place under it (index.go). The record goes once the commit is made;
+// a start finds those of a process that was killed, and the record of the commit that it was about to make, so that each
+// write is in the history once (journal.go).
 //
 // The other loop fetches and pushes (sync.go). If both sides have commits, those of the service are made again on the
 // remote's tree field by field, and those of people by git merge-tree (rebase.go); the files change by git read-tree,

@@ -67,9 +67,9 @@ type readyIndex struct {
 	edited bool        // our copy has what is new; else nothing is
 }
 
-// readyIndex returns the index for a commit that is going to be made, nil if it has to be aligned under the lock. The
-// caller holds work until it is used or dropped.
-func (r *Repo) readyIndex(ctx context.Context, tree string, old, changes map[string]plumbing.Entry) *readyIndex {
+// makeReadyIndex makes the index for a commit that is going to be made; nil: it has to be aligned under the lock. The
+// caller holds r.work until it is used or dropped.
+func (r *Repo) makeReadyIndex(ctx context.Context, tree string, old, changes map[string]plumbing.Entry) *readyIndex {
 	was, err := os.Lstat(filepath.Join(r.git.GitDir, "index"))
 	if err != nil {
 		return nil
