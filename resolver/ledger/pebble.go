@@ -15,7 +15,9 @@ import (
 const pebbleFormat = pebble.FormatValueSeparation
 
 const (
-	cacheBytes    = 32 << 20 // block cache: the newest pages of the mail log, and the memtables
+	// cacheBytes is for two memtables, which Pebble takes out of its cache, and as much again: the newest pages of the mail
+	// log, and the filters, of which that of a long suppression list has 1.3 MiB.
+	cacheBytes    = 64 << 20
 	memTableBytes = 16 << 20
 	maxOpenFiles  = 128
 	bloomBits     = 10 // 1 of 100 absent keys costs a block read
