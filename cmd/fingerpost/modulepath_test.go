@@ -57,7 +57,7 @@ func TestModulePath(t *testing.T) {
 	for name := range before {
 		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, ".ci/") {
 			for _, text := range textsWith(t, filepath.Join(copied, name), other+"/") {
-				t.Errorf("%s: %s was renamed and is no import: build it of the program's name and a slash", name, text)
+				t.Errorf("%s: %s was renamed, but does not import anything: build it of the program's name and a slash", name, text)
 			}
 		}
 	}

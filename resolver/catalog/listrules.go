@@ -1,19 +1,19 @@
 package catalog
 
-import "slices"
-
 // checkProjects reports what is wrong with a list of projects, nil for every one, of an object that is called what in the
 // files. empty says what becomes of an object whose list has none.
 func (p *Problems) checkProjects(list []string, what, empty string) {
 	if list != nil && len(list) == 0 && empty != "" {
 		p.Warnf("projects", "is empty, so %s: name some, leave the line out for every project, or remove the %s", empty, what)
 	}
-	for i, slug := range list {
+	there := make(map[string]bool, len(list)) // a key may list every project
+	for _, slug := range list {
 		if msg := CheckSlug(slug); msg != "" {
 			p.Addf("projects", "%q is no slug: it %s", slug, msg)
-		} else if slices.Contains(list[:i], slug) {
+		} else if there[slug] {
 			p.Warnf("projects", "%q is in the list twice", slug)
 		}
+		there[slug] = true
 	}
 }
 

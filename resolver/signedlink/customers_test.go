@@ -26,7 +26,7 @@ func TestCustomers(t *testing.T) {
 			t.Errorf("%s after %v: %+v, %v; want %v", link, after, of, err, want)
 		}
 	}
-	open("", 0, signedlink.ErrUnknown) // there is no key yet, which is not one of zeros
+	open("", 0, signedlink.ErrUnknown) // no key was made so far: an empty one must not open anything
 	link, err := links.Make(shop, at)
 	if err != nil || strings.Contains(link, "/") || len(link) > 600 {
 		t.Fatalf("%q, %v", link, err)
@@ -42,7 +42,7 @@ func TestCustomers(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(link, time.Hour, signedlink.ErrUnknown)
-	open(link, signedlink.CustomerLife, signedlink.ErrUnknown) // nothing is told of what it was
+	open(link, signedlink.CustomerLife, signedlink.ErrUnknown) // the error is the same as for a link of others
 	store.err = errors.New("the disk is full")
 	if _, err := links.Make(shop, at); !errors.Is(err, store.err) {
 		t.Errorf("make without a store: %v", err)

@@ -15,7 +15,7 @@ func TestRecipients(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	links := signedlink.NewRecipients(store)
-	if _, err := links.Open(""); !errors.Is(err, signedlink.ErrUnknown) { // there is no key yet, which is not one of zeros
+	if _, err := links.Open(""); !errors.Is(err, signedlink.ErrUnknown) { // no key was made so far: an empty one must not open anything
 		t.Error(err)
 	}
 	link, err := links.Make(news)
