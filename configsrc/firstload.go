@@ -10,7 +10,6 @@ import (
 
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/judge"
-	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
 
@@ -22,7 +21,7 @@ func (l *looker) load(ctx context.Context) error {
 	l.brake.confirmed = l.brake.confirmed || l.o.AcceptDeletes
 	first := l.loadAll
 	if len(l.Table.Files) > 0 {
-		first = func(ctx context.Context) error { return l.lookAt(ctx, scope{Seen: watch.Seen{All: true}}) }
+		first = func(ctx context.Context) error { return l.lookAt(ctx, scope{Seen: folder.Seen{All: true}}) }
 	}
 	err := l.lookUntilSettled(ctx, first)
 	l.setLive(true)

@@ -13,12 +13,11 @@ import (
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
-	"fingerpost/configsrc/watch"
 )
 
 // A scope selects the paths of a look.
 type scope struct {
-	watch.Seen
+	folder.Seen
 	hash bool // read and hash every file, whatever its size and times
 }
 

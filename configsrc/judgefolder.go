@@ -11,7 +11,6 @@ import (
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/configsrc/judge"
-	"fingerpost/configsrc/watch"
 	"fingerpost/resolver/catalog"
 )
 
@@ -59,7 +58,7 @@ func Judge(dir string, written map[string][]byte, known Known, allow catalog.All
 			return nil, fmt.Errorf("read the file table: %w", err)
 		}
 	}
-	found, err := find.gather(context.Background(), t, scope{Seen: watch.Seen{All: true}})
+	found, err := find.gather(context.Background(), t, scope{Seen: folder.Seen{All: true}})
 	if err != nil {
 		return nil, err
 	}

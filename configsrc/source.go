@@ -6,7 +6,7 @@ import (
 	"fingerpost/configsrc/atomicfile"
 	"fingerpost/configsrc/compare"
 	"fingerpost/configsrc/edits"
-	"fingerpost/configsrc/watch"
+	"fingerpost/configsrc/folder"
 	"fingerpost/resolver/catalog"
 )
 
@@ -105,7 +105,7 @@ func (s *Source) Reload(ctx context.Context) error {
 		if s.base.o.Follow {
 			return s.edge.retryRefused(ctx)
 		}
-		return s.look.lookTwice(ctx, scope{Seen: watch.Seen{All: true}, hash: true})
+		return s.look.lookTwice(ctx, scope{Seen: folder.Seen{All: true}, hash: true})
 	})
 }
 
@@ -117,7 +117,7 @@ func (s *Source) Confirm(ctx context.Context, by catalog.Author) error {
 		if s.base.o.Follow {
 			return nil
 		}
-		return s.look.lookTwice(ctx, scope{Seen: watch.Seen{All: true}})
+		return s.look.lookTwice(ctx, scope{Seen: folder.Seen{All: true}})
 	})
 }
 

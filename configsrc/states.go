@@ -27,7 +27,7 @@ import (
 // A racy stamp is so young that a further write may leave it as it is (as in git's index), or belongs to a file that
 // has to be decoded anew: with another decoder revision, or because it gave warnings in the process before. A racy
 // stamp is trusted in one case: events name the path, and none of them is a write into the file. Such a file was put
-// there whole, under its name (watch.Seen.Replaced), and a further one has another inode.
+// there whole, under its name (folder.Seen.Replaced), and a further one has another inode.
 //
 // The brake is no state of a path: it holds a look back as a whole, and then no path moves (brake.go).
 type pathState int

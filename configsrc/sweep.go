@@ -9,7 +9,6 @@ import (
 
 	"fingerpost/configsrc/folder"
 	"fingerpost/configsrc/judge"
-	"fingerpost/configsrc/watch"
 )
 
 // A swept is the result of a sweep: hints, like events.
@@ -85,7 +84,7 @@ func (w *sweeper) sweepStats(ctx context.Context) (out swept) {
 		out.Paths = append(out.Paths, p)
 	}
 	w.Known.RUnlock()
-	if len(out.Paths) > watch.ManyPaths {
+	if len(out.Paths) > folder.ManyPaths {
 		out.All = true
 	}
 	return out

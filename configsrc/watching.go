@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"fingerpost/configsrc/watch"
+	"fingerpost/configsrc/folder"
 )
 
 // A watching is the watch on the config folder, which begins again when the folder is replaced.
@@ -17,13 +17,13 @@ type watching struct {
 
 	// mu guards watch for the sweeps. Only the goroutine that looks writes it, so it reads it without the lock.
 	mu    sync.Mutex
-	watch *watch.Watch // nil: only the timer triggers looks
+	watch *folder.Watch // nil: only the timer triggers looks
 }
 
 // restart starts or restarts the watch. If the system has no watches left, only the timer triggers looks.
 func (w *watching) restart() {
 	w.end()
-	started, err := watch.New(w.dir)
+	started, err := folder.NewWatch(w.dir)
 	if err != nil {
 		if !w.blind {
 			w.log.Warn("no file system events, changes are found by the timer alone", "error", err)
@@ -46,7 +46,7 @@ func (w *watching) end() {
 	}
 }
 
-func (w *watching) setWatch(to *watch.Watch) {
+func (w *watching) setWatch(to *folder.Watch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watch = to
@@ -64,7 +64,7 @@ func (w *watching) ready() <-chan struct{} {
 }
 
 // takeSeen returns what the events since the last call have named. stale: a watched folder was replaced.
-func (w *watching) takeSeen() (seen watch.Seen, stale bool) {
+func (w *watching) takeSeen() (seen folder.Seen, stale bool) {
 	if w.watch == nil {
 		return seen, false
 	}

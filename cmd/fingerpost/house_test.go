@@ -65,8 +65,8 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/folder", "filippo.io/age"},
 	// x/sys: renameat2, leases
 	"fingerpost/configsrc/atomicfile": {"golang.org/x/sys/unix"},
-	"fingerpost/configsrc/folder":     {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile"},
-	"fingerpost/configsrc/watch":      {"fingerpost/configsrc/folder", "github.com/fsnotify/fsnotify"},
+	"fingerpost/configsrc/folder": {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile",
+		"github.com/fsnotify/fsnotify"},
 	// hclfile: the place of a warning
 	"fingerpost/configsrc/names": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
 	"fingerpost/configsrc/compare": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
@@ -80,7 +80,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/folder", "fingerpost/configsrc/seal", "fingerpost/configsrc/atomicfile"},
 	// trace: the steps of a traced write
 	"fingerpost/configsrc": {"fingerpost/configsrc/edits", "fingerpost/configsrc/judge", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
-		"fingerpost/configsrc/watch", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
+		"fingerpost/configsrc/compare", "fingerpost/configsrc/names",
 		"fingerpost/configsrc/hcledit",
 		"fingerpost/configsrc/atomicfile"},
 	// decides about proofs of domains, from values alone
@@ -260,7 +260,7 @@ var sole = map[string][]string{
 	"github.com/dgraph-io/ristretto/v2":   {"fingerpost/resolver"},
 	"github.com/hashicorp/hcl/v2":         {"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit"},
 	"filippo.io/age":                      {"fingerpost/configsrc/seal"},
-	"github.com/fsnotify/fsnotify":        {"fingerpost/configsrc/watch"},
+	"github.com/fsnotify/fsnotify":        {"fingerpost/configsrc/folder"},
 	"github.com/domodwyer/mailyak/v3":     {"fingerpost/mailer/message"},
 	"github.com/valyala/fasthttp":         {"fingerpost/api", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/events"},
 	"github.com/fasthttp/router":          {"fingerpost/api"},

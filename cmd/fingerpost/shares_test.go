@@ -119,11 +119,11 @@ var shared = map[string]bounded{
 		"a project alone three quarters, with slow servers",
 		"a place at once, then rounds by project; 503 after 9 s",
 	},
-	"configsrc/watch: named": {
+	"configsrc/folder: named": {
 		"people who change very many files",
 		"all files are looked at; nothing is lost",
 	},
-	"configsrc/watch: paths": {
+	"configsrc/folder: paths": {
 		"people who change very many files",
 		"all files are looked at; nothing is lost",
 	},

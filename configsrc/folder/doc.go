@@ -5,6 +5,10 @@
 // nowhere else. In a Clone, where everybody who may push decides what is below the top, no folder on the way to it is a
 // link. A read checks that the file has not changed meanwhile, opens regular files only, and never waits for a FIFO.
 //
+// A Watch collects the events of the folder, so that none is lost while it is read. It says which paths have to be read
+// again, and what the events allow to conclude about each; it reads no file. Where the system has no events left, NewWatch
+// fails, and a timer has to find changes. It is the only user of fsnotify.
+//
 // The package needs a local file system. It keeps nothing between two Trees, judges no content, and writes nothing:
 // atomicfile does.
 package folder

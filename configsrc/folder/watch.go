@@ -1,7 +1,4 @@
-// Package watch collects the file system events of a folder, so that none is lost while the folder is read. It says what
-// is to be looked at, with what the events allow to conclude about each path; it reads no file. Where the system has no
-// events left, New fails, and a timer has to find changes. It is the only importer of fsnotify.
-package watch
+package folder
 
 import (
 	"errors"
@@ -13,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"fingerpost/configsrc/folder"
 	"github.com/fsnotify/fsnotify"
 )
 
@@ -37,8 +33,8 @@ type Watch struct {
 	stale   bool              // watches may be gone: rebuild them
 }
 
-// New starts collecting. The caller adds folders as its looks find them.
-func New(dir string) (*Watch, error) {
+// NewWatch starts collecting. The caller adds folders as its looks find them.
+func NewWatch(dir string) (*Watch, error) {
 	n, err := fsnotify.NewBufferedWatcher(4096)
 	if err != nil {
 		return nil, err
@@ -87,7 +83,7 @@ func (w *Watch) Add(dir string) {
 	}
 	if w.notify.Add(dir) == nil {
 		w.mu.Lock()
-		w.folders[dir] = folder.StatOf(info).Inode
+		w.folders[dir] = StatOf(info).Inode
 		w.mu.Unlock()
 	}
 }
@@ -97,7 +93,7 @@ func (w *Watch) Watches(dir string) bool {
 	info, err := os.Stat(dir)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return err == nil && w.folders[dir] == folder.StatOf(info).Inode
+	return err == nil && w.folders[dir] == StatOf(info).Inode
 }
 
 // Moved reports whether a watched folder was replaced.
@@ -106,7 +102,7 @@ func (w *Watch) Moved() bool {
 	folders := maps.Clone(w.folders)
 	w.mu.Unlock()
 	for dir, ino := range folders {
-		if info, err := os.Stat(dir); err != nil || folder.StatOf(info).Inode != ino {
+		if info, err := os.Stat(dir); err != nil || StatOf(info).Inode != ino {
 			return true
 		}
 	}
@@ -166,7 +162,7 @@ func (w *Watch) noteEvent(root string, e fsnotify.Event) bool {
 		w.all, w.stale = true, true
 	case strings.HasPrefix(name, "..") && name != "..": // Kubernetes' ..data swap: every file below may have changed
 		w.all = true
-	case folder.IgnoredName(name):
+	case IgnoredName(name):
 		return false
 	default:
 		at := filepath.ToSlash(rel)
@@ -180,7 +176,7 @@ func (w *Watch) noteEvent(root string, e fsnotify.Event) bool {
 			w.paths[at] = w.paths[at] || e.Op.Has(fsnotify.Write)
 		}
 		if e.Op.Has(fsnotify.Remove) || e.Op.Has(fsnotify.Rename) {
-			if !folder.IsConfigName(name) && filepath.Ext(name) == "" {
+			if !IsConfigName(name) && filepath.Ext(name) == "" {
 				w.all, w.stale = true, true // perhaps a folder, whose watch is gone or stale
 			}
 		}
