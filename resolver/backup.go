@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"fingerpost/resolver/archive"
+	"fingerpost/resolver/datadir"
 	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/store"
 )
@@ -16,7 +16,7 @@ const (
 )
 
 // ErrBackupRuns is the error of a second backup at the same time. Test with errors.Is.
-var ErrBackupRuns = archive.ErrBackupRuns
+var ErrBackupRuns = datadir.ErrBackupRuns
 
 // Backup writes an archive of the store as of one moment; reads and writes continue, see archive.Source. It refuses
 // while a store in memory replaces the one on disk, because that holds only what the files declare.

@@ -12,8 +12,8 @@ import (
 	"github.com/dgraph-io/ristretto/v2"
 	"golang.org/x/sync/singleflight"
 
-	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/datadir"
 	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/records"
 	"fingerpost/resolver/standby"
@@ -71,7 +71,7 @@ type Resolver struct {
 	position atomic.Pointer[Published]
 	before   atomic.Pointer[store.Moment] // the state before the change under way
 	applying applying
-	backups  archive.Source
+	backups  datadir.Source
 	senders  senders
 }
 

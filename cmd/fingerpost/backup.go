@@ -153,7 +153,7 @@ func writeBackup(ctx context.Context, w io.Writer, f backupFlags) error {
 	if f.remote {
 		return fetchBackup(ctx, w, f.ops, 0)
 	}
-	err := datadir.Backup(w, f.data)
+	err := datadir.BackupDir(w, f.data, time.Now())
 	pid, held := datadir.HeldBy(err)
 	if !held {
 		return err

@@ -44,16 +44,14 @@ var plan = map[string][]string{
 	"fingerpost/resolver/rowjson": {"fingerpost/resolver/catalog"},
 	"fingerpost/resolver/search":  {"golang.org/x/text/unicode/norm"}, // a name typed in another normal form is found
 	"fingerpost/resolver/trail":   {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger"},
-	"fingerpost/resolver/archive": {"fingerpost/resolver/pebblefs", "fingerpost/resolver/store",
+	// a data directory: its backups, and what commands read of it while no server runs
+	"fingerpost/resolver/datadir": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs", "fingerpost/resolver/store",
 		"fingerpost/resolver/ledger", "github.com/cockroachdb/pebble/v2/vfs"},
-	// the data directory of a server that does not run: what commands read of it, and backups
-	"fingerpost/resolver/datadir": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
-		"fingerpost/resolver/archive"},
 	"fingerpost/resolver/standby": {"fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"fingerpost/resolver/records": {"fingerpost/resolver/catalog", "fingerpost/resolver/ledger", "fingerpost/resolver/standby"},
 	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
 		"fingerpost/resolver/standby", "fingerpost/resolver/records", "fingerpost/resolver/rowjson", "fingerpost/resolver/trace", // a miss is a step of a traced request
-		"fingerpost/resolver/archive", "fingerpost/resolver/search", "fingerpost/resolver/trail", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
+		"fingerpost/resolver/datadir", "fingerpost/resolver/search", "fingerpost/resolver/trail", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
 	// mailer/template: a file's templates pass the same check of placeholders and markup as those of the API; it is a leaf
 	// that knows nothing of sending
 	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "github.com/hashicorp/hcl/v2",

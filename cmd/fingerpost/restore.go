@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,7 @@ func restore(ctx context.Context, t cli.Terminal, file string, f restoreFlags) e
 		defer opened.Close()
 		in = opened
 	}
-	done, err := datadir.Restore(f.data, untilDone{ctx, in}, datadir.RestoreOptions{Replace: f.force, Check: f.check})
+	done, err := datadir.Restore(f.data, untilDone{ctx, in}, datadir.RestoreOptions{Replace: f.force, Check: f.check, Now: time.Now()})
 	pid, held := datadir.HeldBy(err)
 	switch {
 	case held:

@@ -94,5 +94,5 @@
 //
 // # Backups
 //
-// Snapshot hands a checkpoint to package archive.
+// Snapshot hands a checkpoint to package datadir.
 package store

@@ -1,4 +1,4 @@
-package archive_test
+package datadir_test
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/datadir"
 	"fingerpost/resolver/store"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -40,9 +40,9 @@ func smallBackup(t *testing.T) []byte {
 	return backup(t, s)
 }
 
-func restore(dir string, packed []byte, o archive.RestoreOptions) (*archive.Restored, error) {
+func restore(dir string, packed []byte, o datadir.RestoreOptions) (*datadir.Restored, error) {
 	o.Now = noon
-	return archive.Restore(dir, bytes.NewReader(packed), o)
+	return datadir.Restore(dir, bytes.NewReader(packed), o)
 }
 
 // tree returns all files of a folder, with contents.
@@ -101,7 +101,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	done.Wait()
 	for i, packed := range archives {
 		dir := newDir(t)
-		restored, err := restore(dir, packed, archive.RestoreOptions{})
+		restored, err := restore(dir, packed, datadir.RestoreOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestBackupOfStoppedStore(t *testing.T) {
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})
 	apply(t, s, noon, file("a.hcl", declare(block("a", "a.example"))))
-	if err := archive.BackupDir(io.Discard, dir, noon); !errors.Is(err, store.ErrLocked) {
+	if err := datadir.BackupDir(io.Discard, dir, noon); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("of a store that is open: %v", err)
 	}
 	if err := s.Close(); err != nil {
@@ -152,14 +152,14 @@ func TestBackupOfStoppedStore(t *testing.T) {
 	}
 	before := tree(t, dir)
 	var b bytes.Buffer
-	if err := archive.BackupDir(&b, dir, noon); err != nil {
+	if err := datadir.BackupDir(&b, dir, noon); err != nil {
 		t.Fatal(err)
 	}
 	if after := tree(t, dir); !maps.Equal(before, after) {
 		t.Error("the folder has changed")
 	}
 	fresh := newDir(t)
-	if _, err := restore(fresh, b.Bytes(), archive.RestoreOptions{}); err != nil {
+	if _, err := restore(fresh, b.Bytes(), datadir.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	again := open(t, fresh, store.Options{})
@@ -170,12 +170,12 @@ func TestBackupOfStoppedStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{newDir(t), t.TempDir()} {
-		if err := archive.BackupDir(io.Discard, bad, noon); err == nil {
+		if err := datadir.BackupDir(io.Discard, bad, noon); err == nil {
 			t.Errorf("a backup of %s, where there is no store", bad)
 		}
 	}
 	flipTable(t, fresh)
-	if err := archive.BackupDir(io.Discard, fresh, noon); !errors.Is(err, store.ErrDamaged) {
+	if err := datadir.BackupDir(io.Discard, fresh, noon); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("of a damaged store: %v", err)
 	}
 }
@@ -247,7 +247,7 @@ func TestOneBackupAtATime(t *testing.T) {
 	dir := newDir(t)
 	s := open(t, dir, store.Options{})
 	second := writerFunc(func(p []byte) (int, error) {
-		if err := s.Backup(io.Discard, noon); !errors.Is(err, archive.ErrBackupRuns) {
+		if err := s.Backup(io.Discard, noon); !errors.Is(err, datadir.ErrBackupRuns) {
 			t.Errorf("a second one meanwhile: %v", err)
 		}
 		return 0, errors.New("the caller has gone")

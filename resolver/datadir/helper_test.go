@@ -1,4 +1,4 @@
-package archive_test
+package datadir_test
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/datadir"
 	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/store"
 
@@ -27,7 +27,7 @@ var noon = time.Date(2026, 1, 31, 12, 0, 0, 123456789, time.UTC)
 type service struct {
 	*store.Store
 	ledger *ledger.Ledger
-	source archive.Source
+	source datadir.Source
 }
 
 func (s *service) Backup(w io.Writer, now time.Time) error {

@@ -1,4 +1,4 @@
-package archive
+package datadir
 
 import (
 	"archive/tar"
@@ -42,20 +42,20 @@ const (
 
 // A Manifest is the first entry of a backup and lists its content.
 type Manifest struct {
-	Kind         string    `json:"kind"`
-	Version      int       `json:"version"` // of the archive's format
-	CreatedAt    time.Time `json:"createdAt"`
-	StoreFormat  uint64    `json:"storeFormat"`
-	LedgerFormat uint64    `json:"ledgerFormat"`
-	PebbleFormat uint64    `json:"pebbleFormat"`
-	Generation   uint64    `json:"generation"` // of the store
-	Projects     int       `json:"projects"`
-	Domains      int       `json:"domains"`
-	Files        []Stored  `json:"files"`
+	Kind         string       `json:"kind"`
+	Version      int          `json:"version"` // of the archive's format
+	CreatedAt    time.Time    `json:"createdAt"`
+	StoreFormat  uint64       `json:"storeFormat"`
+	LedgerFormat uint64       `json:"ledgerFormat"`
+	PebbleFormat uint64       `json:"pebbleFormat"`
+	Generation   uint64       `json:"generation"` // of the store
+	Projects     int          `json:"projects"`
+	Domains      int          `json:"domains"`
+	Files        []StoredFile `json:"files"`
 }
 
-// A Stored is one of the files in a backup.
-type Stored struct {
+// A StoredFile is one of the files in a backup.
+type StoredFile struct {
 	Name   string `json:"name"`   // in the data directory
 	Size   int64  `json:"size"`   // bytes
 	SHA256 string `json:"sha256"` // of the content, in hexadecimal
@@ -159,7 +159,7 @@ func entryName(name string) string {
 // An archiveTaker receives the entries that readArchive finds. Neither call may keep its reader.
 type archiveTaker interface {
 	begin(m *Manifest) error
-	file(f Stored, content io.Reader) error
+	file(f StoredFile, content io.Reader) error
 }
 
 // readArchive reads a whole archive and checks every byte of it. Errors in the archive are ErrArchive. It reads in to
@@ -279,14 +279,14 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Check reads a backup and checks every byte of it, but does not open the store in it.
-func Check(in io.Reader) (*Manifest, error) { return readArchive(in, nobody{}) }
+// CheckArchive reads a backup and checks every byte of it, but does not open the store in it.
+func CheckArchive(in io.Reader) (*Manifest, error) { return readArchive(in, nobody{}) }
 
 type nobody struct{}
 
 func (nobody) begin(*Manifest) error { return nil }
 
-func (nobody) file(_ Stored, content io.Reader) error {
+func (nobody) file(_ StoredFile, content io.Reader) error {
 	_, err := io.Copy(io.Discard, content)
 	return err
 }

@@ -1,4 +1,4 @@
-package archive_test
+package datadir_test
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/resolver/archive"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/datadir"
 	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/store"
 
@@ -98,7 +98,7 @@ func TestBackupCarriesMail(t *testing.T) {
 	packed := backup(t, s)
 	for range 2 {
 		dir := newDir(t)
-		if _, err := restore(dir, packed, archive.RestoreOptions{}); err != nil {
+		if _, err := restore(dir, packed, datadir.RestoreOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		r := open(t, dir, store.Options{})
@@ -117,7 +117,7 @@ func TestRestoreBeginsAnEpoch(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := newDir(t)
-	if _, err := restore(dir, backup(t, s), archive.RestoreOptions{}); err != nil {
+	if _, err := restore(dir, backup(t, s), datadir.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	r := open(t, dir, store.Options{}).ledger
@@ -160,7 +160,7 @@ func TestBackupWithWrongCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var packed bytes.Buffer
-	if err := archive.BackupDir(&packed, dir, mailEpoch); !errors.Is(err, store.ErrDamaged) {
+	if err := datadir.BackupDir(&packed, dir, mailEpoch); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("a backup of %d bytes, %v", packed.Len(), err)
 	}
 }

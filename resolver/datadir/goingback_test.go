@@ -1,4 +1,4 @@
-package archive_test
+package datadir_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/resolver/archive"
+	"fingerpost/resolver/datadir"
 	"fingerpost/resolver/ledger"
 	"fingerpost/resolver/store"
 
@@ -70,13 +70,13 @@ func TestGoingBack(t *testing.T) {
 	setFormat(t, ledgerDir, aboveAll)
 	_, err := ledger.Open(ledgerDir, ledger.Options{})
 	wantAdvice(t, "a newer ledger", err, ledger.ErrNewer, ledgerAdvice)
-	wantAdvice(t, "a backup of a newer ledger", archive.BackupDir(io.Discard, dir, noon), ledger.ErrNewer, ledgerAdvice)
+	wantAdvice(t, "a backup of a newer ledger", datadir.BackupDir(io.Discard, dir, noon), ledger.ErrNewer, ledgerAdvice)
 	setFormat(t, ledgerDir, ledger.Format)
 
 	setFormat(t, dir, aboveAll)
 	_, err = store.Open(dir, store.Options{})
 	wantAdvice(t, "a newer store", err, store.ErrNewer, storeAdvice)
-	wantAdvice(t, "a backup of a newer store", archive.BackupDir(io.Discard, dir, noon), store.ErrNewer, storeAdvice)
+	wantAdvice(t, "a backup of a newer store", datadir.BackupDir(io.Discard, dir, noon), store.ErrNewer, storeAdvice)
 
 	// The ledger alone is of a layout that this release knows: it stays, and the files fill a new store around it.
 	kept := newDir(t)
@@ -89,7 +89,7 @@ func TestGoingBack(t *testing.T) {
 	}
 
 	// A backup that this release made takes the folder's place, and keeps the folder.
-	done, err := restore(dir, packed, archive.RestoreOptions{Replace: true})
+	done, err := restore(dir, packed, datadir.RestoreOptions{Replace: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +113,10 @@ func TestOlderFormats(t *testing.T) {
 		wantAdvice(t, "an older store", err, store.ErrOlder, want)
 	}
 	var b bytes.Buffer
-	wantAdvice(t, "a backup of an older store", archive.BackupDir(&b, dir, noon), store.ErrOlder, want)
+	wantAdvice(t, "a backup of an older store", datadir.BackupDir(&b, dir, noon), store.ErrOlder, want)
 	setFormat(t, dir, store.Format)
 	setFormat(t, filepath.Join(dir, ledger.Folder), 1)
-	wantAdvice(t, "a backup of an older ledger", archive.BackupDir(&b, dir, noon), ledger.ErrOlder,
+	wantAdvice(t, "a backup of an older ledger", datadir.BackupDir(&b, dir, noon), ledger.ErrOlder,
 		[]string{"ledger format 1, this release reads 2", "nothing was changed", "mail log"})
 	if b.Len() > 0 {
 		t.Errorf("%d bytes were written", b.Len())
@@ -126,7 +126,7 @@ func TestOlderFormats(t *testing.T) {
 // TestFormatsInTheHead: the manifest of a backup names both formats.
 func TestFormatsInTheHead(t *testing.T) {
 	t.Parallel()
-	m, err := archive.Check(bytes.NewReader(smallBackup(t)))
+	m, err := datadir.CheckArchive(bytes.NewReader(smallBackup(t)))
 	if err != nil || m.StoreFormat != store.Format || m.LedgerFormat != ledger.Format {
 		t.Errorf("%+v, %v", m, err)
 	}

@@ -1,4 +1,4 @@
-package archive
+package datadir
 
 import (
 	"crypto/sha256"
@@ -134,12 +134,12 @@ func write(w io.Writer, s *store.Store, storeDir, ledgerDir string, now time.Tim
 	return writeArchive(w, m, open)
 }
 
-func describe(name string, open func(string) (io.ReadCloser, error)) (Stored, error) {
+func describe(name string, open func(string) (io.ReadCloser, error)) (StoredFile, error) {
 	in, err := open(name)
 	if err != nil {
-		return Stored{}, err
+		return StoredFile{}, err
 	}
 	sum := sha256.New()
 	size, err := io.Copy(sum, in)
-	return Stored{Name: name, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, errors.Join(err, in.Close())
+	return StoredFile{Name: name, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, errors.Join(err, in.Close())
 }

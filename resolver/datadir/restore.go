@@ -1,4 +1,4 @@
-package archive
+package datadir
 
 import (
 	"errors"
@@ -167,7 +167,7 @@ func (r *restore) begin(m *Manifest) error {
 	return nil
 }
 
-func (r *restore) file(f Stored, content io.Reader) error {
+func (r *restore) file(f StoredFile, content io.Reader) error {
 	out, err := pebblefs.OpenPrivate(filepath.Join(r.built(), f.Name), os.O_WRONLY|os.O_EXCL)
 	if err != nil {
 		return pebblefs.WithoutPath(err)

@@ -1,4 +1,4 @@
-package archive_test
+package datadir_test
 
 import (
 	"archive/tar"
@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"fingerpost/cmd/testrig"
-	"fingerpost/resolver/archive"
+	"fingerpost/resolver/datadir"
 	"fingerpost/resolver/store"
 )
 
@@ -27,21 +27,21 @@ import (
 func TestRestoreDamaged(t *testing.T) {
 	t.Parallel()
 	packed := smallBackup(t)
-	whole, err := archive.Check(bytes.NewReader(packed))
+	whole, err := datadir.CheckArchive(bytes.NewReader(packed))
 	if err != nil {
 		t.Fatal(err)
 	}
 	content, harmless := unzipped(packed), 0
 	step := testrig.Size(t, 1, 31)
 	for n := 0; n < len(packed); n += step {
-		if _, err := archive.Check(bytes.NewReader(packed[:n])); !errors.Is(err, archive.ErrArchive) {
+		if _, err := datadir.CheckArchive(bytes.NewReader(packed[:n])); !errors.Is(err, datadir.ErrArchive) {
 			t.Fatalf("cut after %d of %d bytes: %v", n, len(packed), err)
 		}
 		bad := bytes.Clone(packed)
 		bad[n] ^= 1 << (n % 8)
-		m, err := archive.Check(bytes.NewReader(bad))
+		m, err := datadir.CheckArchive(bytes.NewReader(bad))
 		same := err == nil && fmt.Sprint(m) == fmt.Sprint(whole) && bytes.Equal(unzipped(bad), content)
-		if !same && !errors.Is(err, archive.ErrArchive) {
+		if !same && !errors.Is(err, datadir.ErrArchive) {
 			t.Fatalf("byte %d of %d flipped: %v", n, len(packed), err)
 		}
 		if same {
@@ -56,10 +56,10 @@ func TestRestoreDamaged(t *testing.T) {
 		bad := bytes.Clone(packed)
 		bad[len(bad)-1-n/20] ^= 0x40
 		for _, b := range [][]byte{packed[:n], bad} {
-			if _, err := archive.Check(bytes.NewReader(b)); err == nil {
+			if _, err := datadir.CheckArchive(bytes.NewReader(b)); err == nil {
 				continue // a bit without meaning, like those between two blocks of deflate: the flips above look at these
 			}
-			if _, err := restore(dir, b, archive.RestoreOptions{}); !errors.Is(err, archive.ErrArchive) {
+			if _, err := restore(dir, b, datadir.RestoreOptions{}); !errors.Is(err, datadir.ErrArchive) {
 				t.Errorf("byte %d: %v", n, err)
 			}
 		}
@@ -187,13 +187,13 @@ func TestRestoreHostile(t *testing.T) {
 		"tells of generation 77": func(m row, e []entry) []entry { m["generation"] = 77; return e },
 	} {
 		m, e := unpack(t, good)
-		_, err := restore(dir, pack(t, m, change(m, e)), archive.RestoreOptions{})
+		_, err := restore(dir, pack(t, m, change(m, e)), datadir.RestoreOptions{})
 		space := strings.Contains(want, "free")
 		ok := false
 		for _, part := range strings.Split(want, "|") {
 			ok = ok || err != nil && strings.Contains(err.Error(), part)
 		}
-		if !ok || errors.Is(err, archive.ErrArchive) == space {
+		if !ok || errors.Is(err, datadir.ErrArchive) == space {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
@@ -207,14 +207,14 @@ func TestRestoreHostile(t *testing.T) {
 		"a gzip of a text": zipped(t, bytes.Repeat([]byte("text\n"), 1000)),
 		"zeros":            zipped(t, make([]byte, 64<<20)),
 	} {
-		if _, err := restore(dir, bad, archive.RestoreOptions{}); !errors.Is(err, archive.ErrArchive) {
+		if _, err := restore(dir, bad, datadir.RestoreOptions{}); !errors.Is(err, datadir.ErrArchive) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	if left := tree(t, top); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if _, err := restore(dir, repacked, archive.RestoreOptions{}); err != nil {
+	if _, err := restore(dir, repacked, datadir.RestoreOptions{}); err != nil {
 		t.Errorf("what was only packed anew: %v", err)
 	}
 }
@@ -236,7 +236,7 @@ func TestRestoreInTheWay(t *testing.T) {
 	packed := smallBackup(t)
 	top := t.TempDir()
 	dir := filepath.Join(top, "data")
-	refuse := func(what string, want error, o archive.RestoreOptions) {
+	refuse := func(what string, want error, o datadir.RestoreOptions) {
 		t.Helper()
 		before := tree(t, top)
 		if _, err := restore(dir, packed, o); !errors.Is(err, want) {
@@ -248,8 +248,8 @@ func TestRestoreInTheWay(t *testing.T) {
 	}
 	both := func(what string, want error) {
 		t.Helper()
-		refuse(what, want, archive.RestoreOptions{})
-		refuse(what+", forced", want, archive.RestoreOptions{Replace: true})
+		refuse(what, want, datadir.RestoreOptions{})
+		refuse(what+", forced", want, datadir.RestoreOptions{Replace: true})
 	}
 	must := func(err error) {
 		t.Helper()
@@ -258,17 +258,17 @@ func TestRestoreInTheWay(t *testing.T) {
 		}
 	}
 	must(os.WriteFile(dir, nil, 0o644))
-	both("a file", archive.ErrInTheWay)
+	both("a file", datadir.ErrInTheWay)
 	must(os.Remove(dir))
 	must(os.Mkdir(dir, 0o755))
 	must(os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("dear"), 0o644))
-	both("somebody's folder", archive.ErrInTheWay)
+	both("somebody's folder", datadir.ErrInTheWay)
 	must(os.Remove(filepath.Join(dir, "letters.txt")))
 
 	s := open(t, dir, store.Options{})
 	apply(t, s, noon, file("old.hcl", declare(block("old"))))
 	for _, replace := range []bool{false, true} {
-		if _, err := restore(dir, packed, archive.RestoreOptions{Replace: replace}); !errors.Is(err, store.ErrLocked) {
+		if _, err := restore(dir, packed, datadir.RestoreOptions{Replace: replace}); !errors.Is(err, store.ErrLocked) {
 			t.Errorf("a store in use: %v", err)
 		}
 	}
@@ -280,17 +280,17 @@ func TestRestoreInTheWay(t *testing.T) {
 		t.Error("a store in use has lost its project")
 	}
 	must(s.Close())
-	refuse("a store", archive.ErrInTheWay, archive.RestoreOptions{})
+	refuse("a store", datadir.ErrInTheWay, datadir.RestoreOptions{})
 	must(os.Chmod(dir, 0o750))
 	former := tree(t, dir)
 
 	// The leftovers of a crash are removed; the folder of a running process stays.
 	stale := filepath.Join(top, "data.restore-1.tmp")
 	must(os.MkdirAll(filepath.Join(stale, "store"), 0o755))
-	if done, err := restore(dir, packed, archive.RestoreOptions{Check: true}); err != nil || done.Aside != "" || !maps.Equal(former, tree(t, dir)) {
+	if done, err := restore(dir, packed, datadir.RestoreOptions{Check: true}); err != nil || done.Aside != "" || !maps.Equal(former, tree(t, dir)) {
 		t.Errorf("a check: %v, %v", done, err)
 	}
-	done, err := restore(dir, packed, archive.RestoreOptions{Replace: true})
+	done, err := restore(dir, packed, datadir.RestoreOptions{Replace: true})
 	must(err)
 	if want := filepath.Join(top, "data.before-restore-20260131T120000Z"); done.Aside != want || !maps.Equal(tree(t, want), former) {
 		t.Errorf("moved aside to %s", done.Aside)
@@ -311,14 +311,14 @@ func TestRestoreInTheWay(t *testing.T) {
 
 	link := filepath.Join(top, "link")
 	must(os.Symlink("data", link))
-	if _, err := restore(link, packed, archive.RestoreOptions{Replace: true}); err != nil {
+	if _, err := restore(link, packed, datadir.RestoreOptions{Replace: true}); err != nil {
 		t.Error(err)
 	}
 	if to, err := os.Readlink(link); err != nil || to != "data" {
 		t.Errorf("the link is %q, %v", to, err)
 	}
 	below := filepath.Join(top, "new", "below")
-	if _, err := restore(below, packed, archive.RestoreOptions{}); err != nil {
+	if _, err := restore(below, packed, datadir.RestoreOptions{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -329,7 +329,7 @@ func TestRestoreIntoAnEmptyFolder(t *testing.T) {
 	packed := smallBackup(t)
 	for _, replace := range []bool{false, true} {
 		dir := t.TempDir()
-		if _, err := restore(dir, packed, archive.RestoreOptions{Replace: replace}); err != nil {
+		if _, err := restore(dir, packed, datadir.RestoreOptions{Replace: replace}); err != nil {
 			t.Error(err)
 		}
 		if names, err := os.ReadDir(dir); err != nil || len(names) == 0 {
