@@ -10,6 +10,7 @@ import (
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // newClaimsDesk serves three projects, of which each has a file and a key of its own.
@@ -140,7 +141,7 @@ func (d *desk) claim(t *testing.T, c claim) {
 	}
 }
 
-func isSuffix(name string) bool { public, _ := catalog.PublicSuffix(name); return public }
+func isSuffix(name string) bool { public, _ := hostname.PublicSuffix(name); return public }
 
 // TestClaimsBelowAName: a project key takes no name below the exact name of another project, nor the wildcard that has
 // all of them.

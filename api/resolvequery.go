@@ -6,6 +6,7 @@ import (
 
 	"fingerpost/api/web"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // A resolveQuery holds the parameters of resolve. domain is a part of the query string unless it had to be decoded.
@@ -59,7 +60,7 @@ func (q *resolveQuery) problems() (ps catalog.Problems) {
 	}
 	ps = append(ps, q.formProblems()...)
 	if len(ps) > 0 && q.domains == 1 && !q.domainBad {
-		if err := catalog.CheckHost(q.domain); err != nil {
+		if err := hostname.Check(q.domain); err != nil {
 			ps = slices.Insert(ps, 0, catalog.Problem{Path: "domain", Message: err.Error()})
 		}
 	}

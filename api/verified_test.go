@@ -12,6 +12,7 @@ import (
 	"fingerpost/api/platform"
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // newProofDesk serves the projects "own" and "other", each with a key, and with the key "both" one for the two. require
@@ -164,7 +165,7 @@ func TestVerifiedMatrix(t *testing.T) {
 // act makes one action with a domain old of the project "own", or with none, and checks the outcome.
 func (d *desk) act(t *testing.T, key, method, old, name, start, body, want string) {
 	t.Helper()
-	canonical, err := catalog.ParseDomain(old)
+	canonical, err := hostname.ParseDomain(old)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 func TestCorpus(t *testing.T) {
@@ -97,11 +98,11 @@ func TestNames(t *testing.T) {
 		if got := projectNumber([]byte(host)); got != n/20 {
 			t.Errorf("projectNumber(%s) = %d, want %d", host, got, n/20)
 		}
-		if canonical, err := catalog.ParseHost(host); err != nil || canonical != host {
+		if canonical, err := hostname.Parse(host); err != nil || canonical != host {
 			t.Errorf("%s is not canonical: %q, %v", host, canonical, err)
 		}
 		record := declaredLabel(n%20) + c.slugs[n/20] + hostSuffix
-		if canonical, err := catalog.ParseDomain(record); err != nil || canonical != record {
+		if canonical, err := hostname.ParseDomain(record); err != nil || canonical != record {
 			t.Errorf("%s is not canonical: %q, %v", record, canonical, err)
 		}
 		if n%20 != 2 && record != host {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 	"fingerpost/resolver/rowjson"
 	"fingerpost/resolver/store"
 )
@@ -110,7 +111,7 @@ func (b *building) findDomain(from matchSource, wildcards bool) (bool, error) {
 		return found, err
 	}
 	for {
-		suffix, ok := catalog.NextWildcard(name)
+		suffix, ok := hostname.NextWildcard(name)
 		if !ok {
 			return false, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 	"fingerpost/resolver/rowjson"
 	"fingerpost/resolver/store"
 )
@@ -152,7 +153,7 @@ func (r *Resolver) coveredNames(effects []store.DomainEffect) map[int64][]string
 		}
 		host := []byte(strings.TrimPrefix(d.Name, "*."))
 		for {
-			suffix, more := catalog.NextWildcard(host)
+			suffix, more := hostname.NextWildcard(host)
 			if !more {
 				break
 			}

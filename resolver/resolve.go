@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // Resolve returns the project that a domain belongs to. raw is the query's value as sent, percent-decoded; it may
@@ -11,8 +12,8 @@ import (
 // The error is a *catalog.Error: VALIDATION_ERROR with a problem on "domain" for an invalid host name, UNAVAILABLE if
 // the store cannot be read. A hit does not allocate.
 func (r *Resolver) Resolve(raw []byte, form Form) (*Answer, error) {
-	var buf [catalog.MaxHostLen + 3]byte
-	host, idn, err := catalog.AppendHost(buf[:0], raw)
+	var buf [hostname.MaxLen + 3]byte
+	host, idn, err := hostname.Append(buf[:0], raw)
 	if err != nil {
 		return nil, invalidDomain(err)
 	}
@@ -22,7 +23,7 @@ func (r *Resolver) Resolve(raw []byte, form Form) (*Answer, error) {
 		return a, nil
 	}
 	if idn {
-		name, err := catalog.FinishIDN(host)
+		name, err := hostname.FinishIDN(host)
 		if err != nil {
 			return nil, invalidDomain(err)
 		}
@@ -56,8 +57,8 @@ func (r *Resolver) cached(host []byte, hash uint64, form Form) *Answer {
 func (r *Resolver) Cached(domain string) bool { return r.holds([]byte(domain), Nested) }
 
 func (r *Resolver) holds(domain []byte, form Form) bool {
-	var buf [catalog.MaxHostLen + 3]byte
-	host, _, err := catalog.AppendHost(buf[:0], domain)
+	var buf [hostname.MaxLen + 3]byte
+	host, _, err := hostname.Append(buf[:0], domain)
 	return err == nil && r.find(host, maphash.Bytes(r.seed, host), form) != nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // A Project is a project as the server has it, with its effective settings.
@@ -153,7 +154,7 @@ func (c *Client) Project(ctx context.Context, p *catalog.Project) (*Project, err
 			return nil, fmt.Errorf("GET %s: %w", projectPath(p.ID, "/domains"), err)
 		}
 		d.ProjectID = p.ID
-		if name, err := catalog.ParseDomain(d.Name); err != nil {
+		if name, err := hostname.ParseDomain(d.Name); err != nil {
 			f.Odd = append(f.Odd, fmt.Sprintf("domain %s %v", Printable(strconv.Quote(d.Name)), err))
 		} else {
 			d.Name = name

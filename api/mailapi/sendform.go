@@ -11,6 +11,7 @@ import (
 	"fingerpost/mailer"
 	"fingerpost/mailer/template"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 const (
@@ -37,7 +38,7 @@ func (f *form) domain(m *mailer.Send) {
 	f.Require("domain", "is required: a domain of the project that sends")
 	f.Read("domain", &m.Domain)
 	if f.Has("domain") && !f.Bad["domain"] {
-		if err := catalog.CheckHost([]byte(m.Domain)); err != nil {
+		if err := hostname.Check([]byte(m.Domain)); err != nil {
 			f.Fail("domain", err.Error())
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fingerpost/api/web"
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 	"fingerpost/resolver/rowjson"
 )
 
@@ -35,7 +36,7 @@ func readDomain(f *web.Form, d *catalog.Domain) error {
 	}
 	f.Fill(d.AllFields(), domainNames...)
 	if f.Has("domain") && !f.Bad["domain"] {
-		name, err := catalog.ParseDomain(d.Name)
+		name, err := hostname.ParseDomain(d.Name)
 		if err != nil {
 			f.Fail("domain", err.Error())
 		}

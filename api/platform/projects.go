@@ -11,6 +11,7 @@ import (
 	"fingerpost/configsrc/names"
 	"fingerpost/resolver"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 	"fingerpost/resolver/rowjson"
 )
 
@@ -253,7 +254,7 @@ func readNewDomains(f *web.Form, project catalog.UUID) (domains []catalog.Domain
 	for i, value := range list {
 		at := newDomainField(i)
 		text, isText := value.(string)
-		name, err := catalog.ParseDomain(text)
+		name, err := hostname.ParseDomain(text)
 		switch {
 		case !isText:
 			f.Fail(at, "must be a string")

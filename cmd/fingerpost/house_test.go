@@ -24,7 +24,9 @@ import (
 // its reason in the commit. "std" is allowed everywhere. A module path allows its packages.
 var plan = map[string][]string{
 	// x/text: slugs from names with accents
-	"fingerpost/resolver/catalog": {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "golang.org/x/text/unicode/norm"},
+	"fingerpost/resolver/catalog": {"fingerpost/resolver/hostname", "golang.org/x/text/unicode/norm"},
+	// a leaf: the one form of a host name, for each room that reads one
+	"fingerpost/resolver/hostname": {"golang.org/x/net/idna", "golang.org/x/net/publicsuffix"},
 	// x/sys: renameat2, which package syscall lacks
 	"fingerpost/resolver/pebblefs": {"github.com/cockroachdb/pebble/v2/vfs", "golang.org/x/sys/unix"},
 	// a leaf: a step of a traced request, for every room whose steps take time
@@ -36,7 +38,7 @@ var plan = map[string][]string{
 	// the links of customers and of recipients
 	"fingerpost/resolver/signedlink": {"fingerpost/resolver/catalog"},
 	// cbor encodes its records
-	"fingerpost/resolver/store": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
+	"fingerpost/resolver/store": {"fingerpost/resolver/hostname", "fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
 		"github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
 	"fingerpost/resolver/ledger": {"fingerpost/resolver/catalog", "fingerpost/resolver/pebblefs",
 		"github.com/cockroachdb/pebble/v2", "github.com/fxamacker/cbor/v2"},
@@ -49,14 +51,14 @@ var plan = map[string][]string{
 		"fingerpost/resolver/ledger", "github.com/cockroachdb/pebble/v2/vfs"},
 	"fingerpost/resolver/standby": {"fingerpost/resolver/store", "fingerpost/resolver/ledger"},
 	"fingerpost/resolver/records": {"fingerpost/resolver/catalog", "fingerpost/resolver/ledger", "fingerpost/resolver/standby"},
-	"fingerpost/resolver": {"fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
+	"fingerpost/resolver": {"fingerpost/resolver/hostname", "fingerpost/resolver/catalog", "fingerpost/resolver/store", "fingerpost/resolver/ledger",
 		"fingerpost/resolver/standby", "fingerpost/resolver/records", "fingerpost/resolver/rowjson", "fingerpost/resolver/trace", // a miss is a step of a traced request
 		"fingerpost/resolver/datadir", "fingerpost/resolver/search", "fingerpost/resolver/trail", "github.com/dgraph-io/ristretto/v2", "golang.org/x/sync/singleflight"},
 	// mailer/template: a file's templates pass the same check of placeholders and markup as those of the API; it is a leaf
 	// that knows nothing of sending
-	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "github.com/hashicorp/hcl/v2",
+	"fingerpost/configsrc/hclfile": {"fingerpost/resolver/hostname", "fingerpost/resolver/catalog", "fingerpost/mailer/template", "github.com/hashicorp/hcl/v2",
 		"github.com/zclconf/go-cty"},
-	"fingerpost/configsrc/hcledit": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
+	"fingerpost/configsrc/hcledit": {"fingerpost/resolver/hostname", "fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/folder",
 		"github.com/hashicorp/hcl/v2"},
 	// folder: file() gives a secret from a file
 	"fingerpost/configsrc/seal": {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile",
@@ -66,7 +68,7 @@ var plan = map[string][]string{
 	"fingerpost/configsrc/folder": {"fingerpost/resolver/catalog", "fingerpost/configsrc/atomicfile",
 		"github.com/fsnotify/fsnotify"},
 	// hclfile: the place of a warning
-	"fingerpost/configsrc/names": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
+	"fingerpost/configsrc/names": {"fingerpost/resolver/hostname", "fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile"},
 	"fingerpost/configsrc/compare": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/folder", "github.com/rogpeppe/go-internal/diff"},
 	// atomicfile: which errors are the disk's; seal: whether a recipient can be sealed for; folder: the bound of a text
@@ -82,7 +84,7 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/hcledit",
 		"fingerpost/configsrc/atomicfile"},
 	// decides about proofs of domains, from values alone
-	"fingerpost/configsrc/verify/dcv": {"fingerpost/resolver/catalog"},
+	"fingerpost/configsrc/verify/dcv": {"fingerpost/resolver/hostname", "fingerpost/resolver/catalog"},
 	// miekg/dns: the messages of DNS, which net.Resolver hides; publicsuffix: where a walk to the authoritative servers
 	// begins; share: the bound of all checks together
 	"fingerpost/configsrc/verify/authdns": {"fingerpost/configsrc/verify/dcv", "fingerpost/resolver/catalog",
@@ -109,18 +111,18 @@ var plan = map[string][]string{
 	"fingerpost/api/transfer": {"fingerpost/resolver/catalog", "fingerpost/mailer/template", "fingerpost/configsrc/hclfile",
 		"fingerpost/configsrc/hcledit", "fingerpost/api/client"},
 	// hclfile: the normal form of texts, and which column a wrong heading was meant to be
-	"fingerpost/api/transfer/table": {"fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
+	"fingerpost/api/transfer/table": {"fingerpost/resolver/hostname", "fingerpost/resolver/catalog", "fingerpost/configsrc/hclfile",
 		"golang.org/x/text/unicode/norm"},
 	// trace: the stages of a traced attempt
 	// x/oauth2: the requests and answers of token servers
 	"fingerpost/mailer/oauth": {"fingerpost/resolver/publicnet", "golang.org/x/oauth2"},
 	// publicsuffix: whose policy of DMARC counts; go/spf: the verdict of SPF on an address; share: the checks on demand
-	"fingerpost/mailer/sender": {"fingerpost/resolver/catalog", "fingerpost/resolver/share", "golang.org/x/net/publicsuffix",
+	"fingerpost/mailer/sender": {"fingerpost/resolver/hostname", "fingerpost/resolver/catalog", "fingerpost/resolver/share", "golang.org/x/net/publicsuffix",
 		"blitiri.com.ar/go/spf"},
 	// oauth: the tokens of AUTH XOAUTH2
-	"fingerpost/mailer/smtp": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver/publicnet",
+	"fingerpost/mailer/smtp": {"fingerpost/resolver/hostname", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver/publicnet",
 		"fingerpost/mailer/oauth", "github.com/emersion/go-smtp"},
-	"fingerpost/mailer/message": {"fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
+	"fingerpost/mailer/message": {"fingerpost/resolver/hostname", "fingerpost/resolver/catalog", "github.com/domodwyer/mailyak/v3"},
 	// x/net/html parses HTML, to check it and for the text part; x/text: which of a template's languages suits another one
 	"fingerpost/mailer/template": {"fingerpost/resolver/catalog", "golang.org/x/net/html", "golang.org/x/text/language"},
 	// publicnet: certificates and confirmations of a provider
@@ -141,9 +143,9 @@ var plan = map[string][]string{
 	"fingerpost/api/ops": {"fingerpost/resolver/records", "fingerpost/api/conditions", "fingerpost/api/console/say", "fingerpost/api/ops/history", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/configsrc", "fingerpost/configsrc/gitrepo",
 		"fingerpost/mailer", "github.com/prometheus/client_golang"},
 	// dcv: what is known of a domain, as the API answers it
-	"fingerpost/api/client": {"fingerpost/resolver/catalog"},
+	"fingerpost/api/client": {"fingerpost/resolver/hostname", "fingerpost/resolver/catalog"},
 	// programs of other people link it: catalog makes host names canonical, nothing else of the house comes along
-	"fingerpost/api/client/tenant":      {"fingerpost/resolver/catalog"},
+	"fingerpost/api/client/tenant":      {"fingerpost/resolver/hostname", "fingerpost/resolver/catalog"},
 	"fingerpost/api/client/conformance": {}, // the table; its tests start programs
 	// configsrc and mailer: the shapes of the states that it shows; idna: what a browser's name is in the files;
 	// x/net/html: takes out of a mail's preview what a browser follows in spite of every policy
@@ -180,11 +182,11 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/names",
 		"github.com/valyala/fasthttp"},
 	// trace: a send carries the span of its request; suppress: which reasons a send may ignore
-	"fingerpost/api/mailapi": {"fingerpost/resolver/rowjson", "fingerpost/mailer/inbound", "fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
+	"fingerpost/api/mailapi": {"fingerpost/resolver/hostname", "fingerpost/resolver/rowjson", "fingerpost/mailer/inbound", "fingerpost/api/web", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/mailer", "fingerpost/mailer/sender", "fingerpost/mailer/template", "fingerpost/resolver/share"},
 	// edits: a project's block, and the state of a proposal; compare: what it touches; hclfile: the warnings that it
 	// would bring; names: what a key may claim; dcv: what is known of a domain
-	"fingerpost/api/platform": {"fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
+	"fingerpost/api/platform": {"fingerpost/resolver/hostname", "fingerpost/api/web", "fingerpost/api/gate", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc/edits", "fingerpost/configsrc/compare", "fingerpost/configsrc/names",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv"},
 	// names: what a word may have meant
@@ -194,7 +196,7 @@ var plan = map[string][]string{
 	"fingerpost/api/platform/webhooks": {"fingerpost/api/web", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc/names", "fingerpost/mailer/webhook", "fingerpost/resolver/records"},
 	// trace: the span of a request begins and ends here; suppress: opens the links of recipients
-	"fingerpost/api": {"fingerpost/resolver/signedlink", "fingerpost/resolver/records", "fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
+	"fingerpost/api": {"fingerpost/resolver/hostname", "fingerpost/resolver/signedlink", "fingerpost/resolver/records", "fingerpost/resolver/trace", "fingerpost/api/web", "fingerpost/api/gateway", "fingerpost/api/mailapi", "fingerpost/api/platform",
 		"fingerpost/api/platform/keys", "fingerpost/api/platform/webhooks", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc/edits", "fingerpost/configsrc/proposals", "fingerpost/configsrc/verify/dcv",
 		"fingerpost/api/gate", "fingerpost/api/events", "fingerpost/api/ops", "fingerpost/api/ops/history", "fingerpost/api/console", "fingerpost/api/login",
@@ -216,7 +218,7 @@ var plan = map[string][]string{
 	// without a server
 	"fingerpost/cmd/fingerpost/mailcare": {"fingerpost/resolver/catalog", "fingerpost/api/client", "fingerpost/configsrc/offline",
 		"fingerpost/configsrc/verify/authdns", "fingerpost/mailer/sender", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
-	"fingerpost/cmd/fingerpost/domains": {"fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver/rowjson", "fingerpost/resolver/datadir", "fingerpost/api/client",
+	"fingerpost/cmd/fingerpost/domains": {"fingerpost/resolver/hostname", "fingerpost/resolver/records", "fingerpost/resolver/catalog", "fingerpost/resolver/rowjson", "fingerpost/resolver/datadir", "fingerpost/api/client",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/verify/dcv", "fingerpost/configsrc/verify/authdns",
 		"fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	// records: the states of deliveries
@@ -226,12 +228,12 @@ var plan = map[string][]string{
 		"fingerpost/configsrc/offline", "fingerpost/cmd/fingerpost/cli", "github.com/spf13/cobra"},
 	// pebblefs: who has the lock, and the modes of what is private; resolver: the formats of store and ledger
 	// login: goes through a sign-in
-	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/api/conditions", "fingerpost/api/login", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/pebblefs",
+	"fingerpost/cmd/fingerpost/doctor": {"fingerpost/resolver/hostname", "fingerpost/api/conditions", "fingerpost/api/login", "fingerpost/resolver/catalog", "fingerpost/resolver", "fingerpost/resolver/pebblefs",
 		"fingerpost/configsrc", "fingerpost/configsrc/folder", "fingerpost/configsrc/hclfile", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/offline", "fingerpost/configsrc/cluster", "fingerpost/configsrc/gitrepo", "fingerpost/mailer/smtp",
 		"fingerpost/cmd/fingerpost/node"},
 	// trace: --otlp makes the exporter; datadir: commands without a server
-	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
+	"fingerpost/cmd/fingerpost": {"fingerpost/resolver/hostname", "fingerpost/resolver/trace", "fingerpost/resolver/catalog", "fingerpost/resolver",
 		"fingerpost/resolver/datadir", "fingerpost/resolver/rowjson",
 		"fingerpost/configsrc/hclfile", "fingerpost/configsrc/hcledit", "fingerpost/configsrc/seal",
 		"fingerpost/configsrc/atomicfile", "fingerpost/configsrc/folder", "fingerpost/configsrc", "fingerpost/configsrc/edits",

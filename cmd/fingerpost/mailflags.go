@@ -9,7 +9,7 @@ import (
 
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/mailer"
-	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 func (f *serveFlags) addMail(fl *pflag.FlagSet) {
@@ -37,7 +37,7 @@ func (f *serveFlags) parseMail() error {
 	var bad []string
 	f.Mail.Allow, bad = cli.ParseNetworks("--smtp-allow", f.smtpAllow)
 	if f.Mail.EHLOName != "" {
-		if _, err := catalog.ParseHost(f.Mail.EHLOName); err != nil {
+		if _, err := hostname.Parse(f.Mail.EHLOName); err != nil {
 			bad = append(bad, fmt.Sprintf("--mail-ehlo must be a host name such as mail.acme.example: %v", err))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"fingerpost/cmd/fingerpost/cli"
 	"fingerpost/configsrc/offline"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 func newResolve(t cli.Terminal) *cobra.Command {
@@ -142,7 +143,7 @@ func fromFiles(checked *offline.Checked) func(string) (resolution, error) {
 		}
 	}
 	return func(domain string) (resolution, error) {
-		host, err := catalog.CanonicalHost(domain)
+		host, err := hostname.Canonical(domain)
 		if err != nil {
 			why := "the domain " + err.Error()
 			return resolution{Domain: domain, Code: catalog.CodeValidation, Why: why}, nil //nolint:nilerr // an answer
@@ -176,7 +177,7 @@ func fromFiles(checked *offline.Checked) func(string) (resolution, error) {
 func matchOrder(host string) []string {
 	names := []string{host}
 	for rest := []byte(host); ; {
-		suffix, ok := catalog.NextWildcard(rest)
+		suffix, ok := hostname.NextWildcard(rest)
 		if !ok {
 			return names
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"fingerpost/configsrc/hclfile"
-	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
@@ -104,8 +104,8 @@ func sameLabels(typ string, have, want []string) bool {
 	if typ != "domain" || len(have) != 1 || len(want) != 1 {
 		return false
 	}
-	a, errA := catalog.ParseDomain(have[0])
-	b, errB := catalog.ParseDomain(want[0])
+	a, errA := hostname.ParseDomain(have[0])
+	b, errB := hostname.ParseDomain(want[0])
 	return errA == nil && errB == nil && a == b
 }
 

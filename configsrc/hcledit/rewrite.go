@@ -9,6 +9,7 @@ import (
 
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // RewriteProject notes the edits that turn the block of old into want. The settings of both are those in force: the
@@ -133,7 +134,7 @@ func (r *rewriter) domains(old, want *catalog.ProjectConfig) {
 	blocks := make(map[string]*hclsyntax.Block, len(old.Domains)) // by canonical name
 	for _, b := range r.project.block.Body.Blocks {
 		if b.Type == "domain" && len(b.Labels) == 1 {
-			if name, err := catalog.ParseDomain(b.Labels[0]); err == nil {
+			if name, err := hostname.ParseDomain(b.Labels[0]); err == nil {
 				blocks[name] = b
 			}
 		}

@@ -2,6 +2,7 @@ package hclfile
 
 import (
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
@@ -11,17 +12,17 @@ func (d *projectDecoder) domain(block *hclsyntax.Block) {
 	label, rng := d.label(block, domainSchema)
 	name, sound := label, false
 	if len(block.Labels) > 0 {
-		canonical, err := catalog.ParseDomain(label)
+		canonical, err := hostname.ParseDomain(label)
 		if err != nil {
 			d.errorf(rng, "domain: "+err.Error(),
 				"a domain is a host name such as shop.acme.example, or a wildcard such as *.acme.example")
 		} else {
 			name, sound = canonical, true
-			if mixed := catalog.MixedScript(name); mixed != "" {
+			if mixed := hostname.MixedScript(name); mixed != "" {
 				d.warn("", rng, "the label "+Quoted(mixed)+" mixes scripts",
 					"names like this are made to be mistaken for others; is it the one that you mean?")
 			}
-			if _, listed := catalog.PublicSuffix(name); listed {
+			if _, listed := hostname.PublicSuffix(name); listed {
 				d.warn("", rng, "domain "+Quoted(name)+" is a public suffix, or a wildcard directly below one",
 					"names of many owners lie below it (publicsuffix.org); is it the one that you mean?")
 			}

@@ -2,6 +2,7 @@ package hclfile
 
 import (
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
@@ -23,7 +24,7 @@ func (d *decoder) verification(block *hclsyntax.Block) *catalog.Verification {
 		v.Targets = append(v.Targets, target)
 	}
 	for i, text := range cas.values {
-		name, err := catalog.ParseHost(text)
+		name, err := hostname.Parse(text)
 		if err != nil {
 			d.errorf(cas.ranges[i], "cas: the host name "+err.Error(),
 				"it is the name that the authority has in CAA records, such as letsencrypt.org")

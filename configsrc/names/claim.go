@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // Declared looks up declared domains; *resolver.Resolver implements it. A missing one is a NOT_FOUND *catalog.Error.
@@ -30,7 +31,7 @@ func MayClaim(names Declared, covers catalog.Coverage, project int64, name strin
 	case !catalog.IsNotFound(err):
 		return err
 	}
-	if public, _ := catalog.PublicSuffix(name); public {
+	if public, _ := hostname.PublicSuffix(name); public {
 		return domainNotAllowed("is a public suffix, a single label, or a wildcard directly below one: only a key for " +
 			"every project may declare it")
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // A Draft is a mail before it is composed. Its texts are UTF-8. In the bodies CR LF, CR and LF each count as one line
@@ -133,6 +134,6 @@ func isMessageID(s string) bool {
 	if !opened || !closed || !found || catalog.CheckAddress(left+"@localhost") != "" {
 		return false
 	}
-	canonical, err := catalog.ParseHost(host)
+	canonical, err := hostname.Parse(host)
 	return err == nil && canonical == host
 }

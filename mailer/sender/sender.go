@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // The levels of a Line, and the states of a Result, which is never Note.
@@ -47,7 +48,7 @@ func SenderOf(c *catalog.SMTPConfig, oneClick bool) Sender {
 
 // Domain returns the domain of From, in A-labels.
 func (s *Sender) Domain() (string, error) {
-	return catalog.ParseHost(s.From[strings.LastIndexByte(s.From, '@')+1:])
+	return hostname.Parse(s.From[strings.LastIndexByte(s.From, '@')+1:])
 }
 
 // DNS asks for the records of a name: values of TXT records with their strings joined, "10 mx.acme.example" of MX, names

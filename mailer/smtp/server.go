@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // A tlsMode says when a connection has to be secure.
@@ -42,7 +43,7 @@ func (s Server) name() (string, error) {
 	if _, err := netip.ParseAddr(s.Host); err == nil {
 		return s.Host, nil
 	}
-	return catalog.ParseHost(s.Host)
+	return hostname.Parse(s.Host)
 }
 
 // String names the server and the kind of connection, without credentials.

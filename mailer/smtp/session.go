@@ -21,7 +21,7 @@ import (
 	gosmtp "github.com/emersion/go-smtp"
 
 	"fingerpost/mailer/oauth"
-	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 	"fingerpost/resolver/trace"
 )
 
@@ -225,7 +225,7 @@ func (t *Transport) helloName(own string, local net.Addr) string {
 	if name, _ := os.Hostname(); host == "" && strings.Contains(name, ".") {
 		host = name
 	}
-	if name, err := catalog.ParseHost(host); err == nil {
+	if name, err := hostname.Parse(host); err == nil {
 		return name
 	}
 	ap, err := netip.ParseAddrPort(local.String())

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"fingerpost/resolver/hostname"
 )
 
 // MaxAddressLen is the longest mail address, in octets of its canonical form (RFC 5321 4.5.3.1.3, without the
@@ -18,7 +20,7 @@ const (
 )
 
 // ParseAddress returns the canonical form of one bare mail address (RFC 5321 Mailbox): all ASCII, the part before the @
-// unchanged, the domain in the form of ParseHost. It contains nothing special to SMTP or to a header. An error completes
+// unchanged, the domain in the form of hostname.Parse. It contains nothing special to SMTP or to a header. An error completes
 // the sentence "the address …" and does not quote the address.
 //
 // Some providers, such as docomo, have given out addresses with two dots in a row or a dot before the @. SMTP and mail
@@ -49,7 +51,7 @@ func ParseAddress(s string) (string, error) {
 	if strings.TrimRight(domain, ".\u3002\uff0e\uff61") != domain {
 		return "", errors.New("has a dot at its end: it must be " + oneAddress)
 	}
-	host, err := ParseHost(domain)
+	host, err := hostname.Parse(domain)
 	if err != nil {
 		return "", fmt.Errorf("has a bad domain after the @: it %w", err)
 	}

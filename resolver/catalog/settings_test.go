@@ -186,7 +186,7 @@ func TestServiceValidate(t *testing.T) {
 			t.Errorf("days %d: problems on %q, want %q", days, got, want)
 		}
 	}
-	empty, none, long := "", "none", label(65)
+	empty, none, long := "", "none", strings.Repeat("a", 65)
 	f(1, nil)
 	f(36500, &none)
 	f(0, nil, "auditRetentionDays")

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"fingerpost/resolver/hostname"
 )
 
 // The values of SMTPConfig.Auth.
@@ -157,7 +159,7 @@ func (c *SMTPConfig) validateServer(ps *Problems) {
 	if c.Host == "" {
 		ps.Addf("host", "is required: the name or address of the SMTP server")
 	} else if _, err := netip.ParseAddr(c.Host); err != nil {
-		if _, err := ParseHost(c.Host); err != nil {
+		if _, err := hostname.Parse(c.Host); err != nil {
 			ps.Addf("host", "must be a host name or an IP address without a port: %v", err)
 		}
 	}
@@ -166,7 +168,7 @@ func (c *SMTPConfig) validateServer(ps *Problems) {
 	}
 	c.validateLogin(ps)
 	if c.EHLOName != "" {
-		if _, err := ParseHost(c.EHLOName); err != nil {
+		if _, err := hostname.Parse(c.EHLOName); err != nil {
 			ps.Addf("ehloName", "must be a host name such as mail.acme.example: %v", err)
 		}
 	}
@@ -230,7 +232,7 @@ const maxSelectors = 10
 // validateSigning checks what a sender check looks for.
 func (c *SMTPConfig) validateSigning(ps *Problems) {
 	if c.SPFInclude != "" {
-		if _, err := ParseHost(c.SPFInclude); err != nil {
+		if _, err := hostname.Parse(c.SPFInclude); err != nil {
 			ps.Addf("spfInclude", "must be a name such as _spf.provider.example: %v", err)
 		}
 	}
@@ -239,7 +241,7 @@ func (c *SMTPConfig) validateSigning(ps *Problems) {
 		return
 	}
 	for i, selector := range c.DKIMSelectors {
-		if _, err := ParseHost(selector + "._domainkey.example"); err != nil {
+		if _, err := hostname.Parse(selector + "._domainkey.example"); err != nil {
 			ps.Addf("dkimSelectors", "must be selectors such as s1: %q: %v", selector, err)
 			return
 		}

@@ -61,15 +61,15 @@ func TestCheckAddress(t *testing.T) {
 	f("a@acme.example:25", false)
 	f("a@xn--a.example", false)
 	f(strings.Repeat("a", 65)+"@acme.example", false)
-	f("a@"+octets(253), false)
+	f("a@"+strings.Repeat("a.", 126)+"a", false)
 	f("a;b@acme.example", false)
 	f("a@\xff.example", false)
 	f("a@acme.example.", false)
 	f("a@acme.example\u3002", false)
 	f("=?utf-8?q?b=40evil.example?=@acme.example", false)
 	f("=?x@acme.example", true)
-	f(strings.Repeat("a", 60)+"@"+octets(193), true)
-	f(strings.Repeat("a", 61)+"@"+octets(193), false)
+	f(strings.Repeat("a", 60)+"@"+strings.Repeat("a.", 96)+"a", true)
+	f(strings.Repeat("a", 61)+"@"+strings.Repeat("a.", 96)+"a", false)
 	f("a@"+strings.Repeat("ü", 55)+".example", true)
 	f(strings.Repeat("a", 64)+"@"+strings.Repeat("bücher.", 13)+"example", true)
 	f(strings.Repeat("a", 64)+"@"+strings.Repeat("bücher.", 14)+"example", false)
@@ -109,7 +109,7 @@ func TestSMTPValidate(t *testing.T) {
 		"https://login.acme.example/#x", "https://login.acme.example/" + strings.Repeat("x", 2048)} {
 		byToken(func(o *catalog.OAuthClient) { o.TokenURL = url }, "oauthTokenUrl")
 	}
-	byToken(func(o *catalog.OAuthClient) { o.ClientID, o.Scope = "a\nb", label(1025) }, "oauthClientId", "oauthScope")
+	byToken(func(o *catalog.OAuthClient) { o.ClientID, o.Scope = "a\nb", strings.Repeat("a", 1025) }, "oauthClientId", "oauthScope")
 	byToken(func(o *catalog.OAuthClient) { o.Secret = catalog.Secret{Source: catalog.SecretPlain, Ref: "***"} }, "oauthClientSecret")
 	f(func(c *catalog.SMTPConfig) { c.Host = "::1" })
 	f(func(c *catalog.SMTPConfig) { c.Host = "smtp.acme.example:587" }, "host")
@@ -121,7 +121,9 @@ func TestSMTPValidate(t *testing.T) {
 	f(func(c *catalog.SMTPConfig) { c.ReplyTo = "hello" }, "replyTo")
 	f(func(c *catalog.SMTPConfig) { c.FromName = "Acme\r\nBcc: x" }, "fromName")
 	f(func(c *catalog.SMTPConfig) { c.FromName = "Acme\u2028Shop" }, "fromName")
-	f(func(c *catalog.SMTPConfig) { c.FromName, c.Username = label(256), label(256) }, "fromName", "username")
+	f(func(c *catalog.SMTPConfig) {
+		c.FromName, c.Username = strings.Repeat("a", 256), strings.Repeat("a", 256)
+	}, "fromName", "username")
 	f(func(c *catalog.SMTPConfig) { c.Password = catalog.Secret{Source: catalog.SecretEnv, Ref: "P"} }, "username")
 	f(func(c *catalog.SMTPConfig) {
 		c.Username, c.Password = "acme", catalog.Secret{Source: catalog.SecretPlain, Ref: "********"}

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"fingerpost/resolver/hostname"
 )
 
 // An HTTPAllow says to which addresses an attribute may lead with http. Everything else needs https.
@@ -37,7 +39,7 @@ func ParsePublicURL(text string) (address, wrong string) {
 	case u.Scheme != "https":
 		return "", "must begin with https: http is for this machine alone, such as http://127.0.0.1:8080"
 	}
-	if _, err := ParseHost(u.Hostname()); err != nil {
+	if _, err := hostname.Parse(u.Hostname()); err != nil {
 		if _, err := netip.ParseAddr(u.Hostname()); err != nil {
 			return "", "must have a host name or an IP address"
 		}
@@ -111,7 +113,7 @@ func (r *urlRule) check(ps *Problems, text string, allow *HTTPAllow) {
 	addr, err := netip.ParseAddr(u.Hostname())
 	switch literal := err == nil; {
 	case !literal:
-		if _, err := ParseHost(u.Hostname()); err != nil {
+		if _, err := hostname.Parse(u.Hostname()); err != nil {
 			ps.Addf(r.field, "must have a host name or an IP address: %v", err)
 		} else if u.Scheme == "http" {
 			ps.Addf(r.field, "must begin with https: http is for an IP address in a network that %s names", r.flag)

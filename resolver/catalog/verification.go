@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"fingerpost/resolver/hostname"
 )
 
 // The values of Verification.Require: which domains must be proven before they are answered.
@@ -91,7 +93,7 @@ func ParseTarget(s string) (string, error) {
 		}
 		return addr.Unmap().String(), nil
 	}
-	name, err := ParseHost(s)
+	name, err := hostname.Parse(s)
 	if err != nil {
 		return "", errors.New(err.Error() + advice)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -21,7 +22,7 @@ type Reader struct {
 
 	version uint64
 	made    time.Time
-	key     [1 + catalog.MaxHostLen + 2]byte // scratch for a domain's key
+	key     [1 + hostname.MaxLen + 2]byte // scratch for a domain's key
 }
 
 // Borrow calls f with a Reader. It sees every change whose Apply has returned, and every change whose stamps the caller

@@ -3,16 +3,16 @@ package tenant
 import (
 	"fmt"
 
-	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // canonical returns the name under which the server answers a host.
 func canonical(host string) (string, error) {
-	var buf [catalog.MaxHostLen]byte
-	name, idn, err := catalog.AppendHost(buf[:0], []byte(host))
+	var buf [hostname.MaxLen]byte
+	name, idn, err := hostname.Append(buf[:0], []byte(host))
 	if err == nil && idn {
 		var s string
-		if s, err = catalog.FinishIDN(name); err == nil {
+		if s, err = hostname.FinishIDN(name); err == nil {
 			return s, nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"fingerpost/configsrc/hclfile"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // The columns that are not labels.
@@ -203,7 +204,7 @@ func (r *row) domain(p *Project) {
 		}
 		return
 	}
-	name, err := catalog.ParseDomain(cell.text)
+	name, err := hostname.ParseDomain(cell.text)
 	if err != nil {
 		r.problem(cell.line, domainColumn, "%s %v", hclfile.Quoted(cell.text), err)
 		return

@@ -16,6 +16,7 @@ import (
 
 	"fingerpost/configsrc/gitrepo"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // findRepository checks the repository of the config folder. What the running server says of it is newer.
@@ -166,7 +167,7 @@ func (p *patient) names() map[string]need {
 		}
 	}
 	for _, r := range p.relays() {
-		if name, err := catalog.ParseHost(r.server.Host); err == nil {
+		if name, err := hostname.Parse(r.server.Host); err == nil {
 			add(name, need{r.owner(), warning})
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"fingerpost/configsrc/offline"
 	"fingerpost/configsrc/verify/dcv"
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // New returns the command.
@@ -103,7 +104,7 @@ func declaredDomain(dir, text string) (found declared, err error) {
 }
 
 func parseDomain(text string) (name string, err error) {
-	if name, err = catalog.ParseDomain(text); err != nil {
+	if name, err = hostname.ParseDomain(text); err != nil {
 		return "", cli.Usage("the domain %v", err)
 	}
 	return name, nil

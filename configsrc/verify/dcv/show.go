@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // Show returns what people and programs see of s, of which st is known. It goes by the files as s has them, also where
@@ -152,14 +153,14 @@ func isApex(name string, f *Facts) bool {
 	if f.Zone.Apex != "" {
 		return f.Zone.Apex == name
 	}
-	return catalog.RegistrableDomain(name) == name
+	return hostname.RegistrableDomain(name) == name
 }
 
 // hostOf returns a record's name within its zone, which is the one that f has found, or the registrable domain.
 func hostOf(name string, f *Facts) string {
 	zone := f.Zone.Apex
 	if zone == "" || name != zone && !strings.HasSuffix(name, "."+zone) {
-		zone = catalog.RegistrableDomain(strings.TrimPrefix(name, "*."))
+		zone = hostname.RegistrableDomain(strings.TrimPrefix(name, "*."))
 	}
 	switch host, below := strings.CutSuffix(name, "."+zone); {
 	case name == zone:

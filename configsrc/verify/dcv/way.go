@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // maxAncestors bounds the questions about a name of many labels: the name itself and those next to the registrable
@@ -43,7 +44,7 @@ func Ways(s Subject, p Policy) []Way {
 // allWays also returns the ways whose record has too long a name.
 func allWays(s Subject, p Policy) (ways, tooLong []Way) {
 	add := func(w Way) {
-		if len(w.Name) > catalog.MaxHostLen || len(w.Target) > catalog.MaxHostLen {
+		if len(w.Name) > hostname.MaxLen || len(w.Target) > hostname.MaxLen {
 			tooLong = append(tooLong, w)
 		} else {
 			ways = append(ways, w)
@@ -70,7 +71,7 @@ func allWays(s Subject, p Policy) (ways, tooLong []Way) {
 
 // ancestors returns the name and the names above it, up to the registrable domain: nobody proves a public suffix.
 func ancestors(name string) (names []string) {
-	top := catalog.RegistrableDomain(name)
+	top := hostname.RegistrableDomain(name)
 	if top == "" {
 		return nil
 	}
@@ -90,7 +91,7 @@ func PointingName(s Subject) string {
 	if wildcard {
 		name = checkLabel + name
 	}
-	if len(name) > catalog.MaxHostLen {
+	if len(name) > hostname.MaxLen {
 		return ""
 	}
 	return name

@@ -1,4 +1,4 @@
-package catalog
+package hostname
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// MaxHostLen is the longest canonical name, in octets (RFC 1035, without the trailing dot).
-const MaxHostLen = 253
+// MaxLen is the longest canonical name, in octets (RFC 1035, without the trailing dot).
+const MaxLen = 253
 
 const maxLabelLen = 63
 
@@ -37,15 +37,15 @@ var (
 // lookup is UTS 46 as browsers apply it to user input: mapped, not transitional, with the bidi and joiner rules.
 var lookup = idna.Lookup
 
-// AppendHost appends the canonical form of a host as a client sends it to dst: lower case, without port and trailing
-// dot, checked. It does not allocate if dst has room for MaxHostLen bytes, and returns a slice of dst's array.
+// Append appends the canonical form of a host as a client sends it to dst: lower case, without port and trailing
+// dot, checked. It does not allocate if dst has room for MaxLen bytes, and returns a slice of dst's array.
 //
 // idn reports that the name has labels beyond plain ASCII or with the prefix "xn--"; they are appended as they came
 // (lower-cased if ASCII), and FinishIDN must turn the result into the canonical name.
 //
 // Labels that begin or end with a hyphen are no host names of RFC 1123, but names that DNS has and wildcards cover. They
-// are answered as any name; ParseHost refuses them in files and bodies.
-func AppendHost(dst, raw []byte) (host []byte, idn bool, err error) {
+// are answered as any name; Parse refuses them in files and bodies.
+func Append(dst, raw []byte) (host []byte, idn bool, err error) {
 	whole := raw
 	if colon := bytes.IndexByte(raw, ':'); colon >= 0 {
 		port := raw[colon+1:]
@@ -61,7 +61,7 @@ func AppendHost(dst, raw []byte) (host []byte, idn bool, err error) {
 	if len(raw) == 0 {
 		return nil, false, errHostEmpty
 	}
-	if len(raw) > 4*MaxHostLen {
+	if len(raw) > 4*MaxLen {
 		return nil, false, errHostLong
 	}
 	start := len(dst)
@@ -105,13 +105,13 @@ func hintHost(raw []byte, err error) error {
 	if end == len(raw) {
 		return err
 	}
-	if host, _, bad := AppendHost(nil, rest[:end]); bad == nil {
+	if host, _, bad := Append(nil, rest[:end]); bad == nil {
 		return fmt.Errorf("%w: give the host alone, %q", err, string(host)) // a copy: the caller's buffer must not escape
 	}
 	return err
 }
 
-// FinishIDN returns the canonical form of a name for which AppendHost reported idn.
+// FinishIDN returns the canonical form of a name for which Append reported idn.
 func FinishIDN(host []byte) (string, error) {
 	if !utf8.Valid(host) {
 		return "", errHostUTF8
@@ -171,9 +171,9 @@ func joinersStand(label string) bool {
 	return true
 }
 
-// CheckHost returns what is wrong with a host as a client sends it; nil if it can be resolved.
-func CheckHost(raw []byte) error {
-	host, idn, err := AppendHost(nil, raw)
+// Check returns what is wrong with a host as a client sends it; nil if it can be resolved.
+func Check(raw []byte) error {
+	host, idn, err := Append(nil, raw)
 	if err == nil && idn {
 		_, err = FinishIDN(host)
 	}
@@ -183,8 +183,8 @@ func CheckHost(raw []byte) error {
 // ideographicDots maps the full stops that UTS 46 treats as a dot.
 var ideographicDots = strings.NewReplacer("\u3002", ".", "\uff0e", ".", "\uff61", ".")
 
-// ParseHost returns the canonical form of a name in a file or a request body: no port, no wildcard.
-func ParseHost(s string) (string, error) {
+// Parse returns the canonical form of a name in a file or a request body: no port, no wildcard.
+func Parse(s string) (string, error) {
 	if strings.IndexByte(s, ':') >= 0 {
 		err := errHostIP
 		if strings.Count(s, ":") == 1 {
@@ -192,16 +192,16 @@ func ParseHost(s string) (string, error) {
 		}
 		return "", hintHost([]byte(s), err)
 	}
-	name, err := CanonicalHost(s)
+	name, err := Canonical(s)
 	if edge := "." + name + "."; err == nil && (strings.Contains(edge, ".-") || strings.Contains(edge, "-.")) {
 		return "", errLabelHyphen
 	}
 	return name, err
 }
 
-// CanonicalHost returns the canonical form of a host as a client sends it.
-func CanonicalHost(s string) (string, error) {
-	host, idn, err := AppendHost(nil, []byte(s))
+// Canonical returns the canonical form of a host as a client sends it.
+func Canonical(s string) (string, error) {
+	host, idn, err := Append(nil, []byte(s))
 	if err != nil {
 		return "", err
 	}
@@ -211,15 +211,15 @@ func CanonicalHost(s string) (string, error) {
 	return string(host), nil
 }
 
-// ParseDomain is ParseHost for a domain record, where one leading "*." is allowed and kept.
+// ParseDomain is Parse for a domain record, where one leading "*." is allowed and kept.
 func ParseDomain(s string) (string, error) {
 	base, wildcard := strings.CutPrefix(s, "*.")
 	if strings.IndexByte(base, '*') >= 0 {
 		return "", errWildcard
 	}
-	name, err := ParseHost(base)
+	name, err := Parse(base)
 	if err == nil && wildcard {
-		if name = "*." + name; len(name) > MaxHostLen {
+		if name = "*." + name; len(name) > MaxLen {
 			err = errHostLong
 		}
 	}
@@ -256,7 +256,7 @@ func isPort(port []byte) bool {
 
 // checkASCII checks lengths and labels of a lower-cased ASCII name and reports whether it has an "xn--" label.
 func checkASCII(host []byte) (idn bool, err error) {
-	if len(host) > MaxHostLen {
+	if len(host) > MaxLen {
 		return false, errHostLong
 	}
 	for rest := host; ; {

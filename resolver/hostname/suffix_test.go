@@ -1,15 +1,15 @@
-package catalog_test
+package hostname_test
 
 import (
 	"testing"
 
-	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 func TestPublicSuffix(t *testing.T) {
 	f := func(name string, is, listed bool) {
 		t.Helper()
-		if gotIs, gotListed := catalog.PublicSuffix(name); gotIs != is || gotListed != listed {
+		if gotIs, gotListed := hostname.PublicSuffix(name); gotIs != is || gotListed != listed {
 			t.Errorf("%s: %v, %v; want %v, %v", name, gotIs, gotListed, is, listed)
 		}
 	}
@@ -34,7 +34,7 @@ func TestPublicSuffix(t *testing.T) {
 func TestRegistrableDomain(t *testing.T) {
 	f := func(name, want string) {
 		t.Helper()
-		if got := catalog.RegistrableDomain(name); got != want {
+		if got := hostname.RegistrableDomain(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package catalog_test
+package hostname_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // FuzzHostname: no input panics, the output is canonical and a fixed point, and the form that resolve looks up is the
@@ -24,11 +24,11 @@ func FuzzHostname(f *testing.F) {
 		if !bytes.Equal(raw, before) {
 			t.Fatalf("the input changed from %q to %q", before, raw)
 		}
-		record, recordErr := catalog.ParseDomain(string(raw))
+		record, recordErr := hostname.ParseDomain(string(raw))
 		checkCanonical(t, record, recordErr)
 		if err != nil {
 			if host != "" {
-				t.Errorf("AppendHost(%q) gives %q beside %v", raw, host, err)
+				t.Errorf("Append(%q) gives %q beside %v", raw, host, err)
 			}
 			if recordErr == nil && !strings.HasPrefix(record, "*.") {
 				t.Errorf("ParseDomain(%q) = %q, but resolve refuses it: %v", raw, record, err)
@@ -66,7 +66,7 @@ func checkCanonical(t *testing.T, name string, err error) {
 		}
 		return
 	}
-	if len(name) == 0 || len(name) > catalog.MaxHostLen {
+	if len(name) == 0 || len(name) > hostname.MaxLen {
 		t.Errorf("%q has %d octets", name, len(name))
 	}
 	base := strings.TrimPrefix(name, "*.")
@@ -75,21 +75,21 @@ func checkCanonical(t *testing.T, name string, err error) {
 			t.Errorf("%q has the label %q", name, label)
 		}
 	}
-	if again, err := catalog.ParseDomain(name); (err != nil || again != name) && !hyphenAtAnEnd(name) {
+	if again, err := hostname.ParseDomain(name); (err != nil || again != name) && !hyphenAtAnEnd(name) {
 		t.Errorf("ParseDomain of the canonical %q = %q, %v", name, again, err)
 	}
 	if again, err := asked([]byte(base)); err != nil || again != base {
-		t.Errorf("AppendHost of the canonical %q = %q, %v", base, again, err)
+		t.Errorf("Append of the canonical %q = %q, %v", base, again, err)
 	}
 }
 
 func checkAllocations(t *testing.T, raw []byte) {
 	t.Helper()
-	if len(raw) > catalog.MaxHostLen || bytes.ContainsFunc(raw, func(r rune) bool { return r >= utf8.RuneSelf }) {
+	if len(raw) > hostname.MaxLen || bytes.ContainsFunc(raw, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return
 	}
-	var buf [catalog.MaxHostLen]byte
-	if n := testing.AllocsPerRun(3, func() { _, _, _ = catalog.AppendHost(buf[:0], raw) }); n != 0 {
-		t.Errorf("AppendHost(%q): %v allocations, want 0", raw, n)
+	var buf [hostname.MaxLen]byte
+	if n := testing.AllocsPerRun(3, func() { _, _, _ = hostname.Append(buf[:0], raw) }); n != 0 {
+		t.Errorf("Append(%q): %v allocations, want 0", raw, n)
 	}
 }

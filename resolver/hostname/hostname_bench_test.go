@@ -1,13 +1,13 @@
-package catalog_test
+package hostname_test
 
 import (
 	"testing"
 
-	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
-// BenchmarkAppendHost measures the first step of each resolve: making a client's host canonical.
-func BenchmarkAppendHost(b *testing.B) {
+// BenchmarkAppend measures the first step of each resolve: making a client's host canonical.
+func BenchmarkAppend(b *testing.B) {
 	for _, kind := range []struct{ name, host string }{
 		{"clean", "shop.brisk-otter-012345.example"},
 		{"case, dot and port", "Shop.Brisk-Otter-012345.Example.:8443"},
@@ -17,7 +17,7 @@ func BenchmarkAppendHost(b *testing.B) {
 			raw, buffer := []byte(kind.host), make([]byte, 0, 256)
 			b.ReportAllocs()
 			for b.Loop() {
-				host, _, err := catalog.AppendHost(buffer, raw)
+				host, _, err := hostname.Append(buffer, raw)
 				if (err != nil) != (kind.name == "refused") {
 					b.Fatalf("%q, %v", host, err)
 				}
@@ -28,11 +28,11 @@ func BenchmarkAppendHost(b *testing.B) {
 		raw, buffer := []byte("bücher.example"), make([]byte, 0, 256)
 		b.ReportAllocs()
 		for b.Loop() {
-			host, idn, err := catalog.AppendHost(buffer, raw)
+			host, idn, err := hostname.Append(buffer, raw)
 			if err != nil || !idn {
 				b.Fatal(idn, err)
 			}
-			if _, err := catalog.FinishIDN(host); err != nil {
+			if _, err := hostname.FinishIDN(host); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -45,7 +45,7 @@ func BenchmarkNextWildcard(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
-		for suffix, ok := catalog.NextWildcard(host); ok; suffix, ok = catalog.NextWildcard(suffix) {
+		for suffix, ok := hostname.NextWildcard(host); ok; suffix, ok = hostname.NextWildcard(suffix) {
 			n++
 		}
 		if n != 5 {

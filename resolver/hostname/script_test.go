@@ -1,19 +1,19 @@
-package catalog_test
+package hostname_test
 
 import (
 	"testing"
 
-	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 func TestMixedScript(t *testing.T) {
 	f := func(label, want string) {
 		t.Helper()
-		name, err := catalog.ParseDomain(label)
+		name, err := hostname.ParseDomain(label)
 		if err != nil {
 			t.Fatalf("%s: %v", label, err)
 		}
-		if got := catalog.MixedScript(name); got != want {
+		if got := hostname.MixedScript(name); got != want {
 			t.Errorf("%s (%s): got %q, want %q", label, name, got, want)
 		}
 	}

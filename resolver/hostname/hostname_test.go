@@ -1,21 +1,21 @@
-package catalog_test
+package hostname_test
 
 import (
 	"strings"
 	"testing"
 
-	"fingerpost/resolver/catalog"
+	"fingerpost/resolver/hostname"
 )
 
 // asked is what resolve does with a client's name.
 func asked(raw []byte) (string, error) {
-	var buf [catalog.MaxHostLen]byte
-	host, idn, err := catalog.AppendHost(buf[:0], raw)
+	var buf [hostname.MaxLen]byte
+	host, idn, err := hostname.Append(buf[:0], raw)
 	if err != nil {
 		return "", err
 	}
 	if idn {
-		return catalog.FinishIDN(host)
+		return hostname.FinishIDN(host)
 	}
 	return string(host), nil
 }
@@ -61,10 +61,10 @@ func TestHostname(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()
 		got, err := asked([]byte(in))
-		checkName(t, "AppendHost", in, got, err, want)
-		got, err = catalog.ParseHost(in)
-		checkName(t, "ParseHost", in, got, err, want)
-		got, err = catalog.ParseDomain(in)
+		checkName(t, "Append", in, got, err, want)
+		got, err = hostname.Parse(in)
+		checkName(t, "Parse", in, got, err, want)
+		got, err = hostname.ParseDomain(in)
 		checkName(t, "ParseDomain", in, got, err, want)
 	}
 	// Plain names.
@@ -103,8 +103,8 @@ func TestHostname(t *testing.T) {
 	// Hyphens: DNS has such names, and wildcards cover them, but nobody declares one.
 	for _, in := range []string{"-a.example", "a-.example", "a.-b", "a.b-", "-", "a.-.b"} {
 		got, err := asked([]byte(in))
-		checkName(t, "AppendHost", in, got, err, in)
-		got, err = catalog.ParseDomain(in)
+		checkName(t, "Append", in, got, err, in)
+		got, err = hostname.ParseDomain(in)
 		checkName(t, "ParseDomain", in, got, err, noDash)
 	}
 	// Addresses, also in the odd forms that URL parsers read as IPv4.
@@ -159,8 +159,8 @@ func TestHostnameIDN(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()
 		got, err := asked([]byte(in))
-		checkName(t, "AppendHost", in, got, err, want)
-		got, err = catalog.ParseDomain(in)
+		checkName(t, "Append", in, got, err, want)
+		got, err = hostname.ParseDomain(in)
 		checkName(t, "ParseDomain", in, got, err, want)
 	}
 	f("xn--bücher-kva.example", noIDNA) // the prefix, and more than ASCII behind it
@@ -245,9 +245,9 @@ func TestHostPort(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()
 		got, err := asked([]byte(in))
-		checkName(t, "AppendHost", in, got, err, want)
+		checkName(t, "Append", in, got, err, want)
 		// A record never has a port.
-		if got, err := catalog.ParseDomain(in); err == nil || got != "" {
+		if got, err := hostname.ParseDomain(in); err == nil || got != "" {
 			t.Errorf("ParseDomain(%q) = %q, %v; want an error", in, got, err)
 		}
 	}
@@ -278,14 +278,14 @@ func TestHostPort(t *testing.T) {
 func TestWildcard(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()
-		got, err := catalog.ParseDomain(in)
+		got, err := hostname.ParseDomain(in)
 		checkName(t, "ParseDomain", in, got, err, want)
-		if got, err := catalog.ParseHost(in); err == nil || got != "" {
-			t.Errorf("ParseHost(%q) = %q, %v; want an error", in, got, err)
+		if got, err := hostname.Parse(in); err == nil || got != "" {
+			t.Errorf("Parse(%q) = %q, %v; want an error", in, got, err)
 		}
 		got, err = asked([]byte(in))
 		if err == nil || got != "" {
-			t.Errorf("AppendHost(%q) = %q, %v; want an error", in, got, err)
+			t.Errorf("Append(%q) = %q, %v; want an error", in, got, err)
 		}
 	}
 	f("*.acme.example", "*.acme.example")
@@ -313,22 +313,22 @@ func TestWildcard(t *testing.T) {
 // A full-width asterisk is no wildcard, however it is mapped.
 func TestWildcardFullWidth(t *testing.T) {
 	for _, in := range []string{"\uff0a.acme.example", "\uff0a\uff0eacme.example", "*\u3002acme.example", "*\uff0eacme.example"} {
-		if got, err := catalog.ParseDomain(in); err == nil {
+		if got, err := hostname.ParseDomain(in); err == nil {
 			t.Errorf("ParseDomain(%q) = %q; want an error", in, got)
 		}
 		if got, err := asked([]byte(in)); err == nil {
-			t.Errorf("AppendHost(%q) = %q; want an error", in, got)
+			t.Errorf("Append(%q) = %q; want an error", in, got)
 		}
 	}
 }
 
 func TestAppendHostKeepsPrefix(t *testing.T) {
-	buf := make([]byte, 2, 2+catalog.MaxHostLen)
+	buf := make([]byte, 2, 2+hostname.MaxLen)
 	copy(buf, "d:")
 	raw := []byte("Shop.Acme.Example")
-	host, idn, err := catalog.AppendHost(buf, raw)
+	host, idn, err := hostname.Append(buf, raw)
 	if err != nil || idn || string(host) != "shop.acme.example" {
-		t.Fatalf("AppendHost = %q, %v, %v", host, idn, err)
+		t.Fatalf("Append = %q, %v, %v", host, idn, err)
 	}
 	if string(buf[:2+len(host)]) != "d:shop.acme.example" {
 		t.Errorf("the array of dst holds %q", buf[:2+len(host)])
@@ -340,24 +340,24 @@ func TestAppendHostKeepsPrefix(t *testing.T) {
 
 func TestNextWildcard(t *testing.T) {
 	var got []string
-	for suffix, ok := catalog.NextWildcard([]byte("a.b.c.example")); ok; suffix, ok = catalog.NextWildcard(suffix) {
+	for suffix, ok := hostname.NextWildcard([]byte("a.b.c.example")); ok; suffix, ok = hostname.NextWildcard(suffix) {
 		got = append(got, string(suffix))
 	}
 	if want := "b.c.example c.example example"; strings.Join(got, " ") != want {
 		t.Errorf("suffixes %q, want %q", got, want)
 	}
-	if suffix, ok := catalog.NextWildcard([]byte("localhost")); ok {
+	if suffix, ok := hostname.NextWildcard([]byte("localhost")); ok {
 		t.Errorf("NextWildcard(localhost) = %q", suffix)
 	}
 }
 
 func TestAppendHostAllocations(t *testing.T) {
-	var buf [catalog.MaxHostLen]byte
+	var buf [hostname.MaxLen]byte
 	f := func(in string) {
 		t.Helper()
 		raw := []byte(in)
-		if n := testing.AllocsPerRun(200, func() { _, _, _ = catalog.AppendHost(buf[:0], raw) }); n != 0 {
-			t.Errorf("AppendHost(%q): %v allocations, want 0", in, n)
+		if n := testing.AllocsPerRun(200, func() { _, _, _ = hostname.Append(buf[:0], raw) }); n != 0 {
+			t.Errorf("Append(%q): %v allocations, want 0", in, n)
 		}
 	}
 	f("shop.acme.example")
