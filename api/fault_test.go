@@ -234,6 +234,9 @@ func TestFaults(t *testing.T) {
 	every := testrig.Size(t, 1, 0)
 	for name, w := range faultWrites {
 		t.Run(name, func(t *testing.T) {
+			if name != "a change" && name != "a removed file" {
+				testrig.Thorough(t)
+			}
 			t.Parallel()
 			d, disk := faultDesk(t)
 			disk.begin(nil)

@@ -343,7 +343,7 @@ func TestOldestMail(t *testing.T) {
 	until := func(want, stopped int64) {
 		t.Helper()
 		testrig.Eventually(t, "the oldest mail is found", func() bool {
-			r.clock.forward(time.Second)
+			r.clock.forward(20 * time.Second)
 			c := r.Counts()
 			return c.Oldest == want && c.StoppedProjects == stopped && c.StoppedMails == stopped
 		})

@@ -132,6 +132,7 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 		return r.Declared
 	}
 	before := everyBlock("", "")
+	was := decode(before)
 	files, err1 := os.ReadFile("../../configsrc/README.md")
 	webhooks, err2 := os.ReadFile("../../configsrc/webhooks.md")
 	tokens, err3 := os.ReadFile("../../configsrc/tokens.md")
@@ -141,7 +142,10 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
 	}
-	reference := slices.Concat(files, webhooks, tokens, logins, mail, inbound)
+	explained := map[string]bool{} // the words of the reference
+	for _, word := range regexp.MustCompile(`\w+`).FindAllString(string(slices.Concat(files, webhooks, tokens, logins, mail, inbound)), -1) {
+		explained[word] = true
+	}
 	s, err := store.Open("", store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -174,11 +178,11 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 			if _, labels := f.Value.(*[]catalog.Label); labels {
 				planned += ".plan"
 			}
-			if attribute := cmp.Or(f.Block, f.Attribute()); kind != catalog.KindDefaults &&
-				!regexp.MustCompile(`\b`+regexp.QuoteMeta(attribute)+`\b`).Match(reference) {
+			if attribute := cmp.Or(f.Block, f.Attribute()); kind != catalog.KindDefaults && !explained[attribute] {
 				t.Errorf("none of configsrc/README.md, webhooks.md, tokens.md, login.md, and README.md and inbound.md of mailer explains %s of a %s", attribute, kind)
 			}
 			after := everyBlock(kind, f.Name)
+			is := decode(after)
 			missing := func(place string, text any) {
 				t.Errorf("%s %s is not in %s: %v", kind, f.Name, place, text)
 			}
@@ -194,16 +198,16 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 			entry := &entries[at].Entry
 			said := &client.AuditEntry{Action: entry.Action, Object: &entry.Object, ProjectID: &entry.ProjectID}
 			for _, c := range entry.Changes {
-				was, _ := json.Marshal(c.Before)
-				is, _ := json.Marshal(c.After)
-				said.Changes = append(said.Changes, client.AuditChange{Field: c.Field, Secret: c.Secret, Before: was, After: is})
+				old, _ := json.Marshal(c.Before)
+				present, _ := json.Marshal(c.After)
+				said.Changes = append(said.Changes, client.AuditChange{Field: c.Field, Secret: c.Secret, Before: old, After: present})
 			}
 			// Some changes have a verb of their own; the others quote what people call the field.
 			if text := say.SentenceOf(said, nil).String(); strings.Contains(text, "“") && !strings.Contains(text,
 				"“"+label+"”") || strings.Contains(text, " made the change ") {
 				missing("the console's sentence", text)
 			}
-			plan := transfer.PlanFiles([]*catalog.Declared{decode(before)}, []*catalog.Declared{decode(after)}, nil)
+			plan := transfer.PlanFiles([]*catalog.Declared{was}, []*catalog.Declared{is}, nil)
 			doc, err := json.Marshal(plan)
 			if err != nil || !strings.Contains(string(doc), `"field":"`+planned) {
 				missing("the plan's JSON", string(doc))
@@ -212,7 +216,7 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 			if err := transfer.WriteChanges(&text, plan.Changes, false); err != nil || !strings.Contains(text.String(), "~ "+planned) {
 				missing("the plan", text.String())
 			}
-			subject := hcledit.Subject(decode(before), decode(after))
+			subject := hcledit.Subject(was, is)
 			if name := f.Attribute(); !strings.Contains(subject, name) && !strings.Contains(subject, "~ "+string(kind)) {
 				missing("the commit subject", subject)
 			}
@@ -225,8 +229,8 @@ func TestAttributeIsToldEverywhere(t *testing.T) {
 				missing("what a key must cover", fmt.Sprint(w.Projects, w.Rest, w.Broken))
 			}
 			if entry.ProjectID != 0 {
-				one, err1 := hcledit.WriteProject(&decode(before).Projects[0], nil)
-				other, err2 := hcledit.WriteProject(&decode(after).Projects[0], nil)
+				one, err1 := hcledit.WriteProject(&was.Projects[0], nil)
+				other, err2 := hcledit.WriteProject(&is.Projects[0], nil)
 				if files := string(one) + string(other); err1 != nil || err2 != nil || !strings.Contains(files, " "+cmp.Or(f.Block, f.Attribute())+" ") {
 					missing("an imported file", files)
 				}

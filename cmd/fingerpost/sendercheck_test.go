@@ -15,6 +15,7 @@ import (
 // TestSenderCheck follows a project's sender whose records get worse: the API, the command, the audit trail, a condition,
 // and all of it after a restart.
 func TestSenderCheck(t *testing.T) {
+	testrig.Thorough(t) // a result rests for ten seconds; what is told of it is tested in the rooms
 	t.Parallel()
 	dns := faultdns.New(t)
 	zone := func(dmarc string) {

@@ -119,14 +119,16 @@ func Figure(t testing.TB, format string, args ...any) {
 	t.Logf("campaign: "+format, args...)
 }
 
-// Eventually waits for a condition that something else brings about.
+// Eventually waits for a condition that something else brings about. It asks again after a tenth of the time that it has
+// waited, and at least each 100 ms, so that a long wait leaves the processors to what it waits for.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(Patience); !ok(); {
-		if time.Now().After(end) {
+	for began := time.Now(); !ok(); {
+		waited := time.Since(began)
+		if waited > Patience {
 			t.Fatalf("waited %v, and it is still not so: %s", Patience, what)
 		}
-		<-time.After(2 * time.Millisecond)
+		<-time.After(min(max(waited/10, 2*time.Millisecond), 100*time.Millisecond))
 	}
 }
 
