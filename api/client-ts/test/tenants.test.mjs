@@ -540,7 +540,7 @@ story("the key is not shown", async ({ open }) => {
 
 test("host names are made canonical as the server does", { timeout: 60_000 }, async () => {
   // The vectors of the server's own test: a name, and its canonical form or the error.
-  const source = readFileSync(new URL("../../../resolver/catalog/hostname_test.go", import.meta.url), "utf8");
+  const source = readFileSync(new URL("../../../resolver/hostname/hostname_test.go", import.meta.url), "utf8");
   const onlyHere = [];
   let n = 0;
   for (const [, input, want] of source.matchAll(/^\tf\("((?:[^"\\]|\\.)*)", ("(?:[^"\\]|\\.)*"|no\w+)\)/gm)) {
