@@ -99,7 +99,7 @@ func (h *house) with(key string) *house {
 
 // Every write is answered with its commit, and what is proposed with the Location and the ETag that it would have had.
 func TestWritesWithGitAreDescribed(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	h := newGitHouse(t)
 	project, err := h.resolver.ProjectBySlug("acme")

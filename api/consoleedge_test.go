@@ -178,6 +178,7 @@ func TestSessionsOfEdges(t *testing.T) {
 
 // What fails at an edge is said in words, and nobody but an edge can have the authority sign somebody in.
 func TestConsoleLoginAtEdgeFails(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := newEdgeRig(t, rule("groups", "ops", `"read"`, ""))
 	b := &loginRig{linkRig: newBrowser(r.house), desk: r.people}

@@ -426,7 +426,7 @@ func sorted(words []string) []string { return slices.Sorted(slices.Values(words)
 
 // TestConsoleForeignValue: a value that is not among the choices of this version is shown and kept.
 func TestConsoleForeignValue(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	r, states, roles := formFixture(t, "")
 	r.alter = func(path string, answer []byte) []byte {
 		if !strings.HasSuffix(path, "/auth-settings") {

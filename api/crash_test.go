@@ -227,6 +227,7 @@ var personWrites = map[string]exchange{
 // TestPowerLossDuringSaves lets a person save before each step of a write, once or twice, and cuts the power at each
 // step.
 func TestPowerLossDuringSaves(t *testing.T) {
+	testrig.Thorough(t)
 	every, shots := testrig.Size(t, 1, 7), testrig.Size(t, 1, fewShots)
 	for name, w := range personWrites {
 		t.Run(name, func(t *testing.T) {

@@ -120,7 +120,7 @@ func TestSmallRefusedBodyKeepsConnection(t *testing.T) {
 
 // A thousand connections with a good key that announce 1 MiB for a call that the key may not make cost next to nothing.
 func TestRefusedBodiesAreNotBuffered(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	const conns = 1000
 	h := start(t, func(o *api.Options) { o.Limits.Read = 3 * time.Second })
 	wires := make([]*wire, conns)

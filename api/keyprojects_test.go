@@ -180,6 +180,7 @@ func TestRenameNeedsAllKeyFiles(t *testing.T) {
 // TestHotKeyFollowsRenames renames a project back and forth, with another one that takes the free slug, while its key
 // is in use: the key never loses its project, and never reaches the other one. Hundreds of keys name the slug.
 func TestHotKeyFollowsRenames(t *testing.T) {
+	testrig.Thorough(t)
 	renames := testrig.Size(t, 6, 2)
 	acme, block := keyText("acme", `"read", "write", "resolve"`, "  projects = [\"acme\"]\n")
 	files := map[string]string{
@@ -294,6 +295,7 @@ func TestEventsFollowKeyLists(t *testing.T) {
 // TestPowerLossOfKeyLists cuts the power at every step of a rename and of a deletion with key lists in other folders:
 // all of the files are old after it, or all are new.
 func TestPowerLossOfKeyLists(t *testing.T) {
+	testrig.Thorough(t)
 	every := testrig.Size(t, 1, fewShots)
 	t.Parallel()
 	_, first := keyText("one", `"read"`, "  projects = [\"acme\"]\n")

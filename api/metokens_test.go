@@ -19,6 +19,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"fingerpost/api"
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -243,6 +244,7 @@ func TestTokenKid(t *testing.T) {
 
 // A verified token is good no longer than the rules and keys that it was verified with, also on the fast path's ways.
 func TestVerifiedTokenRules(t *testing.T) {
+	testrig.Thorough(t)
 	issuer, other, audience := ownIssuer, "https://other.example/", "shop"
 	for _, s := range signers()[1:] {
 		var h *house

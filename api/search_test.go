@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fingerpost/cmd/testrig"
 	"fingerpost/resolver/catalog"
 )
 
@@ -180,6 +181,7 @@ func TestSearchBadInput(t *testing.T) {
 
 // TestSearchFollowsWrites: a search has every change that was acknowledged, and a long result comes whole.
 func TestSearchFollowsWrites(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	h := start(t)
 	if got := rows(h.ask("GET", projectsPath+"?q=shop-", h.all)); len(got) != 0 {

@@ -22,6 +22,7 @@ import (
 // at the end and at every moment. Some of the second 64 count up with If-Match: of all that have read the same value
 // only one succeeds.
 func TestWritersAtTheSameTime(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	d := newDesk(t, map[string]string{"acme.hcl": "# kept\nproject \"acme\" {\n  name        = \"Acme\" # and this\n  description = \"0\"\n\n" +
 		"  domain \"acme.example\" { primary = true }\n}\n"})

@@ -283,7 +283,7 @@ func TestCallback(t *testing.T) {
 
 // TestSlowProvider: a provider that hangs after the person has been there ends the callback, not a worker.
 func TestSlowProvider(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	for _, path := range []string{"/token", "/keys", "/userinfo"} {
 		t.Run(path, func(t *testing.T) {

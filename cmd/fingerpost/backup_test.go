@@ -134,6 +134,7 @@ func cutTimes(body string) string {
 
 // TestRestoreKilled: a restore that is killed half-way leaves the store as it was, and the next one cleans up.
 func TestRestoreKilled(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	noise := make([]byte, 200_000) // more than gzip keeps to itself
 	rand.NewChaCha8([32]byte{}).Read(noise)

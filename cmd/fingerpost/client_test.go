@@ -58,6 +58,7 @@ func TestRetries(t *testing.T) {
 
 // TestListThatChanges: a list that changes is read again, and given up if it never stops changing.
 func TestListThatChanges(t *testing.T) {
+	testrig.Thorough(t)
 	f := newForeign(t)
 	for i := range 150 {
 		f.add(object{"name": "N", "slug": fmt.Sprintf("p%03d", i)})

@@ -34,7 +34,7 @@ func (v *visitor) account(p *accountProvider, person string) {
 // People sign in at an edge that has neither the client secret nor a way to the provider. What they save there is theirs in the
 // trail, by the rules of the authority. Its restart ends their sessions, and they sign in again.
 func TestClusterAccounts(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	p := newAccountProvider(t, map[string]map[string]any{
 		"Ada": {"sub": "ada", "name": "Ada Lovelace", "email": "ada@acme.example", "email_verified": true, "groups": []string{"ops"}},

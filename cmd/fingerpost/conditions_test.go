@@ -39,6 +39,7 @@ func (r *rig) conditions() map[string]conditions.Condition {
 // TestConditionsOfCluster: the authority tells of an edge that it does not hear, /status and doctor alike, until it hears
 // it; and the edge of an authority that is gone.
 func TestConditionsOfCluster(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	c := idleCluster(t, "fra1")
 	c.begin()
@@ -122,6 +123,7 @@ func TestConditionsOfWebhooks(t *testing.T) {
 // for a while and when it has been whole for a while, once each, with a restart and SIGKILL in between. A start tells of
 // nothing. Keys and webhooks for some projects do not see what belongs to none.
 func TestConditionsAreEvents(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	var mu sync.Mutex
 	got := map[string][]string{} // by path

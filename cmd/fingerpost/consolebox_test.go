@@ -14,8 +14,8 @@ import (
 // TestConsoleOneBox: whatever people have, one Enter in the box answers it: a page, or the look-up with the answer in
 // words. A key that does not reach the thing gets the same as for a thing that does not exist.
 func TestConsoleOneBox(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
-	testrig.Slow(t)
 	post := testrig.NewSink(t)
 	files, admin, shopOnly := consoleFiles(post.Port())
 	r := idleRig(t, t.TempDir(), files)

@@ -11,7 +11,7 @@ import (
 
 // The page Changes tells what happened in sentences, and finds it by person, project, kind and time.
 func TestConsoleChanges(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	files, admin, shop := consoleFiles(25)
 	r := idleRig(t, t.TempDir(), files)

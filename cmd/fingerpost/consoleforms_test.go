@@ -226,6 +226,7 @@ func TestConsoleNow(t *testing.T) {
 
 // TestConsoleAssets: they are small, packed, kept by browsers for as long as they are the same, and all that pages load.
 func TestConsoleAssets(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := newRig(t, nil)
 	v := newVisitor(t, r.url)
@@ -268,6 +269,7 @@ func TestConsoleAssets(t *testing.T) {
 
 // TestConsoleAddress: the console can have an address of its own, or none, and its cookie is bound to TLS where there is.
 func TestConsoleAddress(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	files, admin, _ := consoleFiles(25)
 	r := idleRig(t, t.TempDir(), files)

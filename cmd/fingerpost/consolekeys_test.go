@@ -15,7 +15,7 @@ import (
 // The page Keys says what keys may do in words, and marks those that nobody uses and those that end soon. A new key
 // begins with what its holder needs.
 func TestConsoleKeyList(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	files, admin, _ := consoleFiles(25)
 	for name, days := range map[string]int{"ending": 3, "over": -3, "later": 90} {

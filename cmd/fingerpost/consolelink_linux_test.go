@@ -134,6 +134,7 @@ func TestConsoleLinkOnTerminal(t *testing.T) {
 
 // Without a terminal no link is printed, and one that was asked for is refused.
 func TestConsoleLinkWithoutTerminal(t *testing.T) {
+	testrig.Thorough(t)
 	r := idleRig(t, t.TempDir(), nil)
 	if out, code := r.run("serve", "--console-link"); code != 2 || !strings.Contains(out, "it needs a terminal") {
 		t.Errorf("exit %d: %s", code, out)

@@ -20,6 +20,7 @@ import (
 // TestConsoleCannotWrite: a folder that takes no writes, and a disk that is full between the diff and the save. The reason
 // is shown, what was entered stays, and no file changes.
 func TestConsoleCannotWrite(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	files, admin, _ := consoleFiles(25)
 	form := func(v *visitor, acme, name string) url.Values {

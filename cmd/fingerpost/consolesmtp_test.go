@@ -19,7 +19,7 @@ import (
 
 // TestConsoleMailSecret: the project's page says why its mail is not sent, without a send before.
 func TestConsoleMailSecret(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	r := idleRig(t, t.TempDir(), nil)
 	demo, err := os.ReadFile(filepath.Join("..", "..", "projects.d", "keys.hcl"))
@@ -38,6 +38,7 @@ func TestConsoleMailSecret(t *testing.T) {
 
 // TestConsoleSMTPSteps: with a script the steps of a test come while the server still thinks, without one at the end.
 func TestConsoleSMTPSteps(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	files, admin, _ := consoleFiles(25)
 	r := idleRig(t, t.TempDir(), files)

@@ -14,6 +14,7 @@ import (
 
 // A save with git names its commit also where the API does not wait for it.
 func TestConsoleSaveNamesItsCommit(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	files, admin, _ := consoleFiles(25)
 	r := idleRig(t, t.TempDir(), files)
@@ -38,6 +39,7 @@ func TestConsoleSaveNamesItsCommit(t *testing.T) {
 // The project's page says that its mail has stopped, as the Mail page does. The page of one project's mail tells nothing of
 // other projects, and marks a default template that the project's own one takes the place of.
 func TestConsoleMailOfOneProject(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	k := testrig.NewSink(t)
 	k.Set(func(r *testrig.SinkRules) { r.User, r.Password = "u", "right" })
@@ -71,6 +73,7 @@ func TestConsoleMailOfOneProject(t *testing.T) {
 // A mail of the log is sent again where its text is known or can be rendered again, as a new mail that names the old one, and by
 // a key that may send; else the page says why not.
 func TestConsoleSendsAgain(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	k := testrig.NewSink(t)
 	files, admin, shopOnly := consoleFiles(k.Port())

@@ -99,6 +99,7 @@ func TestInheritedSockets(t *testing.T) {
 // TestInheritedSocketsRefused: what is wrong with the sockets is said at once, with exit code 2. Those of another process
 // are not touched.
 func TestInheritedSocketsRefused(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	main, addr := heldSocket(t, "tcp", "127.0.0.1:0")
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -209,7 +210,7 @@ func (l *restartLoad) run(ctx context.Context, rate int) {
 // TestRestartRefusesNobody: with a socket of the service manager, a restart refuses no connection and answers no request
 // with anything but the answer.
 func TestRestartRefusesNobody(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	for _, through := range []string{"direct", "nginx", "caddy"} {
 		t.Run(through, func(t *testing.T) {

@@ -40,7 +40,7 @@ login "company" {
 // TestLoginFiles: the file of a login follows a project that gets another slug or goes, the audit trail and plan tell each
 // change of it, and no answer has more than that.
 func TestLoginFiles(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	r := idleRig(t, t.TempDir(), map[string]string{"logins.hcl": loginFile})
 	r.flags = []string{"--login-allow", "10.0.0.0/8"}
@@ -190,7 +190,7 @@ func TestSealLogin(t *testing.T) {
 // TestListsOfOthersStayHidden: a key that is limited to a project proposes to remove it. What it is shown has nothing of
 // the keys, webhooks and logins that list the project next to others.
 func TestListsOfOthersStayHidden(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	g := newProposalRig(t, map[string]string{"logins.hcl": strings.Replace(loginFile, "http://10.1.2.3:8080", "https://login.example", 1),
 		"hooks.hcl": "webhook \"crm\" {\n  url = \"https://crm.example/\"\n  secret = env(\"A\")\n  projects = [\"acme\", \"other\"]\n}\n"})

@@ -11,6 +11,7 @@ import (
 // TestQueueWaitsForTheFiles moves a project's mail to another server while nothing runs. Queued mail goes there, and
 // nothing more to the old server, which the store still names.
 func TestQueueWaitsForTheFiles(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	old, fresh := testrig.NewSink(t), testrig.NewSink(t)
 	release := old.Hold()

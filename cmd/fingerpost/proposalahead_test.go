@@ -36,14 +36,11 @@ var aheadCases = []aheadCase{
 // Proposals are applied while API writes and people's pushes go on. Afterwards both sides have everything: nothing
 // needs a person, each answered write and each commit of a proposal is in the history once, and what was pushed is live.
 func TestProposalsWhileTheRemoteMoves(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	rounds := testrig.Size(t, 25, 1)
 	for _, c := range aheadCases {
 		t.Run(c.name, func(t *testing.T) {
-			if c.name != "same field" { // the others meet in package gitrepo, too
-				testrig.Thorough(t)
-			}
 			t.Parallel()
 			g := newProposalRig(t, nil, append([]string{"--git-push"}, c.flags...)...)
 			a := &ahead{proposalRig: g, aheadCase: c}

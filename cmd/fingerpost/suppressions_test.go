@@ -154,7 +154,7 @@ func TestWhyNoMail(t *testing.T) {
 
 // TestBounceStopsTheSecondMail: through kill -9 between the two, and a restart.
 func TestBounceStopsTheSecondMail(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	s, sink := careShell(t)
 	if got := s.sendTo("nobody@example.com", "CODE"); got.status != http.StatusBadGateway {

@@ -25,6 +25,8 @@ import (
 // TestTokensWithPublicKeys: keys in a file that an editor replaces and a person removes, and a key set whose provider is
 // away at the first start, rotates, and is away at the next one.
 func TestTokensWithPublicKeys(t *testing.T) {
+	testrig.Thorough(t)
+	t.Parallel()
 	var answer atomic.Pointer[string] // of the provider; nil: it is away
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if text := answer.Load(); text != nil {

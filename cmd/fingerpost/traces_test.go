@@ -204,6 +204,7 @@ func TestTraceThroughAnEdge(t *testing.T) {
 // TestCollectorAway: spans that the ring has no room for are counted in the metrics, and requests do not wait for it.
 // It ends in order while the collector is away.
 func TestCollectorAway(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	sink := newSpanSink(t)
 	sink.mu.Lock()

@@ -23,7 +23,7 @@ import (
 // TestWebhooksOutliveTheProcess kills the server in the middle of its work, again and again, with receivers that answer, hang,
 // refuse and lie.
 func TestWebhooksOutliveTheProcess(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	s := newSiege(idleRig(t, t.TempDir(), nil))
 	to := newReceivers(t)
@@ -123,6 +123,7 @@ func TestWebhookRotatesUnderLoad(t *testing.T) {
 // TestWebhookOfARemovedProject: what has happened to a project that is renamed, and then removed, over the API reaches a
 // webhook that lists it, also what waited meanwhile.
 func TestWebhookOfARemovedProject(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	var refuse atomic.Bool
 	refuse.Store(true)

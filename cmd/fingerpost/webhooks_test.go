@@ -94,7 +94,7 @@ func jsonCount(t *testing.T, body string) int {
 // TestRotationEnds: the service takes the older secret of a webhook out of the file when the overlap has ended, also when
 // it ends while nothing runs. The entry of the trail names nobody.
 func TestRotationEnds(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	text, id := catalog.NewKeyText()
 	r := idleRig(t, t.TempDir(), map[string]string{"hooks.hcl": `webhook "crm" {

@@ -223,7 +223,7 @@ func TestWebhooksCommandRefuses(t *testing.T) {
 // TestWebhooksMoveOn: a webhook of a server comes into the files of another one with a variable for its secret, which
 // signs there.
 func TestWebhooksMoveOn(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	to := newHookReceiver(t)
 	from := hookShellOn(t, map[string]string{})
@@ -248,7 +248,7 @@ func TestWebhooksMoveOn(t *testing.T) {
 // TestExportWebhooks: a server gets the webhooks of the files with the newest of their secrets, a second run does nothing,
 // and what only the server has goes with --delete alone.
 func TestExportWebhooks(t *testing.T) {
-	testrig.Slow(t)
+	testrig.Thorough(t)
 	t.Parallel()
 	to, secret := newHookReceiver(t), catalog.NewWebhookSecret()
 	server := hookShellOn(t, map[string]string{}, "CRM="+secret)

@@ -120,7 +120,7 @@ func Figure(t testing.TB, format string, args ...any) {
 }
 
 // Eventually waits for a condition that something else brings about. It asks again after a tenth of the time that it has
-// waited, and at least each 100 ms, so that a long wait leaves the processors to what it waits for.
+// waited, and at least each 20 ms, so that a long wait leaves the processors to what it waits for.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for began := time.Now(); !ok(); {
@@ -128,7 +128,7 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 		if waited > Patience {
 			t.Fatalf("waited %v, and it is still not so: %s", Patience, what)
 		}
-		<-time.After(min(max(waited/10, 2*time.Millisecond), 100*time.Millisecond))
+		<-time.After(min(max(waited/10, 2*time.Millisecond), 20*time.Millisecond))
 	}
 }
 

@@ -60,6 +60,9 @@ func TestAppliedWhileTheRemoteIsAhead(t *testing.T) {
 		}, 1, "Pat"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name != "merge" {
+				testrig.Thorough(t)
+			}
 			t.Parallel()
 			clone, person := withRemote(t)
 			r := start(t, clone, func(o *gitrepo.Options) { syncing(o); o.Ack = gitrepo.AckCommit; o.Push = false })

@@ -63,6 +63,7 @@ func TestMissingObjectsAreMadeAgain(t *testing.T) {
 
 // What cannot be made again is told, with what to do: the commit itself, and a file that a person has edited since.
 func TestLostObjectsAreTold(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	for name, lose := range map[string]func(clone string) string{
 		"commit": func(clone string) string { return objectFile(t, clone, "HEAD") },

@@ -15,6 +15,7 @@ import (
 // A clone whose lock cannot be made does not keep the service from its start. Writes go to the files, those that wait for
 // their commit are refused, and all is committed once the lock can be made.
 func TestLockOfTheCloneCannotBeMade(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	for _, name := range []string{"fingerpost.lock", "fingerpost-tree", "fingerpost-locks"} {
 		t.Run(name, func(t *testing.T) {

@@ -51,6 +51,7 @@ var refLocks = []string{"HEAD.lock", "refs/heads/main.lock"}
 
 // The locks of refs that git leaves when it ends with the service, as at a power cut, go at the next start.
 func TestRefLockAfterCrash(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	clone := newClone(t)
 	diesInUpdateRef(t, clone)

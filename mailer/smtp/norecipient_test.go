@@ -11,13 +11,16 @@ func TestNoRecipient(t *testing.T) {
 	t.Parallel()
 	f := func(want bool, turns []turn) {
 		t.Helper()
-		peer := newScripted(t, nil, turns)
-		tr := newTestTransport(t, smtp.TransportOptions{})
-		out := tr.Send(t.Context(), peer.server(), testEnvelope, testMessage)
-		if out.NoRecipient != want || out.Code == "" {
-			t.Errorf("%d %s %q at %s, class %d: %v, want %v", out.SMTPCode, out.Enhanced, out.Reply, out.Stage, out.Class,
-				out.NoRecipient, want)
-		}
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			peer := newScripted(t, nil, turns)
+			tr := newTestTransport(t, smtp.TransportOptions{})
+			out := tr.Send(t.Context(), peer.server(), testEnvelope, testMessage)
+			if out.NoRecipient != want || out.Code == "" {
+				t.Errorf("%d %s %q at %s, class %d: %v, want %v", out.SMTPCode, out.Enhanced, out.Reply, out.Stage, out.Class,
+					out.NoRecipient, want)
+			}
+		})
 	}
 	for _, code := range []string{"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"} {
 		f(true, rcptReply("550 "+code+" no"))

@@ -538,6 +538,7 @@ func unavailable(err error) bool {
 
 // TestManyTests: tests share the places of requests, and one that gets none, or whose caller is gone, has no outcome.
 func TestManyTests(t *testing.T) {
+	testrig.Thorough(t)
 	t.Parallel()
 	r := newRig(t)
 	r.o.Timeout = time.Hour
