@@ -54,7 +54,8 @@ func restore(ctx context.Context, t cli.Terminal, file string, f restoreFlags) e
 		defer opened.Close()
 		in = opened
 	}
-	done, err := datadir.Restore(f.data, untilDone{ctx, in}, datadir.RestoreOptions{Replace: f.force, Check: f.check, Now: time.Now()})
+	options := datadir.RestoreOptions{Replace: f.force, Check: f.check, Now: time.Now()}
+	done, err := datadir.Restore(f.data, untilDone{ctx, in}, options)
 	pid, held := datadir.HeldBy(err)
 	switch {
 	case held:
