@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -41,6 +42,24 @@ func (c *corpus) checking(tokens []string) question {
 	}
 }
 
+// whoIs is the question which user's token a request carries.
+func (c *corpus) whoIs(tokens []string) question {
+	var uri []byte
+	return question{
+		ask: func(r *fasthttp.Request, name int) {
+			uri = c.appendHost(append(uri[:0], "/api/auth/me?domain="...), name)
+			r.SetRequestURIBytes(uri)
+			r.Header.Set("Authorization", tokens[name/c.perProject()])
+		},
+		judge: func(a wire.Answer, name int) error {
+			if a.Status != 200 || !bytes.Contains(a.Body, []byte(`"user@customer.example"`)) {
+				return fmt.Errorf("the user of %s: %s%s", c.slugs[name/c.perProject()], a.Head, a.Body)
+			}
+			return nil
+		},
+	}
+}
+
 // tokensOf returns the value of Authorization for each project.
 func tokensOf(c *corpus) []string {
 	lines := make([]string, len(c.slugs))
@@ -62,7 +81,8 @@ func token(project int64) string {
 	return signed + "." + encode(mac.Sum(nil))
 }
 
-// runGate compares the checks of a gateway with resolve hits of the same names, and with the floor.
+// runGate compares the checks of a gateway, and the question whose token it is, with resolve hits of the same names, and
+// with the floor.
 func runGate(ctx context.Context, b *bench) (*report, error) {
 	c, err := b.openCorpus("corpus-", b.corpus)
 	if err != nil {
@@ -86,8 +106,10 @@ func runGate(ctx context.Context, b *bench) (*report, error) {
 		return asks(&gate, c.zipf(), func() question { return c.checking(tokens) })
 	}
 	var turns []*turn
-	names := []string{"resolve hits", floorCommand, "checks", "checks with a token"}
-	for i, one := range append(sides, check(nil), check(tokensOf(c))) {
+	names := []string{"resolve hits", floorCommand, "checks", "checks with a token", "users of tokens"}
+	known := tokensOf(c)
+	users := asks(s, c.zipf(), func() question { return c.whoIs(known) })
+	for i, one := range append(sides, check(nil), check(known), users) {
 		one.name = names[i]
 		turns = append(turns, b.fullSpeed(one))
 	}
@@ -106,6 +128,8 @@ func runGate(ctx context.Context, b *bench) (*report, error) {
 		checks.against(base, cpuEach, "server CPU of a check, against the floor", "µs/request"),
 		checks.against(base, perSecond, "checks, against the floor", "requests/s"),
 		measured("CPU of a token beyond a check", "µs", beyond...).atMost(25),
+		tokens.against(resolved, cpuEach, "server CPU of a check with a token", "µs/request").ratioAtMost(1.5),
+		turns[4].against(resolved, cpuEach, "server CPU of /api/auth/me", "µs/request").ratioAtMost(1.5),
 		tokens.against(checks, perSecond, "checks with a token", "requests/s"),
 	)
 	rep.note("Every check was 200 with the headers of the right project, and with a token also of its user. " +

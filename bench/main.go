@@ -44,7 +44,7 @@ func commands() []command {
 		{"write", "durable writes, against a bare program with the same fsyncs; resolve while writes come in", runWrite},
 		{"mail", "sends with TLS and without; next to a dead server", runMail},
 		{"start", "cold start, warm start, resident memory", runStart},
-		{"gate", "CPU of a gateway's check, with a token and without, against a resolve hit and the floor", runGate},
+		{"gate", "CPU of a gateway's check and of /api/auth/me, against a resolve hit and the floor", runGate},
 		{"cluster", "from a write to all edges, against a bare NATS; what a cluster costs its authority and an edge",
 			runCluster},
 		{"client", "lookups in the memory of a client, against resolve; its memory; from a write to its answer", runClient},
