@@ -195,7 +195,7 @@ func FuzzLoginBlock(f *testing.F) {
 				t.Skip()
 			}
 		}
-		if !utf8.ValidString(issuer + client + scopes + label + claim + value) { // no file has such a text
+		if !utf8.ValidString(issuer + client + scopes + label + ca + claim + value) { // no file has such a text
 			t.Skip()
 		}
 		got, ds := hclfile.Decode("logins.hcl", []byte(hcledit.LoginBlock(l)), hclfile.Options{})
