@@ -28,7 +28,7 @@ func FuzzHostname(f *testing.F) {
 		checkCanonical(t, record, recordErr)
 		if err != nil {
 			if host != "" {
-				t.Errorf("Append(%q) gives %q beside %v", raw, host, err)
+				t.Errorf("Append(%q) gives %q and %v", raw, host, err)
 			}
 			if recordErr == nil && !strings.HasPrefix(record, "*.") {
 				t.Errorf("ParseDomain(%q) = %q, but resolve refuses it: %v", raw, record, err)

@@ -115,7 +115,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// limitOf is the limit of questions in tests of a fault: a short one where a server is waited for in vain, which a good
+// limitOf is the limit of questions in tests of a fault: a short one where a server never answers, which a good
 // server on a busy machine may miss, so that such a test asks again; and a long one elsewhere.
 func limitOf(want string) time.Duration {
 	if strings.HasSuffix(want, dcv.TimedOut) || strings.HasSuffix(want, "wrong id") {
